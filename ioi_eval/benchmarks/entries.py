@@ -79,39 +79,6 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
 
 ENTRIES: tuple[BenchmarkEntry, ...] = (
     BenchmarkEntry(
-        name="humaneval",
-        about="HumanEval: 164 functions in Python with a few assertions each",
-        dataset="openai/openai_humaneval",
-        split="test",
-        time_limit=3.0,
-        memory_limit=4096,
-        columns=EntryColumns(
-            id="task_id",
-            statement="prompt",
-            starter="prompt",
-            assertions="test",
-            function="entry_point",
-            solution="prompt+canonical_solution",
-        ),
-    ),
-    BenchmarkEntry(
-        name="mbpp",
-        about="MBPP: 974 functions in Python with three assertions each",
-        dataset="google-research-datasets/mbpp",
-        config="full",
-        split="test",
-        prefix="Mbpp/",
-        time_limit=3.0,
-        memory_limit=4096,
-        columns=EntryColumns(
-            id="task_id",
-            statement="text|prompt",
-            assertions="test_list",
-            setup="test_setup_code|test_imports",
-            solution="code",
-        ),
-    ),
-    BenchmarkEntry(
         name="deepcoder",
         about="DeepCoder's 24,000 problems for reinforcement learning in Python, by config",
         dataset="agentica-org/DeepCoder-Preview-Dataset",
@@ -152,20 +119,6 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
         time_limit=5.0,
         columns=EntryColumns(
             id="problem_id", statement="prompt", tests="verification_info.test_cases", tags=("task_type",)
-        ),
-    ),
-    BenchmarkEntry(
-        name="kodcode",
-        about="KodCode's functions in Python, where their tests are plain assertions",
-        dataset="KodCode/KodCode-V1",
-        known_by=("gpt_difficulty",),
-        columns=EntryColumns(
-            id="question_id",
-            statement="question",
-            assertions="test_code|test",
-            difficulty="gpt_difficulty",
-            tags=("subset", "style"),
-            solution="solution",
         ),
     ),
     BenchmarkEntry(

@@ -31,7 +31,6 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
-from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
@@ -56,9 +55,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Apps(),
     LiveCodeBench(),
     CodeContests(),
-    HumanEvalPlus(),
-    MbppPlus(),
-    EvalPlus(),
     Taco(),
     CodeContestsPlus(),
     AetherCode(),

@@ -87,7 +87,15 @@ def test_package_of_a_removed_plugin_is_refused_by_its_name(
     assert f"plugins/{words.rpartition(' ')[2]}" in done.stderr
 
 
-@pytest.mark.parametrize(("benchmark", "plugin"), [("ojbench", "dmoj"), ("livecodebench-pro", "lightcp")])
+@pytest.mark.parametrize(
+    ("benchmark", "plugin"),
+    [
+        ("ojbench", "dmoj"),
+        ("livecodebench-pro", "lightcp"),
+        ("humaneval", "functions"),
+        ("mbpp_plus", "functions"),
+    ],
+)
 def test_benchmark_of_a_removed_plugin_is_refused_by_its_name(
     command: Command, benchmark: str, plugin: str
 ) -> None:
@@ -109,5 +117,8 @@ def test_command_of_a_removed_plugin_is_refused_by_its_name(command: Command) ->
     for name in ("contest", "export"):
         done = command(name, "serve", ROOT / "examples" / "problems")
         assert done.returncode == 2 and f"{name} needs the plugin contest" in done.stderr, done.stderr
+    source = ("--problems", ROOT / "examples" / "problems", "--turns", "2")
+    done = command("run", *source, "--model", "otter", "--base-url", "http://127.0.0.1:9/v1")
+    assert done.returncode == 2 and "run.turns needs the plugin contest" in done.stderr, done.stderr
     help_text = command("--help")
     assert help_text.returncode == 0 and "score" in help_text.stdout

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from dump_rows import CODE, PROBLEMS, write_json, write_jsonl, write_parquet
+from evalplus_rows import SUMS
 from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
-from test_evalplus import SUMS
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
 from ioi_eval.benchmarks.dumps import CONTINUED, guessed

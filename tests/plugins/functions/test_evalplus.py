@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evalplus_rows import PLAIN, SUMS, checked, humaneval
 from hub_rows import contents, listed, loaded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,21 +27,6 @@ from ioi_eval.runs.sources import benchmark_of
 pytestmark = pytest.mark.once
 
 # Of the form of the datasets' own, as far as it matters.
-PLAIN = """
-import numpy as np
-
-def is_floats(x) -> bool:
-    return isinstance(x, float)
-
-def assertion(out, exp, atol):
-    exact_match = out == exp
-    if atol == 0 and is_floats(exp):
-        atol = 1e-6
-    if not exact_match and atol != 0:
-        assert np.allclose(out, exp, rtol=1e-07, atol=atol)
-    else:
-        assert exact_match
-"""
 AS_SETS = "def assertion(out, exp, atol):\n    exact_match = set(out) == set(exp)\n    assert exact_match\n"
 NOT_NONE = """
 def assertion(out, exp, atol):
@@ -48,17 +34,6 @@ def assertion(out, exp, atol):
         exact_match = out == exp
     else:
         exact_match = exp == (out is not None)
-"""
-
-
-def checked(inputs: str, results: str, *, atol: str = "0", head: str = PLAIN) -> str:
-    """A test of HumanEval+."""
-    return f"""{head}
-def check(candidate):
-    inputs = {inputs}
-    results = {results}
-    for i, (inp, exp) in enumerate(zip(inputs, results)):
-        assertion(candidate(*inp), exp, {atol})
 """
 
 
@@ -71,17 +46,6 @@ results = {results}
 for i, (inp, exp) in enumerate(zip(inputs, results)):
     assertion({name}(*inp), exp, 0)
 """
-
-
-def humaneval(test: str, **columns: Any) -> dict[str, Any]:
-    return {
-        "task_id": "HumanEval/7",
-        "prompt": "def total(numbers):\n    '''Add.'''\n",
-        "canonical_solution": "    return sum(numbers)\n",
-        "entry_point": "total",
-        "test": test,
-        **columns,
-    }
 
 
 def mbpp(test: str, code: str) -> dict[str, Any]:
@@ -102,9 +66,6 @@ def one(folder: Path, row: dict[str, Any]) -> Problem:
     [problem] = problems.values()
     assert not problem.unusable, problem.unusable
     return problem
-
-
-SUMS = humaneval(checked("[[[1, 2]], [[0.1, 0.2]], [[]]]", "[3, 0.30000000000000004, 0]"))
 
 
 async def test_a_row_of_humaneval_becomes_a_function(scorer: Scorer, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Functions in Python whose tests are assertions: HumanEval, MBPP, KodCode and EvalPlus."""

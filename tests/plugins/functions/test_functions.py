@@ -1,0 +1,132 @@
+"""Rows of HumanEval, MBPP, KodCode and EvalPlus become problems whose tests are calls of a function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import contents
+from judged import statuses
+from support.datasets import BenchmarkOptions, find_benchmark, load
+from test_entries import PAGE, TOTAL, made, written
+
+from ioi_eval import Scorer
+from ioi_eval.models import Verdict as V
+from ioi_eval.plugins.functions import listed
+
+pytestmark = pytest.mark.once
+
+CHECK = """
+METADATA = {}
+
+def check(candidate):
+    assert True, "This prints if this assert fails"
+    assert candidate([1, 2]) == 3
+    for more in range(2, 4):
+        assert candidate([more, more + 1]) == 2 * more + 1
+    numbers = [0] * 3
+    assert abs(candidate(numbers) - 0) < 1e-6, f"{numbers}"
+"""
+HUMANEVAL = {
+    "task_id": "HumanEval/7",
+    "prompt": "def total(numbers):\n    '''Add.'''\n",
+    "canonical_solution": "    return sum(numbers)\n",
+    "entry_point": "total",
+    "test": CHECK,
+}
+MBPP = {
+    "task_id": 11,
+    "text": "Add.",
+    "code": TOTAL,
+    "test_list": ["assert total((1, 2)) == 3", "assert total([]) == 0"],
+    "test_setup_code": "",
+    "challenge_test_list": [],
+}
+EVALPLUS = {
+    "task_id": "Mbpp/2",
+    "prompt": '"""\nShared.\n"""\n',
+    "entry_point": "similar_elements",
+    "canonical_solution": "def similar_elements(a, b):\n    return tuple(set(a) & set(b))\n",
+    "base_input": [[[3, 4], [4, 5]]],
+    "plus_input": [[["a", 1], [1]], [[1.5], []]],
+    "atol": 0,
+}
+# (benchmark, row, id, a right program, a wrong one, number of tests)
+ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
+    "humaneval": (HUMANEVAL, "HumanEval/7", TOTAL, TOTAL.replace("numbers)\n ", "numbers): return 3 #"), 4),
+    "mbpp": (MBPP, "Mbpp/11", TOTAL, TOTAL.replace("sum", "len"), 2),
+    "kodcode": (
+        {
+            "question_id": "Leetcode_7_C",
+            "question": "Add.",
+            "solution": TOTAL,
+            "test_code": "from solution import total\n\ndef test_it():\n    assert total([1, 2]) == 3\n",
+            "gpt_difficulty": "easy",
+            "subset": "Leetcode",
+            "style": "complete",
+        },
+        "Leetcode_7_C",
+        TOTAL,
+        TOTAL.replace("sum", "len"),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
+    row, label, right, wrong, number = ROWS[name]
+    problem = made(tmp_path, name, row)
+    assert (problem.id, len(problem.tests), problem.unusable) == (label, number, "")
+    assert set(await statuses(scorer, problem, right, "python")) == {V.AC}
+    assert V.AC not in await statuses(scorer, problem, wrong, "python") or number > 1
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_own_solutions_are_read(name: str, tmp_path: Path) -> None:
+    row, label, *_ = ROWS[name]
+    options = BenchmarkOptions(dataset=str(written(tmp_path / "rows.jsonl", row)))
+    loaded = load(find_benchmark(name), options, cache=tmp_path / "cache")
+    own = HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"] if name == "humaneval" else TOTAL
+    assert [one.code for one in loaded.references(label)] == [own]
+
+
+def test_page_has_the_rows_of_the_entries() -> None:
+    for one in (listed.HUMANEVAL, listed.MBPP, listed.KODCODE):
+        dataset = f"{one.dataset}{f', {one.config}' if one.config else ''}, {one.split}"
+        column = one.columns.assertions.replace("|", "` or `")
+        row = f"| `{one.name}` | {one.about} | {dataset} | `{column}` | assertions | {one.language}, "
+        assert f"{row}{one.time_limit:g} |\n" in PAGE, row
+
+
+def test_problems_of_humaneval_that_draw(tmp_path: Path) -> None:
+    test = "def check(candidate):\n    for _ in range(100):\n        assert candidate(draw()) == 1\n"
+    row = HUMANEVAL | {"task_id": "HumanEval/53", "entry_point": "add", "test": test}
+    given, wanted = contents(made(tmp_path, "humaneval", row))[0]
+    assert sum(map(int, given.strip("()").split(","))) == int(wanted)
+
+
+async def test_sets_that_are_in_sets_and_keys(scorer: Scorer, tmp_path: Path) -> None:
+    tests = (
+        "assert f(1) == {frozenset('a'), ('b', frozenset())}",
+        "assert f(2) == {frozenset('a'): [{1}]}",
+    )
+    code = "def f(x):\n    a = frozenset('a')\n    return {a, ('b', frozenset())} if x < 2 else {a: [{1}]}"
+    problem = made(tmp_path, "mbpp", MBPP | {"test_list": tests})
+    assert set(await statuses(scorer, problem, code)) == {V.AC}
+
+
+async def test_files_of_evalplus(scorer: Scorer, tmp_path: Path) -> None:
+    problem = made(tmp_path, "evalplus", EVALPLUS)
+    assert [given for given, _ in contents(problem)] == [
+        "((3, 4), (4, 5))",
+        "(('a', 1), (1,))",
+        "((1.5,), ())",
+    ]
+    assert set(await statuses(scorer, problem, EVALPLUS["canonical_solution"])) == {V.AC}
+    as_list = "def similar_elements(a, b):\n    return [x for x in a if x in b]\n"
+    assert set(await statuses(scorer, problem, as_list)) == {V.AC}, "compared as sets"
+    assert V.WA in await statuses(scorer, problem, "def similar_elements(a, b): return a")
+    only_base = made(tmp_path, "evalplus", EVALPLUS, generated_tests=False)
+    assert len(only_base.tests) == 1

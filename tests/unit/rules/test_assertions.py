@@ -1,0 +1,153 @@
+"""Assertions in Python become calls and results, and are not run."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioi_eval.rules.assertions import read_assertions
+from ioi_eval.rules.json_tests import CasesError
+
+pytestmark = pytest.mark.once
+
+
+def test_what_is_no_plain_assertion_is_said() -> None:
+    for body, said in (
+        ("assert f(1) == f(2)", "with several arguments"),
+        ("assert f(x=1) == 2", "names its arguments"),
+        ("assert f(g()) == 2", "no plain value"),
+        ("with open('a') as b:\n        assert f(1)", "no plain assertion"),
+        ("assert f(1); pytest.raises(ValueError, f, 2)", "no plain assertion"),
+        ("assert f(1); self.assertEqual(f(2), 3)", "no plain assertion"),
+        ("assert f(1); assert_close(f(2), 3)", "no plain assertion"),
+        ("x = [1]; x.append(2); assert f(x) == 3", "may change what is asserted of"),
+        ("x = 1; x += 1; assert f(x) == 3", "may change"),
+        ("x = [1]; x[0] = 2; assert f(x) == 3", "may change"),
+        ("x = f(1); x.sort(); assert x == [1]", "may change"),
+        ("x = [1]; assert f(x) is None; assert x == []", "asserts nothing of a call"),
+        ("assert f(1).val == 2", "asks of a result"),
+        ("assert len(f(1)(2)) == 3", "asks of a result"),
+        ("x = [1]; assert f(x) is not x", "asks of a result"),
+        ("assert list(f({1: 2}).keys()) == [1]", "asks of a result"),
+        ("assert next(iter(f({1: 2}).items())) == (1, 2)", "asks of a result"),
+    ):
+        with pytest.raises(CasesError, match=said):
+            read_assertions(f"def check(candidate):\n    {body}\n", "f")
+    with pytest.raises(CasesError, match="No test cases"):
+        read_assertions("def check(candidate): pass", "f")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def g(x):\n    assert f(x) == 2\ndef test_a():\n    g(1)\n", "'g.1.' is no plain assertion"),
+        ("def test_a():\n    def g():\n        assert f(1) == 2\n    g()\n", "'g..' is no plain assertion"),
+        ("@pytest.mark.skip\ndef test_a():\n    assert f(1) == 2\n", "'test_a' may be skipped"),
+        ("@pytest.mark.xfail(strict=True)\ndef test_a():\n    assert f(1) == 2\n", "is to fail"),
+        ("async def test_a():\n    assert await f(1) == 2\n", "'test_a' is asynchronous"),
+    ],
+)
+def test_assertions_that_are_run_otherwise_are_said(source: str, said: str) -> None:
+    with pytest.raises(CasesError, match=said):
+        read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("assert f([0] * 9_999 * 9_999) == 1", "no plain value"),
+        ("assert f(9_999 * 'a' * 9_999) == 1", "no plain value"),
+        ("assert f(list(range(9_999)) * 9_999) == 1", "no plain value"),
+        (f"assert f({' * '.join(['9'] * 900)}) == 1", "nested too deep"),
+        (
+            f"a = {[0] * 9_999}; b = [{'a, ' * 99}]; " + "assert f(b) == 1; " * 9,
+            "'a' and other names stand for too much",
+        ),
+    ],
+    ids=["list", "text", "range", "product", "names"],
+)
+def test_a_few_words_do_not_fill_the_memory(body: str, said: str) -> None:
+    """A row of a benchmark could take all of the machine's, or minutes, or end in a traceback."""
+    with pytest.raises(CasesError, match=said):
+        read_assertions(f"def check(candidate):\n    {body}\n", "f")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("def test_a():\n    import math\n    assert math.isclose(f(1), 2)\n", "math"),
+        ("from solution import f, MOD\ndef test_a():\n    assert f(1) % MOD == 2\n", "MOD"),
+        ("def g(x):\n    return x - f(2)\ndef test_a():\n    assert g(f(1)) == 2\n", "f"),
+        ("class Node:\n    pass\ndef test_a():\n    assert isinstance(f(1), Node)\n", "Node"),
+    ],
+)
+def test_names_that_nothing_defines_are_said(source: str, name: str) -> None:
+    """A checker that stumbles over them would call every program wrong."""
+    with pytest.raises(CasesError, match=f"nothing defines '{name}'"):
+        read_assertions(source, "f")
+
+
+def test_methods_of_the_program_s_own_classes_are_said() -> None:
+    """`add` is also what a set has, and MBPP's functions begin with capitals, too."""
+    for name, words in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
+        with pytest.raises(CasesError, match="asks of a result"):
+            read_assertions(f"from solution import {name}\ndef test_a():\n    assert {words}\n")
+    assert read_assertions("assert Find_Max([1]) == 1").function == "Find_Max"
+
+
+def test_a_function_that_assertions_know_by_its_result() -> None:
+    """As KodCode has it: the call stands in a line of its own, and the row does not name the function."""
+    source = "import solution\nfrom solution import f\ndef test_a():\n    r = f(1)\n    assert r == 2\n"
+    source += "def test_b():\n    xs = [3]\n    r = f(xs)\n    assert r == [4]\n    assert f(5) == 6\n"
+    read = read_assertions(source)
+    assert (read.function, [case.input for case in read.cases]) == ("f", ["(1,)", "([3],)", "(5,)"])
+    with pytest.raises(CasesError, match="no function that all assertions call"):
+        read_assertions(source + "def test_c():\n    r = g(1)\n    assert r == 2\n")
+
+
+def test_what_is_asked_of_plain_results() -> None:
+    for asked in (
+        "f(1).upper() == 'A' and f(1) is not None and True is f(1)",
+        "sorted(f(1).keys()) == [1] and len(f(1).items()) == 1 and type(f(1)) is dict",
+        "f(1).real == 1 and next(f(1)) == 2 and isinstance(f(1), list)",
+    ):
+        assert len(read_assertions(f"assert {asked}", "f").cases) == 1
+
+
+def test_sums_that_python_refuses_are_said() -> None:
+    for given in ("999.9 ** 1000", "10 ** 400 + 0.5", "{} + {}", "{1} * 2", "1000 ** 1000 * 1000 ** 1000"):
+        with pytest.raises(CasesError, match="is no plain value"):
+            read_assertions(f"assert f({given}) == 1", "f")
+
+
+def test_helpers_that_no_python_runs_are_said() -> None:
+    with pytest.raises(CasesError, match="no Python"):
+        read_assertions("def g(x):\n    nonlocal y\n    return x\nassert g(f(1)) == 2\n", "f")
+
+
+def test_names_that_are_defined_stay() -> None:
+    read_assertions(
+        "import os.path\nfrom math import isclose as near\nMOST = 7\n"
+        "def g(x):\n    total = 0\n    for n in x:\n        total += near(n, MOST)\n    return total\n"
+        "assert g([n for n in [f(1)] if (m := n)]) < MOST and os.path and (lambda x: x)(f(1))\n",
+        "f",
+    )
+    read_assertions("from math import *\nassert isclose(f(1), 2)", "f")
+
+
+def test_a_function_that_is_imported_by_another_name() -> None:
+    test = read_assertions("from solution import total as add\ndef test_a():\n    assert add([1]) == 1\n")
+    assert (test.function, test.cases) == ("total", (("([1],)", "1"),))
+
+
+def test_of_two_tests_of_one_name_the_last_is_run() -> None:
+    test = read_assertions(
+        "def test_a():\n    assert f(1) == 5\n"
+        "class TestB:\n    def test_a(self):\n        assert f(2) == 2\n"
+        "def test_a():\n    assert f(3) == 3\n"
+    )
+    assert sorted(case.input for case in test.cases) == ["(2,)", "(3,)"]
+
+
+def test_names_that_an_expression_binds_stay() -> None:
+    test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
+    assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]
