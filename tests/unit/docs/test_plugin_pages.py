@@ -1,0 +1,37 @@
+"""Each plugin has a page, tests, and a row in the list of plugins with the registries that it is in."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from support.pages import ROOT
+
+pytestmark = pytest.mark.once
+
+PLUGINS = sorted(path.parent.name for path in (ROOT / "ioi_eval" / "plugins").glob("*/__init__.py"))
+ENTRIES = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_plugin_has_a_page_and_tests(name: str) -> None:
+    page = (ROOT / "docs" / "plugins" / f"{name}.md").read_text()
+    assert page.startswith(f"# The plugin {name}\n\nIt ")
+    assert "```" in page and "\nWhat it does not do:\n\n- " in page
+    assert any((ROOT / "tests" / "plugins" / name).glob("test_*.py"))
+
+
+def test_list_of_plugins_names_their_registries() -> None:
+    text = (ROOT / "docs" / "plugins.md").read_text()
+    listed = dict(re.findall(r"^\| \[(\w+)\]\(plugins/\1\.md\) \|.*\| ([\w, ]+) \|$", text, re.M))
+    used = {
+        name: ", ".join(
+            group.removeprefix("ioi_eval.").replace("_", " ")
+            for group in ENTRIES
+            if group.startswith("ioi_eval.")
+            and any(place.startswith(f"ioi_eval.plugins.{name}.") for place in ENTRIES[group].values())
+        )
+        for name in PLUGINS
+    }
+    assert listed == used
