@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from building import built_once
 
@@ -38,10 +40,16 @@ class Command:
     def __init__(self, core: Path, cache: Path) -> None:
         self._core, self._cache = core, cache
 
-    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": str(self._core), "IOI_EVAL_CACHE": str(self._cache)}
         argv = [sys.executable, "-P", "-m", "ioi_eval", *map(str, arguments)]
-        done = subprocess.run(argv, cwd=self._core, env=environment, capture_output=True, text=True)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(argv, cwd=self._core, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        done = subprocess.CompletedProcess(arguments, 0, *process.communicate())
+        done.returncode = process.returncode
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
@@ -68,6 +76,22 @@ def test_core_validates_and_checks_the_machine_without_plugins(command: Command,
     assert done.returncode == 0, done.stderr + done.stdout
     checked = command("doctor")
     assert "came with" in checked.stdout or "proctor" in checked.stdout, checked.stderr
+
+
+def test_core_serves_jobs_as_a_worker_without_plugins(command: Command, tmp_path: Path) -> None:
+    worker = command.start("worker", "--port", "0", "--slots", "1")
+    try:
+        assert worker.stdout is not None
+        url = re.findall(r"ioi-eval worker at (\S+),", worker.stdout.readline())[0]
+        rows = (ROOT / "examples" / "generations.jsonl", "--problems", ROOT / "examples" / "problems")
+        out = ("--out", tmp_path / "run", "--limit", "1", "--quiet", "--json")
+        done = command("score", *rows, "--engine", url, *out)
+        assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 1, done.stderr
+        assert httpx.post(f"{url}/run_code", json={"code": "", "language": "python"}).status_code == 404
+    finally:
+        worker.terminate()
+        _, said = worker.communicate()
+    assert "Traceback" not in said, said
 
 
 @pytest.mark.parametrize(
