@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
-from ioi_eval.plugins.contest import Contest, Rules, Statement, Submitted, as_markdown
+from ioi_eval.plugins.contest import PIECE, Contest, Rules, Statement, Submitted, as_markdown
 from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
 _ALONE = "participant"
@@ -86,6 +86,13 @@ class Episode:
     def prompt(self) -> str:
         """The statement, and what the rules are."""
         return f"{as_markdown(self.statement)}\n{self._contest.rules.told()}\n"
+
+    def read(self, offset: int = 0) -> str:
+        """Return the prompt from an offset: at most 32,768 characters, and the call that reads on."""
+        prompt, offset = self.prompt, max(0, offset)
+        end = offset + PIECE
+        rest = f"\n\nCharacters {offset} to {end} of {len(prompt)}: `statement(offset={end})` reads on.\n"
+        return prompt[offset:end] + (rest if end < len(prompt) else "")
 
     @property
     def unjudged(self) -> str:

@@ -40,7 +40,7 @@ class Begun(Observation):
     """The observation of a reset."""
 
     problem: str
-    prompt: str  # the statement and the rules
+    prompt: str  # the statement and the rules, as `statement` shows them
 
 
 class OpenContest(MCPEnvironment):
@@ -80,7 +80,7 @@ class OpenContest(MCPEnvironment):
         """Begin anew, with a problem or with one that the seed chooses."""
         self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
-        return Begun(reward=0.0, problem=self.episode.label, prompt=self.episode.prompt)
+        return Begun(reward=0.0, problem=self.episode.label, prompt=self.episode.read())
 
     async def reset_async(self, *positional: Any, **named: Any) -> Begun:
         return await asyncio.to_thread(self.reset, *positional, **named)
@@ -107,9 +107,13 @@ class OpenContest(MCPEnvironment):
         about = "Problems of programming contests, with an exact judge"
         return EnvironmentMetadata(name=_NAME, description=about, version="1")
 
-    def statement(self) -> str:
-        """Read the problem: its text, limits, languages, samples, files, and the rules."""
-        return self.episode.prompt
+    def statement(self, offset: int = 0) -> str:
+        """Read the problem: its text, limits, languages, samples, files, and the rules.
+
+        Args:
+            offset: Where to begin, in characters. The end of a long problem says where to go on.
+        """
+        return self.episode.read(offset)
 
     def _tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)

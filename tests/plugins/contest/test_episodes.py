@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
+import shutil
 import threading
 from pathlib import Path
 
@@ -66,6 +68,23 @@ async def test_it_ends_with_full_marks() -> None:
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.done
     await episode.submit("int right;")
     assert (episode.share, episode.done, episode.told()["submissions"]) == (1, True, 2)
+
+
+def test_long_prompt_is_read_in_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "packages" / "lanterns"
+    shutil.copytree(examples() / "problems" / "lanterns", folder)
+    (statement,) = folder.rglob("*.md")
+    statement.write_text("long " * 20_000)
+    episode = Episodes(str(folder.parent), {}).start("lanterns")
+    parts, offset = [""], 0
+    while found := re.search(
+        r"\n\nCharacters .* `statement\(offset=(\d+)\)` reads on\.\n$", episode.read(offset)
+    ):
+        parts.append(episode.read(offset)[: found.start()])
+        offset = int(found[1])
+    parts.append(episode.read(offset))
+    assert "".join(parts) == episode.prompt and max(map(len, parts)) == 32_768
+    assert begun().read() == begun().prompt
 
 
 # Rounded points fall short of all, and so do points whose binary fractions add up to more.
