@@ -1,4 +1,4 @@
-"""A busy machine gives the verdicts of a quiet one. scripts/bench/load has more."""
+"""A busy machine gives the verdicts of a quiet one."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.judged_examples import judged_run
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "conformance"
+SCRIPT = Path(__file__).parents[2] / "tools" / "release" / "conformance"
 
 
 @pytest.mark.long

@@ -54,7 +54,7 @@ def build_sanitized(output: Path) -> None:
 
 
 def build_counted(counters: Path, output: Path) -> None:
-    """It counts in that file how often each of its lines runs: `scripts/coverage` tells."""
+    """It counts in that file how often each of its lines runs: `tools/coverage` tells."""
     own = ["-std=c++17", "-static", "-g", "-O0", "-w", "-o", str(output), f'-DCOUNTED="{counters}"']
     counted = [
         "-fprofile-instr-generate=/dev/null",

@@ -241,7 +241,7 @@ def test_what_other_formats_say(problems: Problems) -> None:
 
 @pytest.mark.long
 def test_the_tests_are_what_their_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "examples"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_tasks
 
     make_tasks.main([], tmp_path)
@@ -315,7 +315,7 @@ def test_every_row_has_an_expected_status(rows: list[dict[str, Any]]) -> None:
 def test_the_dump_is_what_its_script_makes(
     rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "examples"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_generations
 
     assert msgspec.to_builtins(list(make_generations.rows())) == rows
@@ -327,7 +327,7 @@ def test_the_dump_is_what_its_script_makes(
 def test_the_recorded_run_is_of_what_its_script_deals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "examples"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_recorded
 
     with tarfile.open(make_recorded.PACKED) as archive:

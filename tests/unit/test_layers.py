@@ -298,15 +298,16 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 # What measures or breaks the inside of an engine cannot do so by public names.
 INSIDE = {
-    "channels.py": "plans for the proctor itself",
-    "kept.py": "requests to a worker without an engine",
     "scale.py": "servers that are none",
-    "shipping.py": "files that are sent each time",
-    "java.py": "the options of starts that are no judged ones",
     "report.py": "rows of runs that nobody judged",
     "kernels_guest.py": "layers of confinement that are taken away",
 }
-SCRIPTS = [path for path in sorted((ROOT / "scripts").rglob("*.py")) if path.name not in INSIDE]
+SCRIPTS = [
+    path
+    for folder in ("scripts", "tools")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if path.name not in INSIDE
+]
 _PUBLIC = (
     "classic",
     "engines",

@@ -72,7 +72,7 @@ def test_the_proof_is_that_of_the_pages() -> None:
 
 
 def test_the_chart_is_that_of_the_page() -> None:
-    subprocess.run([sys.executable, ROOT / "scripts" / "chart.py", "--check"], check=True)
+    subprocess.run([sys.executable, ROOT / "tools" / "release" / "chart.py", "--check"], check=True)
 
 
 SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)

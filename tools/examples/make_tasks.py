@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Makes the tests, the subtasks and the files to hand in of those examples that are no plain batch tasks.
+
+    tools/examples/make_tasks.py [PROBLEM...]
+
+What is written by hand in those packages (statements, solutions, managers, checkers) stays as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import comparison_inputs
+import kattis_inputs
+import task_inputs
+from example_files import Files
+from toolbox import PROBLEMS
+
+
+def main(names: list[str], problems: Path = PROBLEMS) -> None:
+    for make in (*task_inputs.ALL, *comparison_inputs.ALL, *kattis_inputs.ALL):
+        if not names or make.__name__ in names:
+            write(problems / make.__name__, make())
+
+
+def write(folder: Path, files: Files) -> None:
+    for made in (folder / "tests", folder / "subtasks"):
+        shutil.rmtree(made, ignore_errors=True)
+    for pattern in ("data/**/*.in", "data/**/*.ans", "solutions/**/output_*.txt", "solutions/**/*.out"):
+        for path in folder.glob(pattern):
+            path.unlink()
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,138 @@
+"""What confines programs, and what becomes of the attacks: tools/release/kernels runs this in each guest.
+
+    kernels_guest.py CACHE [MIXTURE...]
+
+JSON on standard output. What the cache has is not built again: a guest is slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from attack import SECRET
+from campaign import FILED, MIXTURES
+from catalogue import PROGRAMS, SCRIPTS
+from ground import Ground, prepared
+from rounds import Found, Round, files, functions, pairs, programs, scripts
+
+import ioi_eval.engines.embedded.engine as embedded
+from ioi_eval import EmbeddedEngine, JudgeFailure, JudgeOptions, Scorer, Store
+from ioi_eval.models import BuildLimits, BuildOptions, TaskType
+
+_BUILDS = BuildOptions(
+    limits=BuildLimits(cpu_time=300.0, wall_time=600.0, memory=400 << 20), precompile=False
+)
+_PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
+
+
+def main(store: Store, chosen: Sequence[str]) -> int:
+    embedded.toolchains = cache(embedded.toolchains)
+    os.environ["API_KEY"] = SECRET
+    with _workshop() as workshop:
+        report = _report(store, workshop)
+        _say(report)
+        found = {}
+        for name, layers in _mixtures(report, chosen):
+            _say(name)
+            found[name] = asyncio.run(_mixture(store, layers, workshop))
+    whole = {"kernel": platform.release(), "user": getpass.getuser(), "report": report, "mixtures": found}
+    sys.stdout.buffer.write(msgspec.json.encode(whole) + b"\n")
+    return 0
+
+
+def _mixtures(report: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is there alone anyway is tried once."""
+    both = report["landlock"] and report["namespaces"]
+    for name, layers in MIXTURES.items():
+        if name in (chosen or MIXTURES) and (both or name == "everything"):
+            yield name, layers
+
+
+def _say(what: object) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _workshop() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="ioi-eval-kernels-", dir="/dev/shm"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+async def _proctor(store: Store) -> bytes:
+    async with EmbeddedEngine(store=store, slots=1) as engine:
+        proctor = (await engine.profile()).proctor
+        assert proctor is not None
+        return proctor.read()
+
+
+def _report(store: Store, workshop: Path) -> dict[str, Any]:
+    """The confinement report of this kernel."""
+    copy = workshop / "proctor"
+    copy.write_bytes(asyncio.run(_proctor(store)))
+    copy.chmod(0o755)
+    ran = subprocess.run([copy, "probe"], check=True, capture_output=True, cwd=workshop)
+    found: dict[str, Any] = msgspec.json.decode(ran.stdout)
+    return found
+
+
+async def _mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dict[str, list[Found]]:
+    """All attacks by programs, functions, files and scripts under a mixture of layers."""
+    found: dict[str, list[Found]] = {}
+    boxes = workshop / f"boxes-{'-'.join(layers)}"
+    boxes.mkdir(mode=0o711)
+    engine = EmbeddedEngine(
+        store=store, slots=1, layers=layers, boxes=boxes, max_disk=64 << 20, max_names=3000
+    )
+    options = JudgeOptions(all_tests=True, layers=layers)
+    with prepared(workshop) as ground:
+        async with Scorer(engine, store=store, options=options, builds=_BUILDS) as scorer:
+            for title, start in _rounds(scorer, engine, ground, boxes):
+                for name, each in (await _outcome(title, start)).items():
+                    found.setdefault(name, []).append(each)
+                    if each.fault:
+                        _say(f"    {name}: {each.fault}")
+                _say(f"  {title}")
+    return found
+
+
+async def _outcome(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
+    """A judge that cannot say has been stopped by one of them."""
+    try:
+        return await start()
+    except JudgeFailure as failure:
+        return {title: Found("", f"the judge cannot say: {failure}")}
+
+
+def _rounds(
+    scorer: Scorer, engine: EmbeddedEngine, ground: Ground, boxes: Path
+) -> Iterator[tuple[str, Callable[[], Awaitable[Round]]]]:
+    for language in ("c++", "python"):
+        chosen = [attack for attack in PROGRAMS if attack.language == language]
+        yield f"programs in {language}", partial(programs, scorer, ground, chosen)
+    for task_type in _PAIRED:
+        yield f"pairs, {task_type}", partial(pairs, scorer, ground, task_type)
+    yield "functions", partial(functions, scorer, ground)
+    for task_type in FILED:
+        yield f"files, {task_type}", partial(files, scorer, ground, task_type)
+    yield "scripts", partial(scripts, engine, ground, SCRIPTS, boxes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Store(Path(sys.argv[1])), sys.argv[2:]))

@@ -1,0 +1,63 @@
+"""The table of tools/release/kernels: a row for each kernel, user and mixture of layers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+_HEAD = """| Linux | user | layers | what the report says | missing | attempts | successful | other verdicts |
+|---|---|---|---|---|--:|--:|--:|"""
+
+
+def main(folder: Path) -> int:
+    found = {path: path.read_bytes() for path in sorted(folder.glob("*/*.json"))}
+    wholes = [msgspec.json.decode(text) for text in found.values() if text]
+    unfinished = [
+        f"{path} is empty: what the guest said is beside it" for path, text in found.items() if not text
+    ]
+    print(_HEAD)
+    for whole in sorted(wholes, key=_version):
+        print(*_rows(whole), sep="\n")
+    faults = [*unfinished, *(fault for whole in wholes for fault in _faults(whole))]
+    print(*faults, sep="\n", file=sys.stderr)
+    return 1 if faults else 0
+
+
+def _version(whole: dict[str, Any]) -> list[int]:
+    return [int(number) for number in whole["kernel"].partition("-")[0].partition("+")[0].split(".")]
+
+
+def _rows(whole: dict[str, Any]) -> Iterator[str]:
+    report = whole["report"]
+    told = f"Landlock {report['landlock']}, {len(report['namespaces'])} namespaces, /proc {report['proc']}"
+    for name, found in whole["mixtures"].items():
+        faults = [fault for all_found in found.values() for fault in map(_fault, all_found)]
+        won = sum(succeeded(fault) for fault in faults)
+        others = sum(bool(fault) for fault in faults) - won
+        cells = (whole["kernel"], whole["user"], name, told, "; ".join(report["missing"]) or "nothing")
+        yield f"| {' | '.join(cells)} | {len(faults)} | {won} | {others} |"
+
+
+def _fault(found: dict[str, Any]) -> str:
+    return str(found["fault"])
+
+
+def succeeded(fault: str) -> bool:
+    """Another verdict than the expected one is worth a look, but no success."""
+    return bool(fault) and (not fault.startswith("a verdict of") or "it got points" in fault)
+
+
+def _faults(whole: dict[str, Any]) -> Iterator[str]:
+    for mixture, found in whole["mixtures"].items():
+        for attack, all_found in found.items():
+            for fault in map(_fault, all_found):
+                if fault:
+                    yield f"{whole['kernel']}, {whole['user']}, {mixture}: {attack}: {fault}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Makes docs/images/: pictures of reports of the recorded run and an invented contest.
+
+.venv/bin/python tools/release/screenshots.py [FOLDER]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+
+from ioi_eval import load_problems, report_sync
+from ioi_eval.plugins.contest import Rules, open_contest
+from ioi_eval.testing import FakeEngine
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "examples" / "recorded.tar.xz"
+# Name, page or its title, light or dark, width, from which section on, height.
+PICTURES = (
+    ("report.png", "report.html", "light", 1400, "", 1260),
+    ("grid.png", "report.html", "dark", 1100, "Board", 1000),
+    ("problem.png", "Problem lanterns", "light", 1100, "", 1400),
+)
+CONTEST = (("scoreboard.png", "report.html", "light", 1100, "Scoreboard", 860),)
+# Of the contest: seconds, participant, problem, which tests are passed.
+STEPS = (
+    (310, "otter", "lanterns", range(16)),
+    (540, "heron", "tide", range(99)),
+    (900, "lynx", "banners", range(3)),
+    (1260, "otter", "lanterns", range(99)),
+    (1500, "heron", "lanterns", range(12)),
+    (1830, "lynx", "tide", range(99)),
+    (2400, "heron", "banners", range(99)),
+    (3050, "otter", "tide", range(4)),
+    (3725, "otter", "tide", range(99)),
+    (3990, "lynx", "lanterns", range(16)),
+    (4400, "otter", "banners", range(2)),
+)
+
+
+async def held(folder: Path) -> None:
+    now = [0.0]
+    names = {problem for _, _, problem, _ in STEPS}
+    problems = load_problems(ROOT / "examples" / "problems", only=names, cache=folder / "cache")
+    engine = FakeEngine(lambda test: float(test.index < int(test.source.split()[0])))
+    async with open_contest(
+        problems, Rules(), out=folder / "cup", engine=engine, clock=lambda: now[0]
+    ) as contest:
+        for place, (now[0], participant, problem, passed) in enumerate(STEPS):
+            await contest.session(participant).submit(problem, f"{len(passed)} {place}")
+
+
+def found(folder: Path, page: str) -> Path:
+    if page.endswith(".html"):
+        return folder / page
+    return next(one for one in (folder / "report").glob("*.html") if f"<title>{page}<" in one.read_text())
+
+
+def taken(browser: Any, page: Path, scheme: str, width: int, section: str, height: int) -> bytes:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(page.as_uri())
+    top = browser.execute_script(
+        "const heads = [...document.querySelectorAll('h2')];"
+        "const found = heads.find((head) => head.textContent === arguments[0]);"
+        "return found ? found.getBoundingClientRect().top - 20 : 0",
+        section,
+    )
+    clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
+    picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+    return base64.b64decode(picture["data"])
+
+
+def main() -> None:
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
+    target.mkdir(parents=True, exist_ok=True)
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+        options.add_argument(argument)
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    with tempfile.TemporaryDirectory() as temporary, webdriver.Chrome(options, service) as browser:
+        folder = Path(temporary)
+        with tarfile.open(RECORDED) as archive:
+            archive.extractall(folder)
+        report_sync(folder)
+        for name, page, *how in PICTURES:
+            (target / name).write_bytes(taken(browser, found(folder, page), *how))
+        asyncio.run(held(folder))
+        for name, page, *how in CONTEST:
+            (target / name).write_bytes(taken(browser, found(folder / "cup", page), *how))
+
+
+if __name__ == "__main__":
+    main()

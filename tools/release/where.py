@@ -1,0 +1,303 @@
+"""Where the judge runs: the same questions in containers as clusters make them.
+
+Called by tools/release/where. Each place is a container of crun or bubblewrap, or gVisor's sandbox, with the
+system's folders of this machine as its image. In each one the doctor is asked, and the submissions of an
+example are scored.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PROBLEM = "relay"  # two processes that talk, a manager, a compiled checker
+WORKER = 10001  # the user of piston/docker and piston/kubernetes
+_SECONDS = 900.0
+
+# What Docker leaves to root in a container.
+_DOCKER = (
+    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
+    *("NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+)
+_MASKED = ("/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/scsi", "/sys/firmware")
+_READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+_NAMESPACES = ("pid", "ipc", "uts", "mount", "network")
+_LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+_ENOSYS = 38
+
+
+class Place(NamedTuple):
+    name: str
+    command: Callable[[Rig], list[str]]
+    helps: str = ""
+
+
+class Rig(NamedTuple):
+    """What every place is made of."""
+
+    folder: Path  # of this run, for configurations and caches
+    real_python: str
+    python: str
+    docker: Mapping[str, Any]  # its filter of system calls
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    def words(self, user: int) -> list[str]:
+        """The program that asks and scores, and prints what it found."""
+        return [
+            self.python,
+            str(self.tree / "tools" / "release" / "where.py"),
+            "--inside",
+            str(self.cache(user)),
+        ]
+
+    def cache(self, user: int) -> Path:
+        cache = self.folder / f"cache-{user}"
+        if not cache.exists():
+            cache.mkdir(mode=0o700)
+            shutil.chown(cache, user, user)
+        return cache
+
+
+# --- inside ------------------------------------------------------------------------------------------
+
+
+def inside(cache: str) -> None:
+    """Print the doctor's lines, and whether all points are those that are expected."""
+    import os
+
+    tree = Path(__file__).parents[2]
+    os.environ.update(
+        IOI_EVAL_CACHE=f"{cache}/kept", PYTHONDONTWRITEBYTECODE="1", HOME=cache, PYTHONPATH=str(tree)
+    )
+    ours = [sys.executable, "-m", "ioi_eval"]
+    doctor = subprocess.run(
+        [*ours, "doctor", "--json"], capture_output=True, text=True, cwd=tree, check=False
+    )
+    run = Path(cache, "run")
+    shutil.rmtree(run, ignore_errors=True)
+    words = ["score", "examples/generations.jsonl", "--problems", "examples/problems", "--problem", PROBLEM]
+    scored = subprocess.run(
+        [*ours, *words, "--out", str(run), "--quiet"], capture_output=True, text=True, cwd=tree, check=False
+    )
+    answer = {"doctor": doctor.stdout, "code": scored.returncode, "said": scored.stderr[-2000:]}
+    answer["equal"] = scored.returncode == 0 and _points(run) == _expected(tree, run)
+    print(json.dumps(answer))
+
+
+def _points(run: Path) -> dict[str, float]:
+    rows = map(json.loads, (run / "results.jsonl").read_text().splitlines())
+    return {row["uuid"]: row["points"] for row in rows}
+
+
+def _expected(tree: Path, run: Path) -> dict[str, float]:
+    lines = (tree / "examples" / "generations.expected.tsv").read_text().splitlines()[1:]
+    cells = (line.split("\t") for line in lines)
+    return {row[0]: float(row[2]) for row in cells if row[0] in _points(run)}
+
+
+# --- containers --------------------------------------------------------------------------------------
+
+
+def container(name: str, *, user: int, capabilities: Sequence[str] = (), **how: Any) -> Place:
+    """A container as crun makes it. `filtered`: Docker's filter; `confined`: no privileges, ever."""
+    helps: str = how.pop("helps", "")
+
+    def command(rig: Rig) -> list[str]:
+        bundle = rig.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
+        for path in ("run", "var/lib"):  # as images have them, for root to write
+            (bundle / "root" / path).mkdir(parents=True)
+        configuration = _configuration(rig, user, [f"CAP_{each}" for each in capabilities], **how)
+        (bundle / "config.json").write_text(json.dumps(configuration))
+        run = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
+        # Control groups of both versions at once, which this machine may have, are more than crun knows.
+        groups = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
+        return ["unshare", "--mount", "sh", "-c", groups, "sh", *run]
+
+    return Place(name, command, helps)
+
+
+def _configuration(
+    rig: Rig,
+    user: int,
+    capabilities: Sequence[str],
+    *,
+    filtered: bool = True,
+    without: Sequence[str] = (),
+    masked: bool = True,
+    confined: bool = False,
+    read_only: bool = False,
+    boxes: bool = False,
+) -> dict[str, Any]:
+    sets = ("bounding", "effective", "permitted") if user == 0 else ("bounding",)
+    linux: dict[str, Any] = {
+        "namespaces": [{"type": each} for each in _NAMESPACES],
+        "maskedPaths": _MASKED if masked else [],
+        "readonlyPaths": _READ_ONLY if masked else [],
+    }
+    if filtered:
+        linux["seccomp"] = _filter(rig.docker, capabilities, without)
+    environment = ["PATH=/usr/local/bin:/usr/bin:/bin", *(["TMPDIR=/boxes"] if boxes else [])]
+    return {
+        "ociVersion": "1.0.0",
+        "process": {
+            "user": {"uid": user, "gid": user},
+            "args": rig.words(user),
+            "env": environment,
+            "cwd": "/",
+            "capabilities": {each: list(capabilities) for each in sets},
+            "noNewPrivileges": confined,
+        },
+        "root": {"path": "root", "readonly": read_only},
+        "mounts": _mounts(rig, user, boxes),
+        "linux": linux,
+    }
+
+
+def _mounts(rig: Rig, user: int, boxes: bool) -> list[dict[str, Any]]:
+    def own(path: str, kind: str, *options: str) -> dict[str, Any]:
+        return {"destination": path, "type": kind, "source": kind, "options": options}
+
+    def shown(path: str, *options: str) -> dict[str, Any]:
+        return {"destination": path, "type": "bind", "source": path, "options": ["rbind", *options]}
+
+    systems = [path for path in ("/usr", "/bin", "/lib", "/lib64", "/etc", "/sbin") if Path(path).exists()]
+    environment = str(Path(rig.python).parents[1])
+    return [
+        own("/proc", "proc"),
+        own("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
+        # As Docker and the kubelet make it: small, and no program in it starts.
+        own("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
+        own("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
+        own("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
+        *([own("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")] if boxes else []),
+        *(shown(path, "ro") for path in systems),
+        shown(str(rig.tree), "ro"),
+        shown(environment, "ro"),
+        shown(str(rig.cache(user))),
+    ]
+
+
+def _filter(docker: Mapping[str, Any], held: Sequence[str], without: Sequence[str]) -> dict[str, Any]:
+    """Docker's filter as a runtime is given it, for a container with these capabilities."""
+    calls = []
+    for rule in docker["syscalls"]:
+        includes, excludes = rule.get("includes") or {}, rule.get("excludes") or {}
+        if not {*includes.get("caps", ())} <= {*held} or {*excludes.get("caps", ())} & {*held}:
+            continue
+        if "amd64" not in includes.get("arches", ["amd64"]):
+            continue
+        one = {key: rule[key] for key in ("action", "errnoRet", "args") if rule.get(key) is not None}
+        calls.append({**one, "names": [each for each in rule["names"] if each not in without]})
+    return {
+        "defaultAction": docker["defaultAction"],
+        "defaultErrnoRet": 1,
+        "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"],
+        "syscalls": [call for call in calls if call["names"]],
+    }
+
+
+_DROPPED = ("setpriv", f"--reuid={WORKER}", f"--regid={WORKER}", "--clear-groups")
+
+# --- other places ------------------------------------------------------------------------------------
+
+
+def _bubblewrap(rig: Rig) -> list[str]:
+    """As apptainer without its set-uid program: a user namespace, no new privileges, the host's /proc."""
+    shown = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
+    return [*_DROPPED, "bwrap", "--unshare-user", *shown, "--bind", "/tmp", "/tmp", *rig.words(WORKER)]
+
+
+def _pyxis(rig: Rig) -> list[str]:
+    """As enroot with --container-remap-root: root of a user namespace, with a mount namespace."""
+    return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *rig.words(WORKER)]
+
+
+def _no_namespaces(rig: Rig) -> list[str]:
+    """In a user namespace below which the kernel makes no other."""
+    forbid = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    inner = ["unshare", "--user", f"--map-user={WORKER}", f"--map-group={WORKER}", *rig.words(WORKER)]
+    return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *inner]
+
+
+def _gvisor(rig: Rig) -> list[str]:
+    return ["runsc", "--network=none", "--platform=ptrace", "do", "--force-overlay=false", *rig.words(0)]
+
+
+_ALONE = {"user": WORKER, "confined": True, "boxes": True}
+PLACES = (
+    Place("a machine, as root", lambda rig: rig.words(0)),
+    Place("a machine, as a user", lambda rig: [*_DROPPED, *rig.words(WORKER)]),
+    Place(
+        "user namespaces forbidden",
+        _no_namespaces,
+        "`user.max_user_namespaces`, AppArmor's restriction lifted",
+    ),
+    container("docker run, root", user=0, capabilities=_DOCKER, helps="`--security-opt seccomp=unconfined`"),
+    container("piston/docker/compose.yaml", **_ALONE, helps="the three options in its comment"),
+    container("the same, unconfined", **_ALONE, filtered=False, masked=False),
+    container("Docker before Landlock was let through", **_ALONE, without=_LANDLOCK, helps="Docker 23"),
+    container(
+        "piston/kubernetes, restricted",
+        **_ALONE,
+        read_only=True,
+        helps="`seccompProfile: {type: Unconfined}`",
+    ),
+    container(
+        "the same, seccomp Unconfined",
+        **_ALONE,
+        read_only=True,
+        filtered=False,
+        helps="`procMount: Unmasked` (and `hostUsers: false`)",
+    ),
+    container("the same, and procMount: Unmasked", **_ALONE, read_only=True, filtered=False, masked=False),
+    Place("Apptainer", _bubblewrap),
+    Place("pyxis, remapped root", _pyxis),
+    Place("gVisor", _gvisor),
+)
+
+
+# --- the table ---------------------------------------------------------------------------------------
+
+
+def asked(place: Place, rig: Rig) -> dict[str, Any]:
+    command = place.command(rig)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/", check=False)
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+        answer["doctor"] = json.loads(answer["doctor"])
+    except json.JSONDecodeError:
+        return {"fails": (done.stderr or done.stdout)[-1500:]}
+    return answer
+
+
+def row(place: Place, answer: Mapping[str, Any]) -> str:
+    if "doctor" not in answer:
+        return f"| {place.name} | not tried: {answer} | | | |"
+    lines = answer["doctor"]["conditions"]
+    holds = "; ".join(line["detail"] for line in lines if line["name"] == "confinement")
+    worse = [line["detail"] for line in lines if line["ok"] is not True and line["name"] != "confinement"]
+    rows = "as expected" if answer["equal"] else f"none, exit code {answer['code']}"
+    return f"| {place.name} | {holds} | {'<br>'.join(worse)} | {rows} | {place.helps} |"
+
+
+def main(folder: str, real_python: str, python: str, *names: str) -> None:
+    (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
+    rig = Rig(Path(folder), real_python, python, json.loads(profile.read_text()))
+    print("| where | layers that hold | the doctor besides | rows | what helps |\n|---|---|---|---|---|")
+    for place in PLACES:
+        if not names or place.name in names:
+            answer = asked(place, rig)
+            print(row(place, answer), flush=True)
+            print(json.dumps(answer), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    inside(sys.argv[2]) if sys.argv[1] == "--inside" else main(*sys.argv[1:])
