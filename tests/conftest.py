@@ -22,8 +22,6 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 import leftovers  # only now can they be found
 from building import SOURCES, built_once
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
-from forks import Forks
-from repeating import Repeating
 from support.once import ask_for_all, ask_once
 from support.places import with_usual_cache
 from support.warm_command import end_warm_command
@@ -107,24 +105,20 @@ def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def what_stays_is_asked_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    ask_for_all(tmp_path_factory.getbasetemp(), built_once)
+def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
+    ask_for_all(shared, built_once)
     with pytest.MonkeyPatch.context() as patch:
         ask_once(patch.setattr)
         yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--forks", metavar="N", type=int, default=1, help="Run tests in N processes.")
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
     parser.addoption("--count", metavar="FILE", help="Build a proctor that counts there which lines run.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
     parser.addoption(
         "--another-user", action="store_true", help="Leave out what does not depend on the user."
     )
-    parser.addoption("--shuffled", metavar="N", type=int, help="Run tests in a random order, the N-th.")
-    parser.addoption("--beside", metavar="N", type=int, default=0, help="Keep N other processes busy.")
-    parser.addoption("--outcomes", metavar="FILE", help="Write what became of each test.")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -146,17 +140,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("long")
 
 
-def pytest_collection_finish() -> None:
-    """All that is loaded stays to the end, and need not be looked through for garbage again and again."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without garbage collection, which takes as long as loading. What is loaded stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
-    gc.disable()  # until all is loaded
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(Repeating(config))
-    if config.getoption("--forks") > 1:
-        config.pluginmanager.register(Forks(config.getoption("--forks")))

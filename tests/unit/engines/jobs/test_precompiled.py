@@ -247,8 +247,8 @@ def run_build(
 
 
 @pytest.fixture(scope="module")
-def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return big_header(tmp_path_factory.getbasetemp())
+def header(shared: Path) -> Path:
+    return big_header(shared)
 
 
 @pytest.mark.long
@@ -330,21 +330,23 @@ def test_header_is_not_used_for_a_source_without_a_head(tmp_path: Path, marked: 
 @pytest.mark.parametrize("broken", [b"no header", b"gpch.014", b"gpch.013"])
 @pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
 def test_header_that_cannot_be_used_is_done_without(
-    tmp_path: Path, shared: bytes, broken: bytes, grader: str
+    tmp_path: Path, grader_object: bytes, broken: bytes, grader: str
 ) -> None:
     (tmp_path / "header").write_bytes(broken)
     text = BEGINNING + "int add(int a, int b) { return a + b; }\n" + ("" if grader else ALONE)
     build = recipe(text, graded(grader) if grader else None)
-    made = run_build(tmp_path / "with", build, tmp_path / "header", shared=shared if grader else None)
+    made = run_build(tmp_path / "with", build, tmp_path / "header", shared=grader_object if grader else None)
     assert made == run_build(tmp_path / "without", build)
 
 
 @pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
-def test_header_of_a_head_changes_no_byte(tmp_path: Path, lean: Path, shared: bytes, grader: str) -> None:
+def test_header_of_a_head_changes_no_byte(
+    tmp_path: Path, lean: Path, grader_object: bytes, grader: str
+) -> None:
     text = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
     build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
     assert head_of(build) == LEAN
-    made = run_build(tmp_path / "with", build, lean, shared=shared if grader else None)
+    made = run_build(tmp_path / "with", build, lean, shared=grader_object if grader else None)
     assert made == run_build(tmp_path / "without", build)
 
 
@@ -388,30 +390,30 @@ def test_header_of_the_servers_package_is_used(
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def grader_object(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return run_build(tmp_path_factory.mktemp("object"), object_recipe(recipe(HELLO, graded(GRADER))))
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_graders_object_changes_no_byte(tmp_path: Path, shared: bytes, broken: bool) -> None:
+def test_a_graders_object_changes_no_byte(tmp_path: Path, grader_object: bytes, broken: bool) -> None:
     """An object that cannot be linked is done without."""
     build = recipe('#include "sum.h"\nint add(int a, int b) { return a + b; }\n', graded(GRADER))
-    made = run_build(tmp_path / "with", build, shared=b"broken" if broken else shared)
+    made = run_build(tmp_path / "with", build, shared=b"broken" if broken else grader_object)
     assert made == run_build(tmp_path / "without", build)
 
 
-def test_a_graders_object_is_really_used(tmp_path: Path, shared: bytes) -> None:
+def test_a_graders_object_is_really_used(tmp_path: Path, grader_object: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
     theirs = run_build(tmp_path / "object", object_recipe(build))
-    assert theirs != shared
+    assert theirs != grader_object
     own = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
     assert run_build(tmp_path / "box", own, shared=theirs) != run_build(tmp_path / "plain", own)
 
 
-def test_a_source_that_is_wrong_is_refused_with_an_object(tmp_path: Path, shared: bytes) -> None:
+def test_a_source_that_is_wrong_is_refused_with_an_object(tmp_path: Path, grader_object: bytes) -> None:
     """What the compiler says is told once."""
     build = recipe("int add(int a, int b) { return nonsense; }\n", graded(GRADER))
-    run_build(tmp_path, build, shared=shared, refused="error: ")
+    run_build(tmp_path, build, shared=grader_object, refused="error: ")
 
 
 def test_an_object_is_of_the_problem_and_the_flags_alone() -> None:
