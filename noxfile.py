@@ -13,4 +13,6 @@ nox.options.error_on_missing_interpreters = False
 @nox.session(python=["3.11", "3.12", "3.13", "3.14", "3.15"])
 def tests(session: nox.Session) -> None:
     session.install("--editable", ".[dev]")
-    session.run("pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", "not long", *(session.posargs or TESTS))
+    session.run(
+        "pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", "not long", *(session.posargs or TESTS)
+    )
