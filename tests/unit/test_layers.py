@@ -361,24 +361,3 @@ def test_integrations_take_public_names(path: Path) -> None:
 def test_integrations_take_from_inside_what_is_listed() -> None:
     used = {module for path in (PACKAGE / "integrations").glob("*.py") for module, _ in taken(path)}
     assert {module.removeprefix("ioi_eval.") for module in used - set(PUBLIC)} == set(SHARED)
-
-
-def test_files_of_tests_have_names_of_their_own() -> None:
-    """pytest imports them by these names, so that two of one name cannot be collected together."""
-    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
-    assert [name for name in set(names) if names.count(name) > 1] == []
-
-
-# Classes of other packages, which are called as they are there.
-PEERS = {"integrations/open_r1.py", "integrations/eval_protocol.py"}
-
-
-def test_each_class_has_a_name_of_its_own() -> None:
-    """Who searches for one finds it. Names that begin with `_` are of one file."""
-    names = [
-        name
-        for path in FILES
-        if path.relative_to(PACKAGE).as_posix() not in PEERS
-        for name in re.findall(r"^ *class ([A-Za-z]\w*)[(:\[]", path.read_text(), re.MULTILINE)
-    ]
-    assert [name for name in set(names) if names.count(name) > 1] == []

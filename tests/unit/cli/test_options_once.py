@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -14,55 +9,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import ioi_eval
 from ioi_eval.cli import COMMANDS, console, loaded
 from ioi_eval.cli.config import KEYS, OPTIONS
-from ioi_eval.cli.groups import OptionGroup, command, declared
-from ioi_eval.engines.registry import EngineChoice
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.tasks import JudgingOptions
-from ioi_eval.model.options import Count, JudgeOptions, Said
+from ioi_eval.model.options import Count, Said
 from ioi_eval.models import Value
-from ioi_eval.runs import RunOptions, Timing
 
 pytestmark = pytest.mark.once
-
-PACKAGE = Path(ioi_eval.__file__).parent
-DECLARE = {"Said", "typer.Option"}
-
-
-def helps() -> Iterator[tuple[str, str]]:
-    """Each text for users that an option has in the source, with its place."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = path.read_text()
-        for node in ast.walk(ast.parse(source)) if re.search(r"\b(Said|Option)\(", source) else ():
-            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in DECLARE:
-                continue
-            texts = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "help")]
-            for text in texts:
-                if isinstance(text, ast.Constant) and " " in str(text.value):
-                    yield str(text.value), f"{path.relative_to(PACKAGE)}:{node.lineno}"
-
-
-def test_no_text_stands_twice() -> None:
-    found = list(helps())
-    counts = Counter(text for text, _ in found)
-    assert len(counts) > 100
-    assert [(text, place) for text, place in found if counts[text] > 1] == []
-
-
-def test_values_that_share_an_option_share_its_words() -> None:
-    shared = (
-        (JudgingOptions, EngineChoice, {"slots", "python"}),
-        (JudgingOptions, RunOptions, {"all_tests"}),
-    )
-    for kind, owner, names in (
-        *shared,
-        (JudgeOptions, RunOptions, {"all_tests"}),
-        (JudgeOptions, Timing, {"borderline"}),
-    ):
-        first, second = ({one.field: one.said.help for one in declared(each)} for each in (kind, owner))
-        assert {name: first[name] for name in names} == {name: second[name] for name in names}
 
 
 def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:

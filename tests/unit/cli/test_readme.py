@@ -50,31 +50,6 @@ def test_score_of_the_examples_prints_what_readme_shows(cli: CommandLine, tmp_pa
     assert matches(shown.replace("runs/mine", str(tmp_path)), done.stdout), done.stdout
 
 
-def test_the_proof_is_that_of_the_pages() -> None:
-    """Numbers of other pages, which their own tests and scripts hold."""
-    conformance, security = (
-        (ROOT / "docs" / f"{name}.md").read_text() for name in ("conformance", "security")
-    )
-    found = re.findall(r"compared (\d+), agree (\d+), differ (\d+)", conformance)
-    [(attacks, root, ordinary, won)] = re.findall(
-        r"^(\d+) attacks, (\d+) attempts as root and (\d+) as an ordinary user, (\d+) successful",
-        security,
-        re.M,
-    )
-    gaps = re.findall(
-        r"^- \*\*", security.partition("## What is not protected")[2].partition("\n## ")[0], re.M
-    )
-    (examples, *official, own) = (tuple(map(int, numbers)) for numbers in found)
-    for compared, agree, differ in (examples, tuple(map(sum, zip(*official, strict=True))), own):
-        assert f"| {compared} expectations | {agree} agree, {differ} differ" in README
-    assert f"| {attacks} attacks, {int(root) + int(ordinary):,} attempts | {won} succeeded" in README
-    assert f"| {len(gaps)} open, each named" in README
-
-
-def test_the_chart_is_that_of_the_page() -> None:
-    subprocess.run([sys.executable, ROOT / "tools" / "release" / "chart.py", "--check"], check=True)
-
-
 SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)
 
 
@@ -101,8 +76,3 @@ def test_links_lead_somewhere(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
-
-
-def test_continuous_integration_runs_the_same_commands() -> None:
-    commands = re.findall(r"^(\./.*) \|\| status=1$", (ROOT / ".ci" / "run").read_text(), re.M)
-    assert commands == ["./scripts/test", "./scripts/test --merge"]

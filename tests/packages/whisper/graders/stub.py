@@ -1,8 +1,9 @@
 import sys
 from pathlib import Path
 
-import tools
 import whisper
+
+import tools
 
 with Path(sys.argv[1]).open() as heard, Path(sys.argv[2]).open("w") as said:
     number = tools.number(heard)
