@@ -231,11 +231,6 @@ class Contest:
     def over(self) -> bool:
         return self.rules.seconds is not None and self.seconds >= self.rules.seconds
 
-    @property
-    def takes_own_inputs(self) -> bool:
-        """True if a problem's programs can be run on inputs of a participant."""
-        return any(in_hand(problem) is not None for problem in self.problems.values())
-
     def scoreboard(self) -> tuple[Place, ...]:
         """Return all participants: the most points first, then who had them earlier."""
         places = (

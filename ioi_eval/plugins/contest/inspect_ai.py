@@ -19,7 +19,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.plugins.contest import NotJudged, Refused
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
-from ioi_eval.plugins.contest.tools import TOOLS
+from ioi_eval.plugins.contest.tools import tools_for
 
 with needs("inspect-ai"):
     from inspect_ai import Task, task
@@ -60,7 +60,7 @@ def contest(source: str, **options: Any) -> Task:
 def contest_tools(source: str, **options: Any) -> list[Tool]:
     """Return the tools `run`, `test` and `submit`, for any agent; a sample's metadata has `problem_id`."""
     episodes = Episodes(source, options)
-    return [_tool(episodes, tool.__name__) for tool in TOOLS]
+    return [_tool(episodes, tool.__name__) for tool in tools_for(episodes.problems.values())]
 
 
 @scorer(metrics=[mean(), stderr()])

@@ -37,7 +37,7 @@ from ioi_eval.plugins.contest import (
     as_markdown,
 )
 from ioi_eval.plugins.contest.episodes import plain
-from ioi_eval.plugins.contest.tools import TOOLS, Tool, described, descriptions, run, test
+from ioi_eval.plugins.contest.tools import TOOLS, Tool, described, descriptions, test, tools_for
 
 with needs("mcp"):
     import anyio
@@ -202,10 +202,9 @@ def _tools(
     yield problems, ProblemList, reads
     yield statement, Statement, reads
     yield attachment, Piece, reads
-    for tool in TOOLS:
-        if tool is not run or contest.takes_own_inputs:
-            answer = get_type_hints(tool)["return"]
-            yield _judging(tool, session), answer, reads if tool is test else writes
+    for tool in tools_for(contest.problems.values()):
+        answer = get_type_hints(tool)["return"]
+        yield _judging(tool, session), answer, reads if tool is test else writes
     yield standing, Standing, reads
 
 

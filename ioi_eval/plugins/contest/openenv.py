@@ -21,6 +21,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.plugins.contest import NotJudged, Refused
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
+from ioi_eval.plugins.contest.tools import tools_for
 
 with needs("openenv"):
     from fastmcp import FastMCP
@@ -54,8 +55,8 @@ class OpenContest(MCPEnvironment):
         self._rewarded = 0.0  # share of the points that earlier steps were rewarded for
         server = FastMCP(_NAME)
         server.tool(self.statement)
-        for call in (Episode.run, Episode.test, Episode.submit):
-            server.tool(self._tool(call))
+        for tool in tools_for(episodes.problems.values()):
+            server.tool(self._tool(getattr(Episode, tool.__name__)))
         super().__init__(server)
 
     @property

@@ -6,13 +6,14 @@ Other modules bind them to a session: `described` gives a function of theirs the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
+from ioi_eval.model.values import Problem
 from ioi_eval.plugins.contest.contest import Session
-from ioi_eval.plugins.contest.rules import Ran, Submitted, Tested
+from ioi_eval.plugins.contest.rules import Ran, Submitted, Tested, in_hand
 
 Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
@@ -52,6 +53,12 @@ async def submit(
 
 
 TOOLS: tuple[Tool, ...] = (run, test, submit)
+
+
+def tools_for(problems: Iterable[Problem]) -> tuple[Tool, ...]:
+    """Return the tools that make sense: `run` only if a problem's programs can be run on own inputs."""
+    own_inputs = any(in_hand(problem) is not None for problem in problems)
+    return tuple(tool for tool in TOOLS if tool is not run or own_inputs)
 
 
 def method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
