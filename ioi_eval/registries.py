@@ -30,7 +30,7 @@ class Registry(StrEnum):
     ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine or a Transport
     COMMANDS = "ioi_eval.commands"  # a function of one command of ioi-eval, as for typer; or COMMAND.PART
     ROUTES = "ioi_eval.routes"  # a function from a worker's WorkerParts to its PluginRoutes
-    REPORT_SECTIONS = "ioi_eval.report_sections"  # a function from a run's Summary to Sections of its report
+    REPORT_SECTIONS = "ioi_eval.report_sections"  # a class with the methods of `ReportPart`
 
 
 def registered(registry: Registry) -> dict[str, Any]:

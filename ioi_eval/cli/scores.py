@@ -14,6 +14,7 @@ from ioi_eval.reports.comparison import Differences, entries, sections_of, unlik
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.document import Section, number, percent, share, visible
 from ioi_eval.reports.headline import Entry
+from ioi_eval.reports.parts import sections_of_parts
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
 from ioi_eval.store.rows import bounded
@@ -98,7 +99,7 @@ def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = No
 
 def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
     screen.add("pass@k", _passes(of, unscored))
-    for section in (sections.medals(of), sections.standings(of), sections.budgets(of)):
+    for section in (sections.medals(of), *sections_of_parts(of), sections.budgets(of)):
         if section is not None:
             screen.add(section.title, _section(section))
     for section in sections.groups(of, brief=True):

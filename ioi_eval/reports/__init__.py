@@ -6,8 +6,8 @@ submission is worth (`rules`), the writing of rows (`runs`), what a terminal sho
 
 from ioi_eval.reports.comparison import ComparedRun, comparison, named, write_comparison
 from ioi_eval.reports.document import html, markdown
+from ioi_eval.reports.medals import read_contests
 from ioi_eval.reports.page import document, write_reports
-from ioi_eval.reports.people import read_contests
 from ioi_eval.reports.records import (
     Failures,
     Group,

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.values import Value
-from ioi_eval.registries import Registry, registered
 from ioi_eval.reports import sections
 from ioi_eval.reports.document import (
     ALL,
@@ -183,8 +182,6 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
     yield from filter(None, [sections.uses(of)])
     yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *of_verdicts])
-    for sections_of in registered(Registry.REPORT_SECTIONS).values():
-        yield from sections_of(run)
 
 
 def _has_subtasks(*models: ModelSummary) -> bool:

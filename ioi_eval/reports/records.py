@@ -14,7 +14,7 @@ from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.reports.document import counted, percent, visible
-from ioi_eval.reports.people import Award, Contests, PeopleStanding
+from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -176,7 +176,7 @@ class ModelSummary(Value):
     share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
     share_high: float | None = None
     pass_at_1: PassAtK | None = None  # whatever `k` the report shows; None: nothing scored, or a contest
-    standing: PeopleStanding | None = None  # None: the benchmark brings no results of people
+    more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
 
     @property
     def share(self) -> float | None:

@@ -28,6 +28,7 @@ from ioi_eval.reports.document import (
     visible,
 )
 from ioi_eval.reports.headline import NO_NAME, RANK, Entry, measure_of, ranks, value_of
+from ioi_eval.reports.parts import sections_of_parts
 from ioi_eval.reports.plots import apart
 from ioi_eval.reports.records import Group, Measure, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
@@ -196,7 +197,7 @@ def estimate(found: PassAtK | None, *, brief: bool = False) -> str:
 
 def of_points(of: Sequence[Entry], unscored: int) -> Iterator[Section]:
     """Yield what the models' points are worth, where that is known."""
-    yield from filter(None, (budgets(of), medals(of), standings(of), passes(of, unscored)))
+    yield from filter(None, (budgets(of), medals(of), *sections_of_parts(of), passes(of, unscored)))
 
 
 def medals(of: Sequence[Entry]) -> Section | None:
@@ -217,43 +218,6 @@ def medals(of: Sequence[Entry]) -> Section | None:
             align="lrrrrl",
         ),
     )
-
-
-def standings(of: Sequence[Entry]) -> Section | None:
-    """A line for each model whose benchmark brings results of people."""
-    standings = [(entry.name, entry.model.standing) for entry in of if entry.model.standing is not None]
-    if not standings:
-        return None
-    return Section(
-        title="Among people",
-        text=[
-            "One submission for each problem, on average, beside people: the share of contestants with fewer"
-            " points (mean over contests), and the rating of whom Codeforces would expect at that place, or"
-            " to solve as many of these problems. Intervals (95 %) are over contests or problems. Source:"
-            f" {'; '.join(dict.fromkeys(found.source for _, found in standings))}."
-        ],
-        table=TableBlock(
-            heads=["Model", "Percentile", "Rating", "Contests or problems", "Remark"],
-            rows=[
-                [
-                    name,
-                    _placed(found.percentile, found.percentile_low, found.percentile_high, " %"),
-                    _placed(found.elo, found.elo_low, found.elo_high, ""),
-                    f"{found.of:,}" if found.of else NOTHING,
-                    found.remark,
-                ]
-                for name, found in standings
-            ],
-            align="lrrrl",
-        ),
-    )
-
-
-def _placed(value: float | None, low: float | None, high: float | None, unit: str) -> str:
-    if value is None:
-        return NOTHING
-    sure = "" if low is None or high is None else f" ({low:.0f} to {high:.0f})"
-    return f"{value:.0f}{unit}{sure}"
 
 
 def _no_medals(of: Sequence[Entry]) -> Iterator[str]:

@@ -25,7 +25,8 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.headline import best_first, headline
-from ioi_eval.reports.people import award, known_contests, problems_of, standing
+from ioi_eval.reports.medals import award, known_contests, problems_of
+from ioi_eval.reports.parts import with_numbers
 from ioi_eval.reports.records import (
     BudgetAward,
     Ends,
@@ -63,7 +64,7 @@ from ioi_eval.store.folder import (
     wrongly_shared,
 )
 from ioi_eval.store.rows import as_label, as_number, model_of
-from ioi_eval.store.tasks import Task, read_people, read_tasks
+from ioi_eval.store.tasks import Task, read_tasks
 
 # How many submissions curves are drawn at, and k of pass@k.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
@@ -612,11 +613,7 @@ class Pass:
             tally = tallies.get((model_of(row), problem)) or self._new_tally()
             tallies[model_of(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
         models = self._models(tallies, traits)
-        if (people := read_people(self._folder)) is not None:
-            placed_models = (
-                msgspec.structs.replace(model, standing=standing(people, model.problems)) for model in models
-            )
-            models = tuple(placed_models)
+        models = with_numbers(models, self._folder)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
         submissions, expected = sum(model.submissions for model in models), self._info.expected
         complete = not self._info.unread and submissions >= (expected or 0)

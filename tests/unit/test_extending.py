@@ -171,7 +171,9 @@ def test_section_is_in_the_report(installed: Path, recorded_run: Path, tmp_path:
     assert done.returncode == 0, done.stderr
     for name in ("report.md", "report.html"):
         text = (run / name).read_text()
-        assert "Judged share" in text and "submissions were judged." in text, name
+        assert "Judged share" in text and "100% was judged." in text, name
+    models = json.loads((run / "summary.json").read_text())["models"]
+    assert {model["more"]["judged_share"] for model in models} == {1.0}
 
 
 def test_what_is_installed_and_broken_is_bad_input(installed: Path) -> None:

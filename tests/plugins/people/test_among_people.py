@@ -11,8 +11,8 @@ from run_samples import SUM, result, submission, write_run
 from support.runs import result_row, summary
 
 from ioi_eval.models import Verdict
+from ioi_eval.plugins.people.standing import standing
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.people import standing
 from ioi_eval.reports.records import ProblemSummary
 from ioi_eval.store.tasks import ContestResults, People, write_people
 
@@ -88,10 +88,9 @@ def test_a_rating_is_that_of_the_place() -> None:
 def test_the_report_says_it(tmp_path: Path) -> None:
     rows = [result_row(submission(key), SUM, result(submission(key), {"3-a": Verdict.WA})) for key in "ab"]
     folder = write_run(tmp_path / "run", rows)
-    assert summary(folder).models[0].standing is None
+    assert summary(folder).models[0].more == {}
     write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
-    model = summary(folder).models[0]
-    assert model.standing is not None and model.standing.percentile == 50
+    assert summary(folder).models[0].more["people"]["percentile"] == 50
     assert json.loads((folder / "people.json").read_text())["source"] == "the contest's table"
 
 
@@ -99,7 +98,7 @@ def test_a_report_says_it_when_results_of_people_come_later(tmp_path: Path) -> N
     sent = submission("a")
     folder = write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))])
     write_people(folder, People(source="the contest's table", missing="no network"))
-    assert "no network" in str(write_reports(folder).models[0].standing)
+    assert "no network" in str(write_reports(folder).models[0].more)
     write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
-    assert "no network" not in str(write_reports(folder).models[0].standing)
+    assert "no network" not in str(write_reports(folder).models[0].more)
     assert "no network" not in (folder / "report.md").read_text()

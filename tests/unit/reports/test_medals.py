@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.reports.people import ContestYear, award, known_contests, read_contests
+from ioi_eval.reports.medals import ContestYear, award, known_contests, read_contests
 
 pytestmark = pytest.mark.once
 

@@ -16,8 +16,8 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import Meter, markdown
+from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import document
-from ioi_eval.reports.people import ContestYear, known_contests
 from ioi_eval.reports.sections import entries, models, place
 from ioi_eval.reports.sections import medals as sections_medals
 from ioi_eval.reports.summary import Traits, candidate_of, traits_of, uses_of
