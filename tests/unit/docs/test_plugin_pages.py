@@ -8,6 +8,8 @@ import tomllib
 import pytest
 from support.pages import ROOT
 
+from ioi_eval.registries import Registry
+
 pytestmark = pytest.mark.once
 
 PLUGINS = sorted(path.parent.name for path in (ROOT / "ioi_eval" / "plugins").glob("*/__init__.py"))
@@ -20,6 +22,15 @@ def test_plugin_has_a_page_and_tests(name: str) -> None:
     assert page.startswith(f"# The plugin {name}\n\nIt ")
     assert "```" in page and "\nWhat it does not do:\n\n- " in page
     assert any((ROOT / "tests" / "plugins" / name).glob("test_*.py"))
+
+
+def test_page_on_extensions_lists_the_registries() -> None:
+    text = (ROOT / "docs" / "extending.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| .* \| \[.*\]\(#([\w-]+)\) \|$", text, re.M))
+    assert list(rows) == [registry.value for registry in Registry]
+    for name, anchor in rows.items():
+        section = text.partition(f"## {anchor.replace('-', ' ').capitalize()}\n")[2].partition("\n## ")[0]
+        assert f'[project.entry-points."{name}"]' in section
 
 
 def test_list_of_plugins_names_their_registries() -> None:
