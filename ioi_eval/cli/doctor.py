@@ -224,12 +224,12 @@ async def _look(choice: EngineChoice) -> ClusterFindings:
     # What talks to servers takes as long to load as all the rest.
     from ioi_eval.engines.piston.discovery import discovery
     from ioi_eval.engines.piston.probe import Prober
-    from ioi_eval.engines.piston.sending import Wire
+    from ioi_eval.engines.piston.sending import HttpClient
 
     urls = await discovery(choice.text).find()
     if not urls:
         raise EngineUnavailable(f"no server was found by {choice.text}")
-    async with Wire(token=choice.token) as wire:
+    async with HttpClient(token=choice.token) as wire:
         prober, room, proctor = Prober(wire), asyncio.Semaphore(_AT_ONCE), await _packed_proctor()
 
         async def probed(url: str) -> EndpointReport:
@@ -298,13 +298,13 @@ class _Nodes(Value):
 async def _looked_at(choice: EngineChoice) -> _Nodes:
     """Raises EngineUnavailable where no node can be used."""
     async with open_nodes(choice, open_store()) as engine:
-        nodes = await engine.conditions()
+        nodes, servers = await engine.conditions(), engine.servers()
         return _Nodes(
             ok=any(map(_all_there, nodes.values())),
-            slots=engine.slots,
+            slots=servers.slots,
             nodes={name: _called(findings) for name, findings in nodes.items()},
-            left_out=engine.left_out,
-            together=tuple(_called(engine.differences)),
+            left_out={**servers.unreachable, **servers.left_out},
+            together=tuple(_called(servers.differences)),
         )
 
 

@@ -411,6 +411,8 @@ class ServerNews:
         self._lines: defaultdict[str, deque[float]] = defaultdict(deque)
 
     def add(self, event: ServerEvent) -> None:
+        if isinstance(event, ServerChanged) and event.change is Change.TRIAL:
+            return  # whether it is back is told when a job was answered
         if not self._new and self._waiting is None:
             self._since = self._clock()
         if isinstance(event, JobsWait):

@@ -401,6 +401,7 @@ class Change(StrEnum):
     FULL = "full"  # it turns jobs away
     REPLACED = "replaced"  # it is another server than the one that was probed
     LEFT_OUT = "left out"  # it gets no jobs, for what it is
+    TRIAL = "on trial"  # it answers again, and gets one job at a time until one is answered
     BACK = "back"  # it takes jobs again, after any of these
     JOINED = "joined"
     GONE = "gone"  # not found any more

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, ca
 
 import msgspec
 
-from ioi_eval.engines.contract import Condition, Engine, Transport
+from ioi_eval.engines.contract import Condition, Engine, Servers, Transport
 from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
@@ -175,9 +175,7 @@ def _fields(choice: EngineChoice) -> dict[str, Any]:
 class NodesEngine(Protocol):
     """An engine on the nodes of a cluster, such as Ray's, which says what each of them can do."""
 
-    slots: int
-    left_out: Mapping[str, str]  # nodes that are not used, and why
-    differences: Sequence[Condition]  # between nodes
+    def servers(self) -> Servers: ...
 
     async def conditions(self) -> Mapping[str, Sequence[Condition]]: ...
 

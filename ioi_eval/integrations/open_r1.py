@@ -42,7 +42,7 @@ from ioi_eval.runs import Repairs
 from ioi_eval.scoring import find_language, repair, worst
 
 if TYPE_CHECKING:
-    from ioi_eval.engines.piston.sending import Answer, Wire
+    from ioi_eval.engines.piston.sending import Answer, HttpClient
     from ioi_eval.sources import Problems
 
 __all__ = [
@@ -399,11 +399,11 @@ class PistonClient(ClusterClient):
         path = f"{API}/packages"
         return await self._ask_all(lambda wire, url: wire.ask("POST", url, path, _INSTALLED, request))
 
-    async def _ask_all(self, ask: Callable[[Wire, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
+    async def _ask_all(self, ask: Callable[[HttpClient, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
         from ioi_eval import discovery
-        from ioi_eval.engines.piston.sending import Wire
+        from ioi_eval.engines.piston.sending import HttpClient
 
-        async def one(wire: Wire, url: str) -> Any:
+        async def one(wire: HttpClient, url: str) -> Any:
             try:
                 answer = await ask(wire, url)
                 reply = msgspec.json.decode(answer.body)
@@ -417,7 +417,7 @@ class PistonClient(ClusterClient):
             return reply
 
         servers = self._choice.launch.servers(discovery(self._choice.text))
-        async with Wire(token=self._choice.token) as wire:
+        async with HttpClient(token=self._choice.token) as wire:
             return await together([one(wire, url) for url in sorted(await servers.find())])
 
 

@@ -66,7 +66,7 @@ class RetryRule(Value):
 
 SERVER = RetryRule(
     name="server",
-    what="a job or an order, on another server where there is one",
+    what="a job, on another server where there is one",
     on="a server that does not answer, is full, was replaced, sends a broken reply, or executes jobs and"
     " fails them (no empty program compiles, a script breaks), which then rests",
     attempts=8,
@@ -96,7 +96,7 @@ FIRST_LOOK = RetryRule(
     what="the inspection of all servers when an engine opens, with the waits of `recovery`",
     on="no server answers, and one of them may still be starting",
     seconds=60.0,
-    gives_up="`EngineUnavailable` with the reasons of the servers",
+    gives_up="`EngineUnavailable` with the reasons of the servers; on a Ray cluster after 300 s",
 )
 PROBE = RetryRule(
     name="probe",
@@ -110,7 +110,7 @@ CONTENTS = RetryRule(
     what="a job that names files by their hash, after these were sent",
     on="the server lacks some of these files",
     attempts=3,
-    gives_up="a Piston server or worker gets the files in the job; a Ray node has failed (rule `server`)",
+    gives_up="the server gets the files in the job",
 )
 DECLINED_FILE = RetryRule(
     name="declined file",
@@ -132,13 +132,6 @@ WORKER_PROGRAM = RetryRule(
     on="the worker did not keep the program, or the program is too large for the jobs of its tests",
     attempts=2,
     gives_up="the second build counts",
-)
-NODE = RetryRule(
-    name="node",
-    what="an order on another Ray node",
-    on="a node that reports its own failure",
-    attempts=2,
-    gives_up="judge failure",
 )
 RAY_ADDRESS = RetryRule(
     name="Ray address",
@@ -322,7 +315,6 @@ RULES = (
     DECLINED_FILE,
     WORKER_HEADER,
     WORKER_PROGRAM,
-    NODE,
     RAY_ADDRESS,
     RAY_CLIENT,
     RENTED_SERVER,

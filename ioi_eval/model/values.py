@@ -547,9 +547,10 @@ class ServerState(Value):
     """The state of one of an engine's servers."""
 
     url: str
-    state: str  # healthy, trial, down, gone; unreachable or left out from the beginning
+    state: str  # healthy, on trial, down, left out, gone, new; unreachable from the beginning
     slots: int = 0
     busy: int = 0  # slots with jobs of this run
     errors: int = 0
     why: str = ""  # the last of these
     since: float | None = None  # when it got into its state: seconds since 1970
+    rate: float = 0.0  # jobs that it answers per second, about over the last minute

@@ -24,10 +24,10 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
 from ioi_eval.models import Problem, Submission, SubmissionResult  # noqa: E402
-from ioi_eval.plugins.ray.engine import NodePatience  # noqa: E402
+from ioi_eval.plugins.ray.wire import NodePatience  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENT = NodePatience(look=0.3, opening=240.0, others=120.0, drought=240.0)
+PATIENT = NodePatience(look=0.3, first_look=240.0, start=120.0, health=240.0, drought=240.0)
 _LONGEST = 900.0  # seconds that anything takes on a busy machine
 ROOM = 100 << 20  # bytes of each node's object store
 _PATIENCE = {

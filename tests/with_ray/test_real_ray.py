@@ -18,10 +18,11 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 from ray_rig import PATIENT, Expected, Rig, judged, until  # noqa: E402
 
 from ioi_eval import Scorer, Store  # noqa: E402
+from ioi_eval.engines.contract import Staying  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Test  # noqa: E402
 from ioi_eval.plugins.ray import RayEngine, cluster  # noqa: E402
-from ioi_eval.plugins.ray.engine import NodePatience, order_call  # noqa: E402
+from ioi_eval.plugins.ray.wire import NodePatience, RayWire  # noqa: E402
 
 pytest_plugins = ["ray_rig"]
 
@@ -41,7 +42,7 @@ async def test_rows_are_equal_whatever_nodes_leave_and_join(
     async with Scorer(on_ray, store=store) as scorer:
         assert list(on_ray.nodes.values()) == [2, 2]
         running = asyncio.create_task(judged(scorer, problems, submissions[:half]))
-        await until(lambda: all(node.busy for node in on_ray._entered().pool.usable))
+        await until(lambda: all(node.busy for node in on_ray._entered().usable))
         await asyncio.to_thread(rig.kill, first)  # in the middle of its jobs
         rows = await running
         assert len(on_ray.nodes) == 1
@@ -50,7 +51,7 @@ async def test_rows_are_equal_whatever_nodes_leave_and_join(
         await asyncio.to_thread(rig.kill, second)  # all others are judged on the one that joined
         rows += await judged(scorer, problems, submissions[half:])
         assert [name.endswith(f":{third._ray_params.node_manager_port}") for name in on_ray.nodes] == [True]
-        assert set(on_ray.left_out.values()) != set()
+        assert Counter(each.state for each in on_ray.servers().standings) == {"healthy": 1, "gone": 2}
     assert [row[0] for row in rows] == [each.key for each in submissions], "each once, in its place"
     assert rows == expected(submissions)
 
@@ -60,12 +61,12 @@ class _Losing(RayEngine):
 
     lose: Callable[[str], None]
 
-    async def judge(self, batch: Any) -> Any:
-        lose, self.lose = self.lose, lambda _: None
-        built = {file.content.sha256 for file in batch.program.files}
-        makers = [node for node in self._entered().pool.usable if built & node.holds]
-        await asyncio.to_thread(lose, makers[0].id)
-        return await super().judge(batch)
+    async def execute_checked(self, job: Any, check: Any) -> Any:
+        places = [file.content.at for file in job.files if isinstance(file.content, Staying)]
+        if places:
+            lose, self.lose = self.lose, lambda _: None
+            await asyncio.to_thread(lose, places[0])
+        return await super().execute_checked(job, check)
 
 
 async def test_what_a_lost_node_had_built_is_built_again(
@@ -75,10 +76,10 @@ async def test_what_a_lost_node_had_built_is_built_again(
     submissions: list[Submission],
     expected: Expected,
 ) -> None:
-    nodes = {node.node_id: node for node in (rig.node(), rig.node())}
+    nodes = {node._ray_params.node_manager_port: node for node in (rig.node(), rig.node())}
     one = [next(each for each in submissions if each.problem_id == "pumpkins")]
     losing = _Losing(patience=PATIENT)
-    losing.lose = lambda node: rig.kill(nodes[node])
+    losing.lose = lambda name: rig.kill(nodes[int(name.rpartition(":")[2])])
     async with Scorer(losing, store=store) as scorer:
         rows = await judged(scorer, problems, one)
         assert len(losing.nodes) <= 1
@@ -95,12 +96,13 @@ async def test_an_actor_that_is_killed_is_started_again_on_its_node(
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
-        before = next(iter(on_ray._entered().pool.usable))
+        [name], wire = on_ray.nodes, on_ray._ray
+        [node], before = on_ray._entered().usable, wire._nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
-        await until(lambda: before.busy > 0)
+        await until(lambda: node.busy > 0)
         ray.kill(before.actor)
         rows = await running
-        assert before not in on_ray._entered().pool.usable
+        assert wire._nodes[name] is not before
     assert rows == expected(submissions[:4])
 
 
@@ -112,19 +114,21 @@ async def test_contents_go_to_a_node_once(
 ) -> None:
     rig.node(), rig.node()
     put, sent = Counter[int](), Counter[tuple[str, str]]()
-    real_put, real_call = cluster.put, order_call
+    real_put, real_call = cluster.put, RayWire._called
 
     def count_put(data: bytes) -> Any:
         put[len(data)] += 1
         return real_put(data)
 
-    def count_call(actor: Any, kind: str, order: Any) -> Any:
-        node = actor._actor_id.hex()
-        sent.update((node, name) for name in (*order.small, *order.large))
-        return real_call(actor, kind, order)
+    async def count_call(wire: RayWire, address: str, method: str, *arguments: Any) -> Any:
+        if method == "put":
+            sent[address, arguments[0]] += 1
+        if method == "execute":
+            assert sum(file.content.size for file in arguments[0].files if file.content.data) < 1 << 20
+        return await real_call(wire, address, method, *arguments)
 
     monkeypatch.setattr(cluster, "put", count_put)
-    monkeypatch.setattr("ioi_eval.plugins.ray.engine.order_call", count_call)
+    monkeypatch.setattr(RayWire, "_called", count_call)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))
     problem = Problem(
@@ -143,7 +147,7 @@ async def test_contents_go_to_a_node_once(
         rows = await judged(scorer, {"big": problem}, many)
     assert [row[3] for row in rows] == [1.0] * 12
     assert put == {big.stat().st_size: 1}
-    assert max(sent.values()) == 1
+    assert set(sent.values()) == {1} and len({name for _, name in sent}) == 1
 
 
 # --- what is asked of Ray ----------------------------------------------------------------------------
@@ -180,7 +184,7 @@ async def test_a_training_that_has_all_cpus_is_not_disturbed(rig: Rig) -> None:
     assert await training.step.remote() == 1
     await until(lambda: "CPU" not in rig.free())
     with pytest.raises(cluster.EngineUnavailable, match="none has a free CPU"):
-        async with RayEngine(patience=NodePatience(look=0.1, opening=2.0)):
+        async with RayEngine(patience=NodePatience(look=0.1, first_look=2.0)):
             pass
     assert await training.step.remote() == 1
 

@@ -474,8 +474,7 @@ class Shipping:
                 if parcel.packed:
                     name += _PACKED
                     archives.append(name)
-                origin = file if file.recurs or isinstance(file.content, Far) else None
-                others.append(JobFile(name=name, content=parcel.content, recurs=file.recurs, origin=origin))
+                others.append(JobFile(name=name, content=parcel.content, recurs=file.recurs, origin=file))
         programs = [file.name for file in job.files if file.executable]
         unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""
         unpacking += f"chmod +x -- {shlex.join(programs)}\n" if programs else ""

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.engines.cluster import LateAnswer
 from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import (
     BROUGHT_HEADERS,
@@ -22,6 +21,7 @@ from ioi_eval.engines.contract import (
     Change,
     Condition,
 )
+from ioi_eval.engines.fleet import LateAnswer
 from ioi_eval.engines.jobs.headers import BIG, header_file
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
@@ -44,7 +44,7 @@ from ioi_eval.engines.piston.reports import (
     EndpointReport,
     findings,
 )
-from ioi_eval.engines.piston.sending import API, Identity, Request, Wire, compressed, told
+from ioi_eval.engines.piston.sending import API, HttpClient, Identity, Request, compressed, told
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -228,7 +228,7 @@ _FEWER_STEPS = 7
 _WORDS = 200  # characters of what a script that did not run left behind
 
 
-async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
+async def glance(wire: HttpClient, url: str, time: float) -> EndpointReport:
     """Report that a server is there, its runtimes, and a worker's identity; nothing more."""
     try:
         answer = await wire.ask("GET", url, _LIST, time)
@@ -269,7 +269,7 @@ _HELLO = msgspec.json.Decoder(_Hello)
 class Prober:
     """Probes the endpoints of one engine."""
 
-    def __init__(self, wire: Wire, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, wire: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
         self._wire, self._clock = wire, clock
         self._bodies: dict[int, Request] = {}
         self._packing = asyncio.Lock()  # what is packed is large, and the same for all servers

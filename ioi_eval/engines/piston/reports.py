@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.cluster import differing, offers_of
 from ioi_eval.engines.contract import BASH, OWN, Change, Condition, Profile, least
 from ioi_eval.engines.jobs.piston_api import limit_in
 from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, Identity
@@ -40,6 +39,7 @@ class EndpointReport(Value):
     reachable: bool = True
     reason: str = ""  # why it is not
     passes: Change | None = None  # what keeps it from being reached, where that may pass
+    unfit: str = ""  # why it gets no jobs, whichever these are
     server: str = ""  # what it calls itself: Piston v3.1.1
     isolates: bool | None = None  # the current server does; the one before says nothing of statuses and times
     runtimes: tuple[str, ...] = ()  # names and aliases
@@ -350,6 +350,23 @@ _LIMITS = (
 )
 
 
+def offers_of(there: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
+    """Return the toolchains of all machines by command, each once."""
+    found = dict[str, dict[str, Toolchain]]()
+    for tools in there:
+        for command, tool in tools.items():
+            found.setdefault(command, {})[tool.identity] = tool
+    return {command: tuple(tools.values()) for command, tools in found.items()}
+
+
+def changed_tools(before: EndpointReport, after: EndpointReport) -> str:
+    """Return what differs between the tools of two reports about a server. Empty: nothing."""
+    old = before.toolchains
+    new = [t for name, t in after.toolchains.items() if old.get(name, t).identity != t.identity]
+    others = ", ".join(f"{tool.command}: {tool.version}" for tool in new)
+    return f"it has another {others}" if new else ""
+
+
 def merged(reports: Iterable[EndpointReport]) -> Profile:
     """Return what jobs may count on that any of these servers does: limits of all, tools and runtimes of any.
 
@@ -489,7 +506,12 @@ def offering(profile: Profile, there: Iterable[Mapping[str, Toolchain]]) -> Prof
 def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
     """A line for each compiler or interpreter that is not the same everywhere."""
     there = [report for report in reports if report.reachable]
-    return tuple(_difference(command, there) for command in differing([each.toolchains for each in there]))
+    differing = sorted(
+        command
+        for command, tools in offers_of(report.toolchains for report in there).items()
+        if len(tools) > 1 or not all(command in report.toolchains for report in there)
+    )
+    return tuple(_difference(command, there) for command in differing)
 
 
 def _difference(command: str, reports: Sequence[EndpointReport]) -> Condition:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ioi_eval.engines.cluster import LateAnswer, NoAnswer
 from ioi_eval.engines.contract import BASH, OWN
+from ioi_eval.engines.fleet import LateAnswer, NoAnswer
 from ioi_eval.engines.jobs.piston_api import (
     MINIMAL,
     ForeignReply,
@@ -256,7 +256,7 @@ class Request(Value):
     mark: str = ""  # that a worker of ours repeats
 
 
-class Wire:
+class HttpClient:
     """The connections of one engine."""
 
     def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:

@@ -11,11 +11,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ioi_eval.engines.cluster import NoAnswer
+from ioi_eval.engines.fleet import NoAnswer
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.retry import RAY_ADDRESS, RAY_CLIENT
 from ioi_eval.model.values import Value
-from ioi_eval.plugins.ray.node import Node, NodeCall
+from ioi_eval.plugins.ray.node import Node
 
 RESOURCE = "ioi_eval"
 """Nodes that declare it are the only ones used where any does; one of it is one slot."""
@@ -245,15 +245,14 @@ class NodeLost(NoAnswer):
 class Call:
     """A call to an actor. `answer` raises NodeLost; EngineUnavailable where the call alone broke."""
 
-    def __init__(self, actor: Any, method: str, *arguments: Any, returns: int = 1) -> None:
-        called = getattr(actor, method).options(num_returns=returns).remote(*arguments)
-        self.references = called if isinstance(called, list) else [called]
+    def __init__(self, actor: Any, method: str, *arguments: Any) -> None:
+        self._reference = getattr(actor, method).remote(*arguments)
 
     async def answer(self) -> Any:
         import ray
 
         try:
-            return await self.references[0]
+            return await self._reference
         except ray.exceptions.RayTaskError as error:
             raise EngineUnavailable(f"a node failed: {_words(error)}") from error
         except (ray.exceptions.RayError, ConnectionError) as error:
@@ -262,7 +261,7 @@ class Call:
     def cancel(self) -> None:
         import ray
 
-        ray.cancel(self.references[0])
+        ray.cancel(self._reference)
 
 
 def _words(error: BaseException) -> str:
@@ -270,25 +269,10 @@ def _words(error: BaseException) -> str:
     return (lines[-1] if lines else type(error).__name__)[:300]
 
 
-def order_call(actor: Any, kind: str, order: NodeCall) -> Call:
-    return Call(actor, kind, order, returns=2 if kind == "build" else 1)
-
-
 def put(data: bytes) -> Any:
     import ray
 
     return ray.put(data)
-
-
-def fetch(reference: Any) -> bytes:
-    """Raises EngineUnavailable where it is lost."""
-    import ray
-
-    try:
-        data: bytes = ray.get(reference)
-    except ray.exceptions.RayError as error:
-        raise EngineUnavailable(f"an artifact was lost with its node: {_words(error)}") from error
-    return data
 
 
 def kill(actor: Any) -> None:

@@ -1,266 +1,184 @@
-"""The embedded engine of one node, as an actor, and the parcels between it and those who call it.
-
-A parcel is a value that is pickled with each blob as its hash; its contents go to a node once. Small ones
-travel in the call, others through Ray's object store.
-"""
+"""A node of a Ray cluster: an actor that holds an embedded engine and executes jobs, as a worker does."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-import pickle
+import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.cluster import Endpoint
 from ioi_eval.engines.conditions import conditions
-from ioi_eval.engines.contract import Answers, Batch, Built, Condition, Far, Profile, Recipe, Rejected
+from ioi_eval.engines.contract import Condition, Profile
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
-from ioi_eval.engines.jobs.engine import JobEngine
-from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
+from ioi_eval.engines.jobs.piston_api import RefusedRequest
+from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRejected
+from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob, Value
+from ioi_eval.server.contents import Contents
 from ioi_eval.store import Store
 from ioi_eval.store.contents import BESIDE, Depot
 
-# --- parcels -----------------------------------------------------------------------------------------
-
-
 VERSION = version("ioi-eval")
-SMALL = 1 << 16  # bytes of a content that travels in the call
+PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own library of waiting")
+"""In a job, these stand for files that each node has: they are never sent."""
 
-
-class _Packer(pickle.Pickler):
-    def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
-        self.contents = dict[str, Blob]()
-
-    def persistent_id(self, given: Any) -> tuple[str, int] | None:
-        if not isinstance(given, Blob):
-            return None
-        self.contents[given.sha256] = given
-        return given.sha256, given.size
-
-
-class _Unpacker(pickle.Unpickler):
-    def __init__(self, packed: bytes, found: Callable[[str, int], Blob]) -> None:
-        super().__init__(io.BytesIO(packed))
-        self._found = found
-
-    def persistent_load(self, identity: tuple[str, int]) -> Blob:
-        return self._found(*identity)
-
-
-def pack(value: object) -> tuple[bytes, dict[str, Blob]]:
-    """Return the value without its contents, and these by their hashes."""
-    stream = io.BytesIO()
-    packer = _Packer(stream)
-    packer.dump(value)
-    return stream.getvalue(), packer.contents
-
-
-def unpack(packed: bytes, found: Callable[[str, int], Blob]) -> Any:
-    return _Unpacker(packed, found).load()
-
-
-class NodeCall(Value):
-    """A call to a node."""
-
-    rest: (
-        bytes  # packed: a recipe; or what of a batch tells apart whose contents are needed and whose are not
-    )
-    problem: bytes = b""  # packed, and without contents: those of a batch's tests are in the rest
-    needed: tuple[str, ...] = ()
-    small: Mapping[str, bytes] = {}  # contents that this node was not given yet
-    large: Mapping[str, Any] = {}  # the same, as Ray's references
-
-
-class Lacking(Value):
-    """An answer: contents that the node was not given, has no more, or cannot fetch."""
-
-    names: tuple[str, ...]
+_CACHE = 8 << 30  # maximum size of contents, and of what was built, in bytes
+_SHARE = 4  # contents take at most this part of the free disk
 
 
 class NodeError(Value):
-    """An answer: the error that the node's engine raised."""
+    """The error that the node's engine raised."""
 
     error: IoiEvalError
 
 
-Answer = Answers | Built | Rejected | Lacking | NodeError
+class Lacking(Value):
+    """The answer to a job that names contents which the node does not keep."""
+
+    names: tuple[str, ...]
 
 
-class About(Value):
+class NodeProfile(Value):
     """The description of a node."""
 
     made_by: str  # the engine that started the actor
+    actor: str  # a name that no other actor has
     version: str  # of this package
     slots: int
+    space: int  # bytes of contents that the node keeps
     profile: Profile
-
-
-class InStore(Far, kw_only=True):
-    """An artifact in the object store, most likely on the node that made it; freed with this value."""
-
-    reference: Any
-    fetch: Callable[[Any], bytes]
-    made_on: Endpoint
-
-    def read(self) -> bytes:
-        """Raises EngineUnavailable where the node that had it is gone."""
-        return self.fetch(self.reference)
-
-
-# --- the actor ---------------------------------------------------------------------------------------
-
-
-_ROOM = 8 << 30  # bytes: of contents, and of what was built
-_SHARE = 4  # of the free disk, contents get this part at most
+    has_library: bool  # Python can wait there
 
 
 class Node:
-    """Builds and judges what its callers order. Nothing that a job does ends it.
+    """Executes the jobs of its callers. Nothing that a job does ends it.
 
     Its folders are its own, on its own machine; those of one that was killed go when the next starts there.
     """
 
     def __init__(self, made_by: str, slots: int, allow_unconfined: bool) -> None:
         self._made_by, self._slots, self._allow_unconfined = made_by, slots, allow_unconfined
+        self._actor = secrets.token_hex(8)
         self._opening, self._held = asyncio.Lock(), AsyncExitStack()
-        self._coming = dict[str, asyncio.Future[None]]()  # contents on their way
-        self._open: tuple[JobEngine, Depot] | None = None
-        self._meters = _Meters()
+        self._open: _Opened | None = None
+        self._metrics = _Metrics()
 
-    async def about(self) -> About | NodeError:
-        """Open the engine, if that was not done yet."""
+    async def about(self) -> NodeProfile | NodeError:
+        """Open the engine if that was not done yet, and describe the node."""
         try:
-            engine, _ = await self._opened()
+            opened = await self._opened()
         except (IoiEvalError, OSError) as error:
             return _failed(error)
-        return About(
+        profile = await opened.engine.profile()
+        return NodeProfile(
             made_by=self._made_by,
+            actor=self._actor,
             version=VERSION,
-            slots=self._slots,
-            profile=await engine.profile(),
+            slots=opened.engine.slots,
+            space=opened.contents.room,
+            profile=msgspec.structs.replace(profile, proctor=None, waiting=None),
+            has_library=profile.waiting is not None,
         )
 
     async def conditions(self) -> list[Condition]:
         """Return the findings of `ioi-eval doctor` on this node."""
-        return await conditions(self._store())
+        return await conditions(_store())
 
-    async def build(self, order: NodeCall) -> tuple[Answer, bytes]:
-        """Return how it went, and apart from that the artifact, if it is large."""
-        answer = await self._measured("build", order, self._build)
-        if not isinstance(answer, Built):
-            return answer, b""
-        data = await asyncio.to_thread(answer.artifact.read)
-        bare = Blob(sha256=answer.artifact.sha256, size=len(data), data=data if len(data) <= SMALL else None)
-        return msgspec.structs.replace(answer, artifact=bare), data if bare.data is None else b""
+    async def execute(self, job: Job) -> JobResult | Lacking | NodeError:
+        """Execute a job. Contents without data are those that the node keeps."""
+        outcome = "cancelled"
+        self._metrics.begin()
+        try:
+            result = await (await self._opened()).execute(job)
+            outcome = "lacking" if isinstance(result, Lacking) else str(result.run.status or "ok")
+            return result
+        except (IoiEvalError, OSError) as error:
+            outcome = "failed"
+            return _failed(error)
+        finally:
+            self._metrics.end(outcome)
 
-    async def judge(self, order: NodeCall) -> Answer:
-        return await self._measured("judge", order, self._judge)
+    async def has(self, name: str) -> bool:
+        """Return True if the node keeps a content."""
+        return (await self._opened()).contents.has(name)
+
+    async def put(self, name: str, data: bytes) -> NodeError | None:
+        """Keep a content."""
+        try:
+            await (await self._opened()).contents.take(name, _pieces(data))
+        except RefusedRequest as error:
+            return NodeError(error=JobRejected(str(error)))
+        except (IoiEvalError, OSError) as error:
+            return _failed(error)
+        return None
+
+    async def get(self, name: str) -> bytes | None:
+        """Return a program that a job made here."""
+        with (await self._opened()).contents.lent(name) as path:
+            return None if path is None else await asyncio.to_thread(path.read_bytes)
 
     async def close(self) -> None:
-        """Kill what runs, and remove the folders."""
+        """Kill the jobs, and remove the folders."""
         async with self._opening:
             self._open = None
             await self._held.aclose()
 
-    # --- the engine ----------------------------------------------------------------------------------
-
-    async def _opened(self) -> tuple[JobEngine, Depot]:
+    async def _opened(self) -> _Opened:
         async with self._opening:
             if self._open is None:
                 boxes = Boxes(Path(tempfile.gettempdir()), entered=False)
                 self._held.callback(boxes.close)
                 await asyncio.to_thread(boxes.open)
                 free = shutil.disk_usage(boxes.folder).free
-                depot = Depot(boxes.folder / "kept", min(_ROOM, free // _SHARE), beside=BESIDE)
-                store = self._store()
-                here = EmbeddedEngine(store=store, slots=self._slots, allow_unconfined=self._allow_unconfined)
-                engine = await self._held.enter_async_context(JobEngine(here, store))
-                self._open = engine, depot
+                depot = Depot(boxes.folder / "kept", min(_CACHE, free // _SHARE), beside=BESIDE)
+                engine = EmbeddedEngine(
+                    store=_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
+                )
+                await self._held.enter_async_context(engine)
+                self._open = _Opened(engine, depot, await engine.profile())
             return self._open
 
-    def _store(self) -> Store:
-        return Store.usual(limit=_ROOM)
 
-    async def _build(self, engine: JobEngine, depot: Depot, order: NodeCall) -> Answer:
-        recipe: Recipe = unpack(order.rest, lambda name, _: depot.blob(name))
-        built = await engine.build(recipe)
-        if isinstance(built, Built):
-            await asyncio.to_thread(depot.add, built.artifact)
-        return built
+class _Opened:
+    """The parts of a node between opening and closing it."""
 
-    async def _judge(self, engine: JobEngine, depot: Depot, order: NodeCall) -> Answer:
-        parts: dict[str, Any] = unpack(order.rest, lambda name, _: depot.blob(name))
-        problem = unpack(order.problem, lambda name, size: Blob(sha256=name, size=size))
-        proctor = (await engine.profile()).proctor
-        program = msgspec.structs.replace(parts.pop("program"), proctor=proctor)
-        return await engine.judge(Batch(problem=problem, program=program, **parts))
+    def __init__(self, engine: EmbeddedEngine, depot: Depot, profile: Profile) -> None:
+        self.engine, self._depot = engine, depot
+        self.contents = Contents(depot, depot.limit, Counter())
+        self._own = {PROCTOR.sha256: profile.proctor, LIBRARY.sha256: profile.waiting}
 
-    # --- an order ------------------------------------------------------------------------------------
+    async def execute(self, job: Job) -> JobResult | Lacking:
+        names = [file.content.sha256 for file in job.files if file.content.data is None]
+        if lacking := self._depot.lacks(names):
+            return Lacking(names=lacking)
+        with self.contents.held(job) as whole:
+            files = tuple(map(self._with_own, whole.files))
+            result = await self.engine.execute(msgspec.structs.replace(whole, files=files))
+        return await self.contents.keep(result) if result.kept else result
 
-    async def _measured(self, kind: str, order: NodeCall, work: Any) -> Answer:
-        self._meters.begin()
-        answer: Answer | None = None
-        try:
-            answer = await self._answered(order, work)
-        finally:
-            self._meters.end(kind, "cancelled" if answer is None else type(answer).__name__.lower())
-        return answer
-
-    async def _answered(self, order: NodeCall, work: Any) -> Answer:
-        try:
-            engine, depot = await self._opened()
-            with depot.hold(order.needed):
-                await self._arrival(order, depot)
-                lacking = depot.lacks(order.needed)
-                return Lacking(names=lacking) if lacking else await work(engine, depot, order)
-        except (IoiEvalError, OSError) as error:
-            return _failed(error)
-
-    async def _arrival(self, order: NodeCall, depot: Depot) -> None:
-        """Wait for what this order or an earlier one brings."""
-        if order.small:
-            self._expect(order.small, asyncio.to_thread(_add_all, depot, order.small))
-        for name, reference in order.large.items():
-            if name not in self._coming:
-                self._expect((name,), _fetched(depot, name, reference))
-        waited = {self._coming[name] for name in order.needed if name in self._coming}
-        if waited:
-            await asyncio.wait(waited)
-
-    def _expect(self, names: Any, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        for name in names:
-            self._coming[name] = task
-        task.add_done_callback(partial(self._arrived, tuple(names)))
-
-    def _arrived(self, names: tuple[str, ...], task: asyncio.Future[None]) -> None:
-        for name in names:
-            if self._coming.get(name) is task:
-                del self._coming[name]
-        if not task.cancelled():
-            task.exception()  # what did not come is lacking, and the caller is told so
+    def _with_own(self, file: JobFile) -> JobFile:
+        if file.content.sha256 not in self._own:
+            return file
+        content = self._own[file.content.sha256]
+        if content is None:
+            raise EngineUnavailable("the node has no library of waiting")
+        return msgspec.structs.replace(file, content=content)
 
 
-def _add_all(depot: Depot, contents: Mapping[str, bytes]) -> None:
-    for name, data in contents.items():
-        depot.add(Blob(sha256=name, size=len(data), data=data))
+def _store() -> Store:
+    return Store.usual(limit=_CACHE)
 
 
-async def _fetched(depot: Depot, name: str, reference: Any) -> None:
-    data = await reference
-    await asyncio.to_thread(_add_all, depot, {name: data})
+async def _pieces(data: bytes) -> AsyncGenerator[bytes, None]:
+    yield data
 
 
 def _failed(error: IoiEvalError | OSError) -> NodeError:
@@ -269,24 +187,23 @@ def _failed(error: IoiEvalError | OSError) -> NodeError:
     return NodeError(error=EngineUnavailable(f"the node cannot work: {error}"))
 
 
-class _Meters:
+class _Metrics:
     """The metrics of a node in Ray's dashboard and its Prometheus endpoint."""
 
     def __init__(self) -> None:
-        from ray.util.metrics import Counter, Gauge
+        from ray.util.metrics import Counter as RayCounter
+        from ray.util.metrics import Gauge
 
-        self._orders = Counter(
-            "ioi_eval_orders", "Builds and batches by how they ended", tag_keys=("kind", "outcome")
-        )
-        self._running = Gauge("ioi_eval_orders_running", "Builds and batches under way")
+        self._jobs = RayCounter("ioi_eval_jobs", "Jobs by how they ended", tag_keys=("outcome",))
+        self._running = Gauge("ioi_eval_jobs_running", "Jobs that run or wait for a slot of the node")
         self._number = 0
 
     def begin(self) -> None:
         self._count(+1)
 
-    def end(self, kind: str, outcome: str) -> None:
+    def end(self, outcome: str) -> None:
         self._count(-1)
-        self._orders.inc(1, {"kind": kind, "outcome": outcome})
+        self._jobs.inc(1, {"outcome": outcome})
 
     def _count(self, step: int) -> None:
         self._number += step

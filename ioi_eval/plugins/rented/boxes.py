@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 from ioi_eval.engines.piston import PistonEngine
 from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.probe import glance
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.engines.registry import EngineSetup
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.retry import RENTED_SERVER
@@ -106,7 +106,7 @@ class RentedEngine(PistonEngine):
         reason = ""
         try:
             async with (
-                Wire(token=self._token, connect=10.0) as wire,
+                HttpClient(token=self._token, connect=10.0) as wire,
                 asyncio.timeout(RENTED_SERVER.max_seconds),
             ):
                 for box in boxes:

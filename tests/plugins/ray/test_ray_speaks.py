@@ -13,17 +13,17 @@ import pytest
 from support.clocks import Ahead
 from support.waits import until
 
-from ioi_eval.engines.contract import Answers, Change, JobsWait, Profile, ServerChanged, ServerEvent
+from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, ServerEvent
 from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Blob
-from ioi_eval.plugins.ray import cluster
-from ioi_eval.plugins.ray.cluster import Seen
-from ioi_eval.plugins.ray.engine import NodeOrder, NodePatience, RayEngine
-from ioi_eval.plugins.ray.node import VERSION, About, Lacking, NodeCall
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
+from ioi_eval.plugins.ray import RayEngine, cluster
+from ioi_eval.plugins.ray.cluster import NodeLost, Seen
+from ioi_eval.plugins.ray.node import VERSION, Lacking, NodeProfile
+from ioi_eval.plugins.ray.wire import NodePatience
 
 pytestmark = pytest.mark.once
 
-PROFILE = Profile(name="ray", architecture="x86_64")
+PROFILE = Profile(name="embedded", architecture="x86_64", runtimes=("ioi_eval",), exclusive=True)
 
 
 class FakeCluster:
@@ -32,6 +32,8 @@ class FakeCluster:
     def __init__(self) -> None:
         self.nodes = list[str]()
         self.versions = dict[str, str]()
+        self.started, self.dead = list[str](), set[str]()
+        self.kept, self.sent = set[str](), list[str]()  # hashes of contents
         self.tls = False
         self.found: str | None = None  # the address that Ray finds in variables and files
 
@@ -39,15 +41,35 @@ class FakeCluster:
         return [Seen(id=name, name=name, free={"CPU": 2.0}, declares=False) for name in self.nodes]
 
     def start(self, seen: Seen, *given: Any) -> str:
+        self.started.append(seen.name)
         return seen.name
 
     def call(self, actor: str, method: str, *given: Any) -> Any:
-        async def answer() -> About | None:
-            version = self.versions.get(actor, VERSION)
-            about = About(version=version, profile=PROFILE, slots=2, made_by="nobody")
-            return about if method == "about" else None
+        async def answer() -> Any:
+            if actor in self.dead:
+                raise NodeLost("the actor died")
+            return await getattr(self, method)(actor, *given)
 
-        return SimpleNamespace(answer=answer)
+        return SimpleNamespace(answer=answer, cancel=lambda: None)
+
+    async def about(self, actor: str) -> NodeProfile:
+        return NodeProfile(
+            version=self.versions.get(actor, VERSION), profile=PROFILE, slots=2, made_by="nobody",
+            actor=actor, space=1 << 30, has_library=False,
+        )  # fmt: skip
+
+    async def execute(self, actor: str, job: Job) -> Any:
+        names = {file.content.sha256 for file in job.files if file.content.data is None}
+        if lacking := names - self.kept:
+            return Lacking(names=tuple(lacking))
+        return JobResult(run=Stage(code=0))
+
+    async def has(self, actor: str, name: str) -> bool:
+        return name in self.kept
+
+    async def put(self, actor: str, name: str, data: Any) -> None:
+        self.kept.add(name)
+        self.sent.append(name)
 
 
 @pytest.fixture
@@ -63,7 +85,8 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
     monkeypatch.setattr(cluster, "kill", lambda actor: None)
-    monkeypatch.setattr("ioi_eval.plugins.ray.engine.Call", fake.call)
+    monkeypatch.setattr(cluster, "put", lambda data: data)
+    monkeypatch.setattr("ioi_eval.plugins.ray.wire.Call", fake.call)
     return fake
 
 
@@ -89,23 +112,21 @@ async def test_nodes_that_come_and_go_are_told(ray: FakeCluster, told: list[Serv
     ray.nodes = ["a:1", "b:1"]
     await until_told(told, ("b:1", Change.JOINED))
     ray.nodes = ["b:1"]
-    await until_told(told, ("b:1", Change.JOINED), ("a:1", Change.LOST))
-    assert told[-1] == ServerChanged(
-        url="a:1", change=Change.LOST, reason="it left the cluster", usable=1, slots=2
-    )
+    await until_told(told, ("b:1", Change.JOINED), ("a:1", Change.GONE))
+    assert told[-1] == ServerChanged(url="a:1", change=Change.GONE, usable=1, slots=2)
     ray.nodes = ["a:1", "b:1", "c:1"]
     await until(lambda: len(told) >= 4, every=0.001)
     changes = {(one.url, one.change) for one in told[2:] if isinstance(one, ServerChanged)}
-    assert changes == {("a:1", Change.BACK), ("c:1", Change.LEFT_OUT)}
+    assert changes == {("a:1", Change.JOINED), ("c:1", Change.LEFT_OUT)}
 
 
 async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
     ray: FakeCluster, told: list[ServerEvent]
 ) -> None:
     ray.nodes = []
-    await until_told(told, ("a:1", Change.LOST))
-    pool = ray.engine._running.pool  # type: ignore[attr-defined]
-    clock, job = Ahead(), asyncio.create_task(pool.take())
+    await until_told(told, ("a:1", Change.GONE))
+    fleet = ray.engine._running  # type: ignore[attr-defined]
+    clock, job = Ahead(), asyncio.create_task(fleet.take())
     await clock.turn(290.0)
     assert told[-1] == JobsWait(seconds=300.0) and not job.done()
     await clock.turn(11.0)
@@ -113,25 +134,35 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
         await job
 
 
-async def test_a_node_is_sent_again_what_it_has_no_more(
-    ray: FakeCluster, told: list[ServerEvent], monkeypatch: pytest.MonkeyPatch
+def job_with(content: str) -> Job:
+    big = JobFile(name="t/0.in", content=Blob.of(content), recurs=True)
+    return Job(files=(JobFile(name="run", content=Blob.of("true")), big))
+
+
+async def test_content_that_a_node_keeps_is_sent_once_and_again_after_it_was_lost(
+    ray: FakeCluster, told: list[ServerEvent]
 ) -> None:
-    sent, source = list[NodeCall](), Blob.of("int main() {}")
-
-    def order_call(actor: str, kind: str, order: NodeCall) -> Any:
-        async def answer() -> Any:
-            return Lacking(names=order.needed) if len(sent) == 2 else Answers(lines={})
-
-        sent.append(order)
-        return SimpleNamespace(answer=answer, references=[])
-
-    monkeypatch.setattr("ioi_eval.plugins.ray.engine.order_call", order_call)
-    call = NodeCall(rest=b"", needed=(source.sha256,))
-    order = NodeOrder(kind="judge", call=call, needed={source.sha256: source}, made_for=())
+    engine: RayEngine = ray.engine  # type: ignore[attr-defined]
+    job = job_with("1 2\n" * 50_000)
     for _ in range(2):
-        await ray.engine._entered().execute(order)  # type: ignore[attr-defined]
-    whole = {source.sha256: source.data}
-    assert [dict(each.small) for each in sent] == [whole, {}, whole]
+        await engine.execute(job)
+    assert ray.sent == [job.files[1].content.sha256]
+    ray.kept.clear()
+    await engine.execute(job)
+    assert ray.sent == [job.files[1].content.sha256] * 2
+
+
+async def test_actor_that_died_is_replaced_on_its_node_and_loses_no_job(
+    ray: FakeCluster, told: list[ServerEvent]
+) -> None:
+    engine: RayEngine = ray.engine  # type: ignore[attr-defined]
+    ray.dead.add("a:1")
+    job = asyncio.create_task(engine.execute(job_with("1")))
+    await until_told(told, ("a:1", Change.LOST))
+    ray.dead.clear()
+    assert (await job).run.code == 0
+    assert ray.started == ["a:1"] * 2
+    await until_told(told, ("a:1", Change.LOST), ("a:1", Change.TRIAL), ("a:1", Change.BACK))
 
 
 @pytest.mark.parametrize("is_given", [True, False])

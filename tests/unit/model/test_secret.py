@@ -18,7 +18,7 @@ from support.stub_server import StubServer
 
 from ioi_eval.benchmarks.exports import publish
 from ioi_eval.engines.piston.discovery import endpoint_url
-from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.model.secret import Secret, names_a_secret
@@ -84,7 +84,7 @@ async def ask_a_model(url: str, folder: Path) -> object:
 
 
 async def ask_a_judge(url: str, folder: Path) -> object:
-    async with Wire(token=f"{url} {SECRET}") as wire:
+    async with HttpClient(token=f"{url} {SECRET}") as wire:
         return await wire.execute(url, Request(body=b"{}"), 20.0), await wire.ask(
             "GET", url, "/api/v2/runtimes", 20.0
         )

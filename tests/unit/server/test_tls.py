@@ -12,7 +12,7 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, PistonEngine, discovery
 from ioi_eval.engines.piston.probe import Prober
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.server import Server, ServerOptions
 
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.alike
 
 _ASK = """
 import asyncio, sys
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston.sending import HttpClient
 async def main():
-    async with Wire() as wire:
+    async with HttpClient() as wire:
         print((await wire.ask("GET", sys.argv[1], "/healthz", 30.0)).status)
 asyncio.run(main())
 """
@@ -63,7 +63,7 @@ async def test_http_and_https_are_told_apart(engine: EmbeddedEngine, files: tupl
     async with (
         Server(engine, of(*files)) as safe,
         Server(engine, ServerOptions(port=0)) as plain,
-        Wire() as wire,
+        HttpClient() as wire,
     ):
         mistaken = safe.url.replace("https", "http"), plain.url.replace("http", "https")
         hung_up, garbled = [await Prober(wire).probe(url) for url in mistaken]

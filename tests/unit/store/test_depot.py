@@ -84,3 +84,25 @@ def test_a_full_one_looks_at_no_more_than_has_to_go(tmp_path: Path) -> None:
     for number in range(100):
         depot.add(Blob.of(f"{number:040}"))
     assert len([*tmp_path.iterdir()]) == 50 and len(looks) <= 3 * 50
+
+
+def test_contents_used_longest_ago_go_first(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    depot = Depot(tmp_path / "kept", 100)
+    for number in (1, 2):
+        depot.add(some(str(number)))
+    assert depot.lacks([some("1").sha256]) == ()
+    depot.add(some("3"))
+    assert depot.lacks([some(str(number)).sha256 for number in (1, 2, 3)]) == (some("2").sha256,)
+    assert depot.blob(some("1").sha256).read() == some("1").data
+    assert depot.used == 80
+
+
+def test_a_content_in_a_file_outlives_that_file(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    depot = Depot(tmp_path / "kept", 100)
+    (tmp_path / "file").write_text("text")
+    blob = Blob.of_file(tmp_path / "file")
+    depot.add(blob)
+    (tmp_path / "file").unlink()
+    assert depot.blob(blob.sha256).read() == b"text"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
-from support.servers import Patience
+from support.servers import EndpointReport, Patience
 from support.wire import RefusedRequest, ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.cluster import Endpoint, Pool
+from ioi_eval.engines.fleet import State
+from ioi_eval.engines.piston.contents import ContentSender, Server, TimeOf
+from ioi_eval.engines.piston.engine import ServerFleet
+from ioi_eval.engines.piston.wire import HttpWire
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
 
 QUICK = Patience(
@@ -153,11 +157,32 @@ def engine_on(*servers: Loopback | str, **options: Any) -> PistonEngine:
     return PistonEngine(options.pop("discovery", None) or Found(*urls), **options)
 
 
-def pool_of(engine: PistonEngine) -> Pool:
+def fleet_of(engine: PistonEngine) -> ServerFleet:
     assert engine._running is not None
-    return engine._running.pool
+    return engine._running
 
 
-def endpoints_of(engine: PistonEngine) -> dict[str, Endpoint]:
-    assert engine._running is not None
-    return engine._running.endpoints
+def endpoints_of(engine: PistonEngine) -> dict[str, Server]:
+    """Return the endpoints that have jobs or may have jobs again."""
+    return {endpoint.url: endpoint for endpoint in fleet_of(engine).members}
+
+
+def known(report: EndpointReport) -> Server:
+    """Return an endpoint as its fleet has it after this report."""
+    endpoint = Server(report.url)
+    endpoint.report, endpoint.state = report, State.HEALTHY
+    return endpoint
+
+
+class Client(ContentSender):
+    """A sender whose jobs have enough time."""
+
+    async def execute(self, server: Server, job: Job, time: TimeOf = lambda body: 60.0) -> JobResult:
+        return await super().execute(server, job, time)
+
+
+@asynccontextmanager
+async def sender() -> AsyncIterator[Client]:
+    wire = HttpWire(Found(), token="", connect=QUICK.connect, health=QUICK.health, margin=QUICK.margin)
+    async with wire:
+        yield Client(wire)

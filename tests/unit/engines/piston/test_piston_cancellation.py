@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import web
-from piston_loopback import Answer, Found, Loopback, always, cut, engine_on, fine, job, pool_of
+from piston_loopback import Answer, Found, Loopback, always, cut, engine_on, fine, fleet_of, job
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston import sending
@@ -59,9 +59,9 @@ async def _as_task(work: Coroutine[Any, Any, Any], step: int) -> bool:
 
 async def works(engine: PistonEngine) -> None:
     """All slots are free and can be used, all at once."""
-    assert pool_of(engine).busy == 0
+    assert fleet_of(engine).busy == 0
     await asyncio.gather(*(engine.execute(job()) for _ in range(engine.slots)))
-    assert pool_of(engine).busy == 0
+    assert fleet_of(engine).busy == 0
 
 
 async def slowly(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -113,7 +113,7 @@ async def test_at_every_await_of_a_job(
             await engine.execute(job(texts[-1]))
 
         def check() -> None:
-            assert pool_of(engine).busy == 0
+            assert fleet_of(engine).busy == 0
 
         assert await every_await(one, check) >= least
         whole = [asked for asked in server.executed if asked.files[0].content == Blob.of(texts[-1])]
@@ -123,7 +123,7 @@ async def test_at_every_await_of_a_job(
 
 async def test_at_every_await_while_it_waits_for_a_slot() -> None:
     async with Loopback() as server, engine_on(server, per_endpoint=1) as engine:
-        pool = pool_of(engine)
+        pool = fleet_of(engine)
 
         async def one() -> None:
             held = await pool.take()
@@ -159,7 +159,7 @@ async def test_many_at_once_at_any_moment() -> None:
                 task.cancel()
             ended = await asyncio.gather(*jobs, return_exceptions=True)
             assert not any(isinstance(end, Exception) for end in ended), ended
-            assert pool_of(engine).busy == 0
+            assert fleet_of(engine).busy == 0
         await works(engine)
 
 
@@ -173,7 +173,7 @@ async def test_at_every_await_of_entering_and_leaving(monkeypatch: pytest.Monkey
             sessions.append(self._session)
             return entered
 
-    monkeypatch.setattr("ioi_eval.engines.piston.engine.Wire", Seen)
+    monkeypatch.setattr("ioi_eval.engines.piston.wire.HttpClient", Seen)
     async with Loopback() as server:
 
         async def one() -> None:

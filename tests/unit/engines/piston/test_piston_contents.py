@@ -12,15 +12,14 @@ import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
-from piston_loopback import QUICK, Loopback
+from piston_loopback import Loopback, sender
+from piston_loopback import known as known_server
 from support.servers import EndpointReport, counts
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.parcels import Shipping
-from ioi_eval.engines.piston import engine as engine_module
-from ioi_eval.engines.piston.engine import HttpEndpoint as Endpoint
-from ioi_eval.engines.piston.engine import Sender, ServerTimes
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston import contents as contents_module
+from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 from ioi_eval.server import Server, ServerOptions
@@ -47,12 +46,10 @@ def place(tmp_path: Path) -> Path:
     return place
 
 
-def known(server: Server | Loopback | str, slots: int, room: int = ROOM) -> Endpoint:
+def known(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
     """An endpoint as a probe found it. `room`: for contents."""
     url = server if isinstance(server, str) else server.url
-    endpoint = Endpoint(url)
-    endpoint.learn(EndpointReport(url=url, contents=room), slots=slots, times=ServerTimes())
-    return endpoint
+    return known_server(EndpointReport(url=url, contents=room))
 
 
 @asynccontextmanager
@@ -62,12 +59,6 @@ async def worker(
     depot = None if place is None else Depot(place, room)
     async with Server(engine, ServerOptions(port=port), depot=depot) as server:
         yield server
-
-
-@asynccontextmanager
-async def sender() -> AsyncIterator[Sender]:
-    async with Wire() as wire:
-        yield Sender(wire, QUICK)
 
 
 async def received(server: Server) -> tuple[float, float]:
@@ -98,7 +89,7 @@ HASH = Blob.of(NOISE).sha256
 
 async def test_a_content_travels_once(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known(server, 2)
+        there = known(server)
         for _ in range(3):
             assert told(await client.execute(there, await job())) == HASH
         contents, size = await received(server)
@@ -113,20 +104,20 @@ async def test_many_jobs_and_many_clients_at_once_find_it_there(engine: Embedded
             *(
                 client.execute(there, asked)
                 for client in (one, two)
-                for there in [known(server, 9)]
+                for there in [known(server)]
                 for _ in range(6)
             )
         )
         assert {told(result) for result in results} == {HASH}
         contents, _ = await received(server)
         assert contents <= 2  # at most once by each client
-        assert told(await one.execute(known(server, 1), asked)) == HASH
+        assert told(await one.execute(known(server), asked)) == HASH
         assert (await received(server))[0] == contents  # another engine asks, and does not send
 
 
 async def test_what_the_server_let_go_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known(server, 2)
+        there = known(server)
         await client.execute(there, await job())
         async with aiohttp.ClientSession() as session:
             other = Blob.of(b"x" * (ROOM - 10))
@@ -142,7 +133,7 @@ async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngi
     (elsewhere := place / "after").mkdir(mode=0o700)
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = known(server, 2)
+            there = known(server)
             await client.execute(there, await job())
         async with worker(engine, elsewhere, port=server.port) as again:
             assert told(await client.execute(there, await job())) == HASH
@@ -152,26 +143,26 @@ async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngi
 async def test_an_older_version_in_its_place_is_sent_everything(engine: EmbeddedEngine, place: Path) -> None:
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = known(server, 2)
+            there = known(server)
             await client.execute(there, await job())
         async with worker(engine, None, port=server.port) as older:
             assert told(await client.execute(there, await job())) == HASH
             assert told(await client.execute(there, await job())) == HASH
-            assert there.contents == 0
+            assert client.contents_of(there).space == 0
             assert (await received(older))[1] > len(NOISE)  # twice half of it, packed and in base64
 
 
 async def test_a_server_that_claims_to_keep_contents_and_does_not(engine: EmbeddedEngine) -> None:
     async with worker(engine, None) as server, sender() as client:
-        there = known(server, 2)
+        there = known(server)
         assert told(await client.execute(there, await job())) == HASH
-        assert there.contents == 0
+        assert client.contents_of(there).space == 0
 
 
 async def test_a_piston_hears_nothing_of_contents() -> None:
     async with Loopback() as piston, sender() as client:
         asked = await job()
-        await client.execute(known(piston, 1, 0), asked)
+        await client.execute(known(piston, 0), asked)
         assert [file.name for file in piston.executed[0].files] == ["run", "t/0.in.gz"]
 
 
@@ -181,22 +172,22 @@ async def test_where_there_is_no_room_the_job_brings_everything(
 ) -> None:
     """The client asks only where half of the room is enough; here it was told of more than there is."""
     async with worker(engine, place, room=room) as server, sender() as client:
-        there = known(server, 2, ROOM if room < len(NOISE) else room)
+        there = known(server, ROOM if room < len(NOISE) else room)
         assert told(await client.execute(there, await job())) == HASH
         assert told(await client.execute(there, await job())) == HASH
         contents, _ = await received(server)
         assert contents == 0
-        assert there.contents
+        assert client.contents_of(there).space
 
 
 async def test_no_room_now_is_asked_for_again_later(
     engine: EmbeddedEngine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(engine_module, "monotonic", lambda: now)
+    monkeypatch.setattr(contents_module, "monotonic", lambda: now)
     depot = Depot(place, ROOM)
     async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
-        there = known(server, 2)
+        there = known(server)
         depot.reserve(ROOM)
         assert told(await client.execute(there, await job())) == HASH
         depot.release(ROOM)
@@ -211,7 +202,7 @@ async def test_small_contents_and_those_of_one_submission_go_with_the_job(
     engine: EmbeddedEngine, place: Path
 ) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known(server, 2)
+        there = known(server)
         await client.execute(there, await job(b"1 2 3\n" * 1000))
         own = JobFile(name="submission", content=Blob.of(NOISE))
         await client.execute(there, Job(files=(*(await job(b"", "true")).files, own), runtime="bash"))
@@ -234,7 +225,7 @@ async def test_a_test_that_changed_on_disk_is_nobodys_content(
     async with worker(engine, place) as server, sender() as client:
         shipped = await Shipping().shipped(asked, "run", SERVER)
         with pytest.raises(JobRejected, match=f"and is not {content.sha256}"):
-            await client.execute(known(server, 2), shipped)
+            await client.execute(known(server), shipped)
 
 
 async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> None:
@@ -252,4 +243,4 @@ async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> No
     application.add_routes([web.head(path, has), web.put(path, dies)])
     async with listening(application, ServerOptions(port=0)) as url, sender() as client:
         with pytest.raises(EngineError, match="broke off"):
-            await client.execute(known(url, 1), await job())
+            await client.execute(known(url), await job())

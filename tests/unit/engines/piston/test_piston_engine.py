@@ -21,20 +21,20 @@ from piston_loopback import (
     endpoints_of,
     engine_on,
     fine,
+    fleet_of,
     hang_up,
     in_turn,
     job,
-    pool_of,
     silence,
     told,
 )
 from support.servers import Patience
 
-from ioi_eval.engines.cluster import LateAnswer, NoAnswer, State
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
+from ioi_eval.engines.fleet import LateAnswer, NoAnswer, State
 from ioi_eval.engines.piston import sending
 from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 
@@ -52,7 +52,7 @@ async def test_a_job_there_and_its_result_back() -> None:
         assert (result.run.stdout, result.language, result.endpoint) == ("hello", "ioi_eval", server.url)
         assert [file.name for file in server.executed[0].files] == ["run", "b"]
         assert server.headers[0]["Authorization"] == "Bearer secret"
-        assert pool_of(engine).busy == 0
+        assert fleet_of(engine).busy == 0
         profile = await engine.profile()
         assert profile.offers == {}
 
@@ -78,7 +78,7 @@ async def test_a_servers_fault_is_tried_on_another_one(fault: Answer) -> None:
         results = await asyncio.gather(*(engine.execute(job(str(n))) for n in range(20)))
         assert [result.run.stdout for result in results] == [str(n) for n in range(20)]
         assert {result.endpoint for result in results} == {good.url}
-        assert bad.executed and pool_of(engine).busy == 0
+        assert bad.executed and fleet_of(engine).busy == 0
 
 
 @pytest.mark.parametrize("stage", ["compile", "run"])
@@ -130,7 +130,7 @@ async def test_a_job_that_cannot_be_sent_is_not_sent(tmp_path: Path) -> None:
         for wrong in (job("true", JobFile(name="../x", content=Blob.of("x"))), job("true", file)):
             with pytest.raises(JobRejected):
                 await engine.execute(wrong)
-        assert server.executed == [] and pool_of(engine).busy == 0
+        assert server.executed == [] and fleet_of(engine).busy == 0
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
         ) as caught:
             await engine.execute(job())
         assert isinstance(caught.value.__cause__, EngineUnavailable)
-        assert len(server.executed) == 3 and pool_of(engine).busy == 0
+        assert len(server.executed) == 3 and fleet_of(engine).busy == 0
 
 
 async def test_being_turned_away_does_not_use_attempts_up() -> None:
@@ -328,7 +328,7 @@ async def test_connection_that_is_not_made_is_told_with_its_own_time() -> None:
         for each in (first, second):
             each.setblocking(False)
             each.connect_ex(deaf.getsockname())
-        async with Wire(connect=0.2) as wire:
+        async with HttpClient(connect=0.2) as wire:
             with pytest.raises(
                 NoAnswer, match=rf"^{url} cannot be reached: no connection was made in 0\.2 s$"
             ):

@@ -13,10 +13,10 @@ from piston_loopback import (
     endpoints_of,
     engine_on,
     fine,
+    fleet_of,
     hang_up,
     in_turn,
     job,
-    pool_of,
     silence,
 )
 from support.clocks import Ahead
@@ -24,8 +24,8 @@ from support.servers import Patience
 from support.waits import until
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.cluster import State
 from ioi_eval.engines.contract import JobsWait, ServerEvent
+from ioi_eval.engines.fleet import State
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable
 from ioi_eval.models import Job
 from ioi_eval.runs.engine import telling_of_servers
@@ -63,13 +63,13 @@ async def test_the_first_job_after_a_rest_decides() -> None:
             with pytest.raises(AttemptsUsedUp):
                 await engine.execute(job())
         await until(lambda: endpoint.state is State.TRIAL, every=0.001)
-        assert endpoint.room == 1
+        assert endpoint.free_slots == 1
         with pytest.raises(AttemptsUsedUp):
             await engine.execute(job())
         assert endpoint.state is State.DOWN and endpoint.rests >= 1
         server.answer = fine
         await asyncio.gather(*(engine.execute(job()) for _ in range(8)))
-        assert endpoint.state is State.HEALTHY and endpoint.room == 4 and endpoint.rests == 0
+        assert endpoint.state is State.HEALTHY and endpoint.free_slots == 4 and endpoint.rests == 0
 
 
 async def test_one_that_is_down_is_asked_alone() -> None:
@@ -108,7 +108,7 @@ async def test_nothing_usable_for_too_long() -> None:
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
         with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
             await engine.execute(job())
-        assert pool_of(engine).busy == 0
+        assert fleet_of(engine).busy == 0
 
 
 # --- an end when nothing works -----------------------------------------------------------------------
@@ -130,7 +130,7 @@ async def test_drought_also_ends_the_job_on_a_server_that_hangs(jobs: int) -> No
             await asyncio.sleep(0.001)
             seconds += 1
             assert seconds < USUAL.silence * 2 + USUAL.drought + USUAL.longest_rest
-        assert pool_of(engine).busy == 0
+        assert fleet_of(engine).busy == 0
     assert all("no server has been usable for 300 s" in str(task.exception()) for task in tasks)
 
 
@@ -181,7 +181,7 @@ async def test_a_job_on_a_silent_server_is_tried_beside_it_while_a_slot_idles(
             await clock.turn(1.0)
             await asyncio.sleep(0.001)
         assert [each.result().run.code for each in both] == [0, 0] and len(good.executed) == 2
-        assert clock.ahead <= seconds and pool_of(engine).busy == 0
+        assert clock.ahead <= seconds and fleet_of(engine).busy == 0
 
 
 async def test_a_second_try_that_fails_leaves_the_first_alone() -> None:
@@ -195,7 +195,7 @@ async def test_a_second_try_that_fails_leaves_the_first_alone() -> None:
             await asyncio.sleep(0.001)
         slow.closing.set()
         assert [(await each).run.code for each in both] == [0, 0]
-        assert pool_of(engine).busy == 0
+        assert fleet_of(engine).busy == 0
 
 
 async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -254,7 +254,7 @@ async def test_leaving_tells_who_still_waits() -> None:
             running = asyncio.create_task(engine.execute(job()))
             waiting = asyncio.create_task(engine.execute(job()))
             await until(lambda: len(server.executed) == 1, every=0.001)
-            pool = pool_of(engine)
+            pool = fleet_of(engine)
         both = asyncio.gather(running, waiting, return_exceptions=True)
         ended = await asyncio.wait_for(both, 20)  # not for as long as a drought may last
         assert all(isinstance(end, AttemptsUsedUp) for end in ended)

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job, pool_of
+from fleets import StillFleet
+from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, fleet_of, job
 from support.waits import settle, until
 
-from ioi_eval.engines.cluster import Endpoint, Members, State, Waits
-from ioi_eval.engines.contract import ignore
+from ioi_eval.engines.fleet import State, Waits
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError, ToolchainGone
 from ioi_eval.models import Job
 
@@ -66,7 +66,7 @@ async def test_one_that_leaves_loses_no_job() -> None:
             results = await asyncio.gather(*jobs)
             assert [result.run.stdout for result in results] == [str(n) for n in range(12)]
             await until(lambda: endpoint.state is State.GONE)
-            assert engine.slots == 3 and pool_of(engine).busy == endpoint.busy == 0
+            assert engine.slots == 3 and fleet_of(engine).busy == endpoint.busy == 0
 
 
 async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
@@ -151,95 +151,58 @@ async def test_a_bug_in_the_background_comes_out() -> None:
                 await asyncio.sleep(0)
 
 
-class Still(Members[Endpoint]):
-    """Members of a cluster in which nothing happens by itself."""
-
-    async def begin(self) -> None: ...
-
-    async def find(self) -> frozenset[str]:
-        return frozenset()
-
-    async def inspect(self, name: str) -> Endpoint | None:
-        return self.endpoints.get(name)
-
-    async def send(self, endpoint: Endpoint, job: object) -> object:
-        return job
-
-    def fits(self, endpoint: Endpoint, job: object) -> bool:
-        return True
-
-    def could_replace(self, endpoint: Endpoint, job: object) -> bool:
-        return False
-
-    def offer(self) -> None: ...
-
-
 async def test_on_trial_one_failed_job_of_any_kind_is_enough() -> None:
     waits = Waits(first_rest=600.0, longest_rest=600.0)
-    members, endpoint = Still(waits, attempts=3, total=None, tell=ignore), Endpoint("http://a", 2)
-    members.let_in(endpoint)
-    members.failed(endpoint, BrokenReply("half a reply"))
+    fleet = StillFleet(waits)
+    endpoint = fleet.join("http://a", 2)
+    fleet.failed(endpoint, BrokenReply("half a reply"))
     assert endpoint.state is State.HEALTHY
-    members.pool.update(endpoint, State.TRIAL)
-    members.failed(endpoint, BrokenReply("half a reply"))
+    fleet.put(endpoint, State.TRIAL)
+    fleet.failed(endpoint, BrokenReply("half a reply"))
     assert endpoint.state is State.DOWN
-    await members.close()
-
-
-class Choosy(Still):
-    """Members of which only those fit that are named, and others do once a job is made for them."""
-
-    fitting: frozenset[str] = frozenset()
-    others_could = False
-
-    def fits(self, endpoint: Endpoint, job: object) -> bool:
-        return endpoint.url in self.fitting
-
-    def could_replace(self, endpoint: Endpoint, job: object) -> bool:
-        return self.others_could
+    await fleet.close()
 
 
 MADE = Job(files=(), made_for={"g++": ()})
 
 
 async def test_job_whose_endpoint_comes_back_with_another_tool_is_made_anew() -> None:
-    members, endpoint = Choosy(Waits(), attempts=3, total=None, tell=ignore), Endpoint("http://a", 1)
-    members.fitting = frozenset({endpoint.url})
-    members.let_in(endpoint)
-    await members.pool.take()
-    waiting = asyncio.create_task(members.execute(MADE))
+    fleet = StillFleet()
+    endpoint = fleet.join("http://a", 1)
+    fleet.fitting = frozenset({endpoint.url})
+    await fleet.take()
+    waiting = asyncio.create_task(fleet.execute(MADE))
     await settle()
-    members.pool.update(endpoint, State.DOWN)
-    members.fitting, members.others_could = frozenset(), True
-    members.pool.update(endpoint, State.TRIAL)
+    fleet.put(endpoint, State.DOWN)
+    fleet.fitting, fleet.others_could = frozenset(), True
+    fleet.put(endpoint, State.TRIAL)
     with pytest.raises(ToolchainGone, match=r"no server has the g\+\+"):
         await waiting
-    assert (members.pool.busy, endpoint.busy) == (1, 1)
-    await members.close()
+    assert (fleet.busy, endpoint.busy) == (1, 1)
+    await fleet.close()
 
 
 async def test_job_that_only_a_resting_endpoint_fits_waits_for_it() -> None:
     """Another one that works lacks the tool: it never gets the job."""
-    members = Choosy(Waits(), attempts=3, total=None, tell=ignore)
-    fits, lacks = Endpoint("http://fits", 1), Endpoint("http://lacks", 1)
-    members.fitting = frozenset({fits.url})
-    members.let_in(fits)
-    members.let_in(lacks)
-    members.pool.update(fits, State.DOWN)
-    waiting = asyncio.create_task(members.execute(MADE))
+    fleet = StillFleet()
+    fits, lacks = fleet.join("http://fits", 1), fleet.join("http://lacks", 1)
+    fleet.fitting = frozenset({fits.url})
+    fleet.put(fits, State.DOWN)
+    waiting = asyncio.create_task(fleet.execute(MADE))
     await settle()
-    members.pool.update(lacks, State.TRIAL)
-    members.pool.update(lacks, State.HEALTHY)
+    fleet.put(lacks, State.TRIAL)
+    fleet.put(lacks, State.HEALTHY)
     await settle()
     assert not waiting.done() and lacks.busy == 0
-    members.pool.update(fits, State.TRIAL)
+    fleet.put(fits, State.TRIAL)
     assert await waiting is MADE
-    await members.close()
+    await fleet.close()
 
 
 async def test_job_that_no_endpoint_can_ever_do_is_made_anew() -> None:
-    members = Choosy(Waits(), attempts=3, total=None, tell=ignore)
-    members.let_in(Endpoint("http://lacks", 1))
+    fleet = StillFleet()
+    fleet.join("http://lacks", 1)
+    fleet.fitting = frozenset()
     with pytest.raises(ToolchainGone):
-        await members.execute(MADE)
-    await members.close()
+        await fleet.execute(MADE)
+    await fleet.close()

@@ -56,7 +56,7 @@ async def test_low_soft_limit_loses_no_server(limits: tuple[int, int]) -> None:
 @pytest.fixture
 def hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for two servers with three jobs, beside what else is open."""
-    monkeypatch.setattr("ioi_eval.engines.piston.engine.raise_open_files", lambda: 128 + 2 + 3)
+    monkeypatch.setattr("ioi_eval.engines.piston.wire.raise_open_files", lambda: 128 + 2 + 3)
 
 
 @pytest.mark.usefixtures("hard_limit")

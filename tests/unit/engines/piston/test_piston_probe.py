@@ -25,7 +25,7 @@ from ioi_eval.engines.jobs.piston_api import LIMITS
 from ioi_eval.engines.piston import probe, sending
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
-from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.piston.uses import uses
 from ioi_eval.errors import ServerReplaced
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
@@ -43,7 +43,7 @@ def bodies_are_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 async def probed(url: str, **options: Any) -> EndpointReport:
-    async with Wire(**options) as wire:
+    async with HttpClient(**options) as wire:
         return await Prober(wire).probe(url)
 
 
@@ -58,7 +58,7 @@ async def test_a_worker_with_room_for_everything(store: Store) -> None:
         EmbeddedEngine(store=store, python=usual) as engine,
         Server(engine, ServerOptions(port=0)) as server,
     ):
-        async with Wire() as wire:
+        async with HttpClient() as wire:
             prober = Prober(wire)
             report = await prober.probe(server.url)
             assert await prober.confined(report, b"ours make boxes of the proctor's anyway") == report
@@ -133,7 +133,7 @@ async def test_a_gateway_tells_what_it_lets_through_before_a_body_comes() -> Non
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url, time = f"http://127.0.0.1:{runner.addresses[0][1]}", 5.0 if expects is limited else 0.05
-        async with Wire() as wire:
+        async with HttpClient() as wire:
             assert [await wire.lets_through(url, size, time) for size in (8 << 20, 1 << 20)] == told_of
         over.set()
         await runner.cleanup()
@@ -153,7 +153,7 @@ def test_what_a_gateway_lets_through_bounds_jobs_for_pistons_alone() -> None:
 
 async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None:
     """Ask only servers that are not ours."""
-    async with Wire() as wire:
+    async with HttpClient() as wire:
         prober = Prober(wire)
         async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
             proctor = (await engine.profile()).proctor
@@ -226,7 +226,7 @@ def busy_server(script: str, *stopped: Stage) -> Answer:
 
 async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
     """As if each script took so long."""
-    async with Wire() as wire:
+    async with HttpClient() as wire:
         return await Prober(wire, clock=count(step=seconds).__next__).probe(server.url)
 
 
@@ -285,7 +285,7 @@ async def test_those_that_run_nothing_do_not_outvote_one_that_does() -> None:
 
 async def test_a_proctor_that_ran_out_of_time_found_nothing() -> None:
     slow = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval")
-    async with Loopback(always_told(TIMED_OUT)) as server, Wire() as wire:
+    async with Loopback(always_told(TIMED_OUT)) as server, HttpClient() as wire:
         report = msgspec.structs.replace(slow, url=server.url)
         [line] = (await Prober(wire).confined(report, gzip.compress(b"proctor"))).findings
     assert line.ok is None and "is too slow to be asked" in line.detail
@@ -316,7 +316,7 @@ async def test_bodies_that_try_a_limit_are_packed_once_for_all(monkeypatch: pyte
         return sending.compressed(body)
 
     monkeypatch.setattr(probe, "compressed", compressed)
-    async with Loopback(old_server()) as a, Loopback(old_server()) as b, Wire() as wire:
+    async with Loopback(old_server()) as a, Loopback(old_server()) as b, HttpClient() as wire:
         prober = Prober(wire)
         await asyncio.gather(*(prober.probe(server.url) for server in (a, b)))
     assert len(packed) == len(set(packed)) > 1
@@ -357,7 +357,7 @@ async def test_one_that_speaks_no_http() -> None:
 
 
 async def test_a_probe_that_is_cancelled() -> None:
-    async with Loopback(silence) as server, Wire() as wire:
+    async with Loopback(silence) as server, HttpClient() as wire:
         task = asyncio.create_task(Prober(wire).probe(server.url))
         await until(lambda: bool(server.executed))
         task.cancel()

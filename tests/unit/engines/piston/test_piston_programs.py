@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from piston_loopback import QUICK
+from piston_loopback import QUICK, Client, sender
+from piston_loopback import known as known_server
 from support.builds import submitted
 from support.command_line import RIGHT
 from support.engines import submission_recipe
@@ -21,9 +22,8 @@ from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
 from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.piston import probe
-from ioi_eval.engines.piston.engine import HttpEndpoint, Sender, ServerTimes
+from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.engines.piston.probe import Prober
-from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.model.job import Ahead
 from ioi_eval.models import (
     Blob,
@@ -174,11 +174,8 @@ async def test_an_error_in_a_source_is_one(workers: Workers, store: Store) -> No
 # --- one job ---------------------------------------------------------------------------------------------
 
 
-def known(server: Server) -> HttpEndpoint:
-    endpoint = HttpEndpoint(server.url)
-    report = EndpointReport(url=server.url, contents=ROOM, keeps_programs=True)
-    endpoint.learn(report, slots=2, times=ServerTimes())
-    return endpoint
+def known(server: Server) -> Endpoint:
+    return known_server(EndpointReport(url=server.url, contents=ROOM, keeps_programs=True))
 
 
 BUILD = Job(
@@ -198,7 +195,7 @@ RECIPE = Recipe(
 )
 
 
-async def built(client: Sender, there: HttpEndpoint) -> Job:
+async def built(client: Client, there: Endpoint) -> Job:
     """Return a job that starts what a build left there."""
     made = (await client.execute(there, BUILD)).stayed["made"]
     far = Staying(sha256=made.sha256, size=made.size, at=there.url, recipe=RECIPE, toolchain="x")
@@ -209,8 +206,8 @@ async def built(client: Sender, there: HttpEndpoint) -> Job:
 
 async def test_another_worker_has_it_from_the_one_that_built_it(workers: Workers) -> None:
     one, two = await workers.start(), await workers.start()
-    async with Wire() as wire:
-        client, here, there = Sender(wire, QUICK), known(one), known(two)
+    async with sender() as client:
+        here, there = known(one), known(two)
         job = await built(client, here)
         for server in (here, there, there):
             assert (await client.execute(server, job)).run.stdout == "07\n"
@@ -222,11 +219,10 @@ async def test_one_that_keeps_nothing_is_sent_it_with_the_job(
     workers: Workers, engine: EmbeddedEngine
 ) -> None:
     one = await workers.start()
-    async with Wire() as wire, Server(engine, ServerOptions(port=0)) as two:
-        client, there = Sender(wire, QUICK), known(one)
+    async with sender() as client, Server(engine, ServerOptions(port=0)) as two:
+        there = known(one)
         job = await built(client, there)
-        plain = HttpEndpoint(two.url)
-        plain.learn(EndpointReport(url=two.url), slots=2, times=ServerTimes())
+        plain = known_server(EndpointReport(url=two.url))
         # Nobody tells such a server what is executable, but for the script.
         script = JobFile(name="run", content=Blob.of("chmod +x made; ./made | tail -c 3\n"))
         job = msgspec.structs.replace(job, files=(script, *job.files[1:]))
@@ -237,8 +233,8 @@ async def test_one_that_keeps_nothing_is_sent_it_with_the_job(
 
 async def test_what_nobody_has_is_lost(workers: Workers) -> None:
     one, two = await workers.start(), await workers.start()
-    async with Wire() as wire:
-        client, there = Sender(wire, QUICK), known(one)
+    async with sender() as client:
+        there = known(one)
         job = await built(client, there)
         await one.__aexit__(None, None, None)
         with pytest.raises(ArtifactsLost) as lost:
@@ -260,7 +256,7 @@ PROFITS = msgspec.structs.replace(
 )
 
 
-async def told(client: Sender, there: HttpEndpoint) -> tuple[str, bool]:
+async def told(client: Client, there: Endpoint) -> tuple[str, bool]:
     """Return what a job finds, and whether the next ones shall find more."""
     result = await client.execute(there, PROFITS)
     assert result.compile is not None
@@ -269,37 +265,36 @@ async def told(client: Sender, there: HttpEndpoint) -> tuple[str, bool]:
 
 async def test_what_pays_is_made_on_the_worker_once_and_found_by_later_jobs(workers: Workers) -> None:
     server = await workers.start()
-    async with Wire() as wire:
-        client, there = Sender(wire, QUICK), known(server)
+    async with sender() as client:
+        there = known(server)
         assert [await told(client, there) for _ in range(3)] == [
             ("none\n", False),
             ("none\n", True),
             ("none\n", False),
         ]
-        await client.make(there, AHEAD)
+        await client.make(there, AHEAD, lambda body: 60.0)
         assert [await told(client, there) for _ in range(2)] == [("7\n", False)] * 2
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
         lost = [await told(client, there) for _ in range(2)]
         assert lost == [("none\n", False), ("none\n", True)], "it is forgotten, and made again"
-        await client.make(there, AHEAD)
+        await client.make(there, AHEAD, lambda body: 60.0)
         assert await told(client, there) == ("7\n", False)
 
 
 async def test_what_cannot_be_made_ahead_is_done_without(workers: Workers) -> None:
     server = await workers.start()
-    async with Wire() as wire:
-        client, there = Sender(wire, QUICK), known(server)
+    async with sender() as client:
+        there = known(server)
         assert [await told(client, there) for _ in range(2)] == [("none\n", False), ("none\n", True)]
         broken = msgspec.structs.replace(AHEAD, made_by=_that_leaves("seven", "exit 1\n"))
-        await client.make(there, broken)
+        await client.make(there, broken, lambda body: 60.0)
         assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 
 async def test_a_server_that_keeps_nothing_is_asked_for_nothing(engine: EmbeddedEngine) -> None:
-    async with Wire() as wire, Server(engine, ServerOptions(port=0)) as server:
-        client, there = Sender(wire, QUICK), HttpEndpoint(server.url)
-        there.learn(EndpointReport(url=server.url), slots=2, times=ServerTimes())
+    async with sender() as client, Server(engine, ServerOptions(port=0)) as server:
+        there = known_server(EndpointReport(url=server.url))
         assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 

@@ -11,7 +11,7 @@ from piston_loopback import Loopback, engine_on, fine, job
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston.discovery import Fixed
-from ioi_eval.engines.piston.sending import Request, Tokens, Wire
+from ioi_eval.engines.piston.sending import HttpClient, Request, Tokens
 from ioi_eval.errors import EngineError, InputError
 
 pytestmark = pytest.mark.once
@@ -56,12 +56,12 @@ class Place:
             await runner.cleanup()
 
 
-async def ask(wire: Wire, place: Place) -> None:
+async def ask(wire: HttpClient, place: Place) -> None:
     await wire.execute(place.url, Request(body=b"{}"), 20.0)
 
 
 async def test_a_worker_says_that_it_is_one_before_it_gets_the_token() -> None:
-    async with Place(WORKER).open() as worker, Wire(token="secret") as wire:
+    async with Place(WORKER).open() as worker, HttpClient(token="secret") as wire:
         for _ in range(2):
             await ask(wire, worker)
     path = "/api/v2/execute"
@@ -84,7 +84,7 @@ async def test_a_server_that_is_named_gets_its_own() -> None:
         Place(WORKER).open() as worker,
         Place(PISTON).open() as named,
         Place(PISTON).open() as piston,
-        Wire(token=f"{named.url}/api/v2/ theirs\nours") as wire,
+        HttpClient(token=f"{named.url}/api/v2/ theirs\nours") as wire,
     ):
         for place in (worker, named, piston):
             await ask(wire, place)
@@ -92,7 +92,7 @@ async def test_a_server_that_is_named_gets_its_own() -> None:
 
 
 async def test_a_gateway_gets_a_user_and_a_password() -> None:
-    async with Place(PISTON).open() as named, Wire(token=f"{named.url} me:pass:word-of-mine") as wire:
+    async with Place(PISTON).open() as named, HttpClient(token=f"{named.url} me:pass:word-of-mine") as wire:
         await ask(wire, named)
     assert named.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
     tokens = Tokens(f"{named.url} me:pass:word-of-mine")
@@ -103,7 +103,7 @@ async def test_a_gateway_gets_a_user_and_a_password() -> None:
 
 async def test_one_that_was_away_says_again_who_it_is() -> None:
     place = Place(WORKER)
-    async with Wire(token="secret") as wire:
+    async with HttpClient(token="secret") as wire:
         async with place.open():
             await ask(wire, place)
         with pytest.raises(EngineError, match=r"cannot be reached|broke off"):

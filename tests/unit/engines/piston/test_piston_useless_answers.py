@@ -10,8 +10,8 @@ from piston_loopback import QUICK, Loopback, endpoints_of, engine_on, fine, in_t
 from support.servers import Patience
 from support.waits import until
 
-from ioi_eval.engines.cluster import State
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
+from ioi_eval.engines.fleet import State
 from ioi_eval.engines.jobs.run import execute
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply
 from ioi_eval.model.errors import MachineAtFault

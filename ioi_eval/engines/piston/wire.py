@@ -1,0 +1,223 @@
+"""The way from a client to its servers: the protocol `Wire`, and the wire that uses HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from http import HTTPStatus
+from secrets import token_hex
+from types import TracebackType
+from typing import Protocol, Self
+
+from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.jobs.piston_api import error_of
+from ioi_eval.engines.open_files import raise_open_files
+from ioi_eval.engines.piston.discovery import Discovery
+from ioi_eval.engines.piston.probe import Prober, glance
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import API, HttpClient, Request, request_of
+from ioi_eval.engines.threads import to_its_end
+from ioi_eval.model.errors import EngineError, InputError
+from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.values import Blob
+
+TimeOf = Callable[[int], float]
+"""Returns the seconds that an answer may take, from the bytes of the request."""
+
+
+class Wire(Protocol):
+    """The way to servers, or nodes. It keeps no states and tries nothing twice.
+
+    Methods raise EngineError: NoAnswer if the server does not answer, what `execute` of a transport raises if
+    it answers with an error.
+    """
+
+    every: float | None
+    """Seconds between two searches for servers. None: the servers are found once."""
+    is_elastic: bool
+    """True for a cluster whose machines come when they can: a run waits for the first, and leaves out those
+    that differ from it."""
+
+    @property
+    def none_found(self) -> str:
+        """The message for the user if no server was found."""
+
+    async def find(self) -> frozenset[str]:
+        """Return the addresses of all servers. Raises EngineError or InputError."""
+
+    async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
+        """Return all that jobs depend on. Raises nothing: an unreachable server is a report, too.
+
+        `runtimes`: those that jobs use; empty means any.
+        """
+
+    async def glance(self, address: str) -> EndpointReport:
+        """Return whether a server is there, and which one it is."""
+
+    def carried(self, file: JobFile) -> Blob:
+        """Return the content of a file as it travels: packed, or as it was before (`origin`)."""
+
+    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
+        """Return an error if this process cannot have so many jobs on so many servers."""
+
+    def completed(self, profile: Profile) -> Profile:
+        """Return what servers can do, with what the wire knows about all of them."""
+
+    async def execute(
+        self,
+        report: EndpointReport,
+        job: Job,
+        named: Mapping[str, JobFile],
+        keep: tuple[str, ...],
+        time: TimeOf,
+    ) -> JobResult:
+        """Execute a job once.
+
+        Args:
+            report: of the server's last inspection. Its answer must be that server's.
+            job: the job, with no file that has to be fetched unless it is `named`.
+            named: files whose contents the server keeps, by the hash of the unpacked content.
+            keep: files that the server is to keep.
+            time: how long the answer may take.
+        """
+
+    async def has(self, address: str, name: str) -> bool:
+        """Return True if a server keeps a content."""
+
+    async def put(self, address: str, name: str, file: JobFile) -> bool:
+        """Have a server keep the content of a file. Returns False if it keeps no contents.
+
+        `name`: the hash of the unpacked content.
+        """
+
+    async def get(self, address: str, name: str) -> bytes | None:
+        """Return a content that a server keeps. None means that it does not."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+# --- HTTP --------------------------------------------------------------------------------------------
+
+
+_OTHER_FILES = 128  # open files of this process that are no connections to servers
+_SLOWEST = 1 << 18  # slowest transfer of a content, in bytes per second
+_NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+
+
+class HttpWire:
+    """HTTP to Piston servers and workers."""
+
+    is_elastic = False
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        *,
+        token: str,
+        connect: float,
+        health: float,
+        margin: float,
+        is_known: bool = False,
+    ) -> None:
+        """Args:
+        token: see `Tokens`.
+        connect: maximum seconds until there is a connection.
+        health: maximum seconds until a question of health is answered.
+        margin: maximum seconds until a question about a content is answered.
+        is_known: the caller knows what the servers can do, so they are not probed.
+        """
+        self._discovery, self._health, self._margin, self._is_known = discovery, health, margin, is_known
+        self._http = HttpClient(token=token, connect=connect)
+        self._prober = Prober(self._http)
+        self.every = discovery.every
+
+    def __str__(self) -> str:
+        return str(self._discovery)
+
+    @property
+    def none_found(self) -> str:
+        return f"no server was found by {self._discovery}"
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        raise_open_files()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.__aexit__(kind, error, trace)
+
+    async def find(self) -> frozenset[str]:
+        return await self._discovery.find()
+
+    async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
+        if self._is_known:
+            return await self.glance(address)
+        return await self._prober.probe(address, runtimes)
+
+    async def glance(self, address: str) -> EndpointReport:
+        return await glance(self._http, address, self._health)
+
+    def carried(self, file: JobFile) -> Blob:
+        return file.content
+
+    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
+        needed, most = _OTHER_FILES + jobs + servers, raise_open_files()
+        if needed <= most:
+            return None
+        return InputError(
+            f"{jobs} jobs at a time on {servers} servers take {needed} open files, and this process"
+            f" may have {most}",
+            remedy=f"Raise the hard limit: ulimit -Hn {needed} as root, LimitNOFILE={needed} of a service,"
+            f" nofile={needed} of a container. Or name fewer servers",
+        )
+
+    def completed(self, profile: Profile) -> Profile:
+        return profile
+
+    async def execute(
+        self,
+        report: EndpointReport,
+        job: Job,
+        named: Mapping[str, JobFile],
+        keep: tuple[str, ...],
+        time: TimeOf,
+    ) -> JobResult:
+        identity = report.identity
+        mark = "" if identity.worker else token_hex(8)  # a worker says it in a header
+        whole, script = identity.asking(job, mark)
+        request = await request_of(whole, report.url, named, keep)
+        result = await self._http.execute(
+            report.url, request, time(len(request.body)), worker=identity.worker
+        )
+        return identity.checked(script, result, mark)
+
+    async def has(self, address: str, name: str) -> bool:
+        answer = await self._http.ask("HEAD", address, _path_of(name), self._margin)
+        return answer.status == HTTPStatus.OK
+
+    async def put(self, address: str, name: str, file: JobFile) -> bool:
+        body = await to_its_end(file.content.read)
+        request = Request(body=body, packed=file.content.sha256 != name, is_json=False)
+        time = self._margin + len(body) / _SLOWEST
+        answer = await self._http.ask("PUT", address, _path_of(name), time, request)
+        if answer.status == HTTPStatus.CREATED:
+            return True
+        if answer.status in _NO_SUCH_API:
+            return False
+        raise error_of(answer.status, answer.body, address)
+
+    async def get(self, address: str, name: str) -> bytes | None:
+        try:
+            answer = await self._http.ask("GET", address, _path_of(name), self._margin)
+        except EngineError:
+            return None
+        return answer.body if answer.status == HTTPStatus.OK else None
+
+
+def _path_of(name: str) -> str:
+    return f"{API}/contents/{name}"

@@ -1,0 +1,318 @@
+"""The wire to the nodes of a Ray cluster: an actor on each of them, which executes jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from ioi_eval.engines.contract import CLASSIC, OWN, Change, Condition, Profile
+from ioi_eval.engines.jobs.piston_api import LacksContents
+from ioi_eval.engines.piston.engine import Patience
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import LATE, WORKER, Identity
+from ioi_eval.engines.piston.wire import TimeOf
+from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
+from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.retry import RAY_ADDRESS
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.plugins.ray import cluster
+from ioi_eval.plugins.ray.cluster import Call, NodeLost, Seen
+from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, Lacking, NodeError, NodeProfile
+from ioi_eval.store.memory import Bounded, Shared
+
+_SMALL = 1 << 16  # bytes of a content that travels in the call, not through the object store
+_STORED = 2 << 30  # bytes of contents that are kept in the object store
+
+
+class NodePatience(Patience):
+    """Times in seconds. The defaults are for clusters; tests use shorter ones."""
+
+    health: float = 60.0
+    first_look: float = 300.0
+    answer: float = RAY_ADDRESS.max_seconds  # until something answers at the cluster's address
+    look: float = 2.0  # between two looks at the cluster
+    start: float = 30.0  # for a node to open its engine; then other nodes begin without it
+    closing: float = 10.0
+
+
+class NodeUsage(Value):
+    """The use of nodes that the user wants."""
+
+    slots: int | None = None  # on all nodes together
+    cpus_per_slot: float = 1.0
+    allow_unconfined: bool = False
+
+
+class RayNode:
+    """A node with its actor."""
+
+    def __init__(self, seen: Seen, slots: int, actor: Any) -> None:
+        self.id, self.slots, self.actor = seen.id, slots, actor
+        self.about: NodeProfile | None = None
+
+
+class RayWire:
+    """Calls to the actors of the nodes. Closing ends the actors that it started."""
+
+    is_elastic = True
+
+    def __init__(self, address: str, wanted: NodeUsage, patience: NodePatience) -> None:
+        self._address, self._wanted, self._patience = address, wanted, patience
+        self.every: float | None = patience.look
+        self._token = secrets.token_hex(8)
+        self._seen = dict[str, Seen]()  # by name
+        self._nodes = dict[str, RayNode]()  # by name, those that have an actor
+        self._references = Bounded[Any](_STORED)  # of contents in the object store
+        self._putting: Shared[Any] = Shared()
+        self._open = contextlib.AsyncExitStack()
+
+    def __str__(self) -> str:
+        return f"the Ray cluster {self._address}".strip()
+
+    async def __aenter__(self) -> Self:
+        await cluster.wait_for_answer(self._address, self._patience.answer)
+        if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
+            self._open.push_async_callback(asyncio.to_thread, cluster.disconnect)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        async with self._open:
+            nodes = self._nodes.values()
+            own = [node for node in nodes if node.about is not None and node.about.made_by == self._token]
+            closing = [asyncio.create_task(_closed(node)) for node in own]
+            late = (await asyncio.wait(closing, timeout=self._patience.closing))[1] if own else ()
+            for each in late:
+                each.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+            for node in own:
+                await asyncio.to_thread(cluster.kill, node.actor)
+            self._nodes.clear()
+
+    # --- nodes -------------------------------------------------------------------------------------------
+
+    @property
+    def none_found(self) -> str:
+        return (
+            f"no node of the Ray cluster could be used for {self._patience.first_look:g} s:"
+            " none has a free CPU. Stop what has reserved them, or use fewer"
+        )
+
+    async def find(self) -> frozenset[str]:
+        """Return the names of the nodes that have an actor, or a CPU for one."""
+        self._seen = {seen.name: seen for seen in await asyncio.to_thread(cluster.survey)}
+        for name, node in [*self._nodes.items()]:
+            if name not in self._seen or self._seen[name].id != node.id:
+                del self._nodes[name]
+        others = [seen for name, seen in self._seen.items() if name not in self._nodes]
+        free = {seen.name for seen in others if self._slots_on(seen)}
+        full = [seen for seen in others if seen.name not in free]
+        shared = await asyncio.to_thread(lambda: {each.name for each in full if self._existing(each)})
+        return frozenset({*self._nodes, *free, *shared})
+
+    def _slots_on(self, seen: Seen) -> int:
+        slots = seen.slots(self._wanted.cpus_per_slot)
+        if self._wanted.slots is None:
+            return slots
+        return max(0, min(slots, self._wanted.slots - sum(node.slots for node in self._nodes.values())))
+
+    def _existing(self, seen: Seen) -> Any | None:
+        return cluster.existing(self._name_on(seen))
+
+    def _name_on(self, seen: Seen) -> str:
+        wanted = self._wanted
+        return f"ioi_eval {VERSION} {seen.id} {wanted.cpus_per_slot:g} {wanted.allow_unconfined:d}"
+
+    async def inspect(self, address: str, runtimes: Collection[str] = ()) -> EndpointReport:
+        try:
+            async with asyncio.timeout(self._patience.start):
+                return _report(address, await self._about(address))
+        except TimeoutError:
+            reason = f"{address} has not started in {self._patience.start:g} s"
+            return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.SLOW)
+        except (EngineError, OSError) as error:
+            reason = f"{address}: {error}"
+            return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.LOST)
+
+    async def glance(self, address: str) -> EndpointReport:
+        try:
+            async with asyncio.timeout(self._patience.health):
+                return _report(address, await _about(self._node(address)))
+        except TimeoutError:
+            reason = f"{address} {LATE} in {self._patience.health:g} s"
+        except (EngineError, OSError) as error:
+            reason = f"{address}: {error}"
+        return EndpointReport(url=address, reachable=False, reason=reason)
+
+    async def _about(self, address: str) -> NodeProfile:
+        """Return the description of a node, whose actor is started if there is none."""
+        if address not in self._seen:
+            raise NodeLost("it left the cluster")
+        if address not in self._nodes:
+            seen, wanted = self._seen[address], self._wanted
+            slots = self._slots_on(seen)
+            node = self._nodes[address] = RayNode(seen, slots, None)  # which reserves the slots
+            try:
+                node.actor = await asyncio.to_thread(self._existing, seen)
+                if node.actor is None:
+                    if not slots:
+                        raise EngineUnavailable("it has no free CPU")
+                    given = (self._token, slots, wanted.allow_unconfined)
+                    name = self._name_on(seen)
+                    node.actor = await asyncio.to_thread(
+                        cluster.start, seen, name, slots, wanted.cpus_per_slot, *given
+                    )
+            finally:
+                if node.actor is None:
+                    self._nodes.pop(address, None)
+        node = self._nodes[address]
+        try:
+            node.about = await _about(node)
+        except NodeLost:
+            self._drop(address, node)
+            raise
+        if node.about.version == VERSION:
+            node.slots = node.about.slots
+        return node.about
+
+    def _node(self, address: str) -> RayNode:
+        node = self._nodes.get(address)
+        if node is None or node.actor is None:
+            raise NodeLost("it left the cluster")
+        return node
+
+    def _drop(self, address: str, node: RayNode) -> None:
+        """Forget an actor that is gone. The next inspection starts another one."""
+        if self._nodes.get(address) is node:
+            del self._nodes[address]
+
+    async def conditions(self) -> Mapping[str, list[Condition]]:
+        """Return the doctor's findings by node."""
+        nodes = {name: node for name, node in self._nodes.items() if node.about is not None}
+        calls = [Call(node.actor, "conditions").answer() for node in nodes.values()]
+        return dict(zip(nodes, await asyncio.gather(*calls), strict=True))
+
+    # --- what all nodes have -----------------------------------------------------------------------------
+
+    def carried(self, file: JobFile) -> Blob:
+        return (file.origin or file).content  # nodes unpack nothing
+
+    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
+        return None  # connections are Ray's
+
+    def completed(self, profile: Profile) -> Profile:
+        """Jobs name the proctor and the library of waiting, which each node has."""
+        abouts = [node.about for node in self._nodes.values() if node.about is not None]
+        python = profile.toolchains.get("python3")
+        waits = python is not None and "/" in python.path and all(each.has_library for each in abouts)
+        return msgspec.structs.replace(
+            profile, name="ray", bare=CLASSIC, proctor=PROCTOR, waiting=LIBRARY if waits else None
+        )
+
+    # --- jobs --------------------------------------------------------------------------------------------
+
+    async def execute(
+        self,
+        report: EndpointReport,
+        job: Job,
+        named: Mapping[str, JobFile],
+        keep: tuple[str, ...],
+        time: TimeOf,
+    ) -> JobResult:
+        files = [file.origin or file for file in job.files]
+        read = await asyncio.to_thread(lambda: [_carried(file, named) for file in files])
+        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, ahead=(), stays="", made_for={})
+        result: JobResult = await self._called(report.url, "execute", sent)
+        return msgspec.structs.replace(result, endpoint=report.url)
+
+    async def has(self, address: str, name: str) -> bool:
+        there: bool = await self._called(address, "has", name)
+        return there
+
+    async def put(self, address: str, name: str, file: JobFile) -> bool:
+        await self._called(address, "put", name, await self._stored(name, self.carried(file)))
+        return True
+
+    async def get(self, address: str, name: str) -> bytes | None:
+        with contextlib.suppress(EngineError):
+            data: bytes | None = await self._called(address, "get", name)
+            return data
+        return None
+
+    async def _stored(self, name: str, content: Blob) -> Any:
+        """Return a small content, or its reference in the object store: it goes there once for all nodes."""
+        if content.size <= _SMALL:
+            return await asyncio.to_thread(content.read)
+        found = self._references.get(name)
+        return (
+            found if found is not None else await self._putting.call(name, lambda: self._put(name, content))
+        )
+
+    async def _put(self, name: str, content: Blob) -> Any:
+        reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
+        self._references.keep(name, reference, content.size)
+        return reference
+
+    async def _called(self, address: str, method: str, *arguments: Any) -> Any:
+        node = self._node(address)
+        call = Call(node.actor, method, *arguments)
+        try:
+            answer = await call.answer()
+        except asyncio.CancelledError:
+            with contextlib.suppress(EngineError):
+                call.cancel()
+            raise
+        except NodeLost as error:
+            self._drop(address, node)
+            raise NodeLost(f"{address}: {error}") from error
+        if isinstance(answer, NodeError):
+            raise answer.error
+        if isinstance(answer, Lacking):
+            raise LacksContents(frozenset(answer.names))
+        return answer
+
+
+def _carried(file: JobFile, named: Mapping[str, JobFile]) -> JobFile:
+    """Return a file with its data, or without it if the node keeps the content."""
+    content = file.content
+    data = None if content.sha256 in named else content.read()
+    bare = Blob(sha256=content.sha256, size=content.size, data=data)
+    return msgspec.structs.replace(file, content=bare, origin=None)
+
+
+async def _about(node: RayNode) -> NodeProfile:
+    about: NodeProfile | NodeError = await Call(node.actor, "about").answer()
+    if isinstance(about, NodeError):
+        raise about.error
+    return about
+
+
+def _report(address: str, about: NodeProfile) -> EndpointReport:
+    other = about.version != VERSION
+    return EndpointReport(
+        url=address,
+        server=f"Ray ({WORKER})",
+        runtimes=about.profile.runtimes,
+        runtime=OWN,
+        slots=about.slots,
+        contents=about.space,
+        keeps_programs=True,
+        exclusive=about.profile.exclusive,
+        identity=Identity(worker=about.actor),
+        architecture=about.profile.architecture,
+        toolchains=about.profile.toolchains,
+        max_output=about.profile.max_output,
+        unfit=f"it has ioi_eval {about.version}, this is {VERSION}: install the same version" * other,
+    )
+
+
+async def _closed(node: RayNode) -> None:
+    with contextlib.suppress(EngineError):
+        await Call(node.actor, "close").answer()

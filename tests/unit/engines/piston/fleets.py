@@ -1,0 +1,56 @@
+"""A fleet without servers, whose states a test sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioi_eval.engines.contract import OnServer, ignore
+from ioi_eval.engines.fleet import TRANSITIONS, Cause, Endpoint, Fleet, NoAnswer, State, Waits
+from ioi_eval.models import Job
+
+
+class StillFleet(Fleet[int]):
+    """A fleet in which nothing happens by itself. The report about an endpoint is its number of slots."""
+
+    def __init__(
+        self, waits: Waits | None = None, *, total: int | None = None, tell: OnServer = ignore
+    ) -> None:
+        super().__init__(waits or Waits(), attempts=3, total=total, tell=tell)
+        self.fitting: frozenset[str] | None = None  # addresses; None: all endpoints fit
+        self.others_could = False
+
+    async def find(self) -> frozenset[str]:
+        return frozenset(self.endpoints)
+
+    async def inspect(self, address: str) -> int:
+        raise NoAnswer(f"{address} is no server")
+
+    async def ask(self, endpoint: Endpoint[int]) -> None: ...
+
+    async def send(self, endpoint: Endpoint[int], job: Job) -> Any:
+        return job
+
+    def slots_of(self, report: int) -> int:
+        return report
+
+    def fits(self, endpoint: Endpoint[int], job: Job, *, exactly: bool = True) -> bool:
+        return (self.fitting is None or endpoint.url in self.fitting) if exactly else self.others_could
+
+    def join(self, url: str, slots: int) -> Endpoint[int]:
+        endpoint = self.add(url)
+        self.let_in(endpoint, slots)
+        return endpoint
+
+    def put(self, endpoint: Endpoint[int], state: State) -> None:
+        """Bring an endpoint into a state by the shortest way, without events and tasks."""
+        for cause in path(endpoint.state, state):
+            self.move(endpoint, cause, None)
+
+
+def path(start: State, end: State) -> list[Cause]:
+    paths: dict[State, list[Cause]] = {start: []}
+    while end not in paths:
+        for (before, cause), after in TRANSITIONS.items():
+            if before in paths and after not in paths:
+                paths[after] = [*paths[before], cause]
+    return paths[end]

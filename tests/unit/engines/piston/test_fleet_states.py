@@ -1,0 +1,134 @@
+"""The states of a fleet's endpoints: one table, which the docs show; one log line and event each."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from fleets import StillFleet, path
+from support.pages import ROOT
+from support.waits import until
+
+from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
+from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, Waits, state_diagram
+from ioi_eval.errors import AttemptsUsedUp, BrokenReply, EngineOverloaded, EngineUnavailable
+from ioi_eval.models import Blob, Job, JobFile
+
+pytestmark = pytest.mark.once
+
+JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
+
+
+def test_diagram_in_the_docs_is_the_table_of_the_code() -> None:
+    """To mend the page, write the diagram into its block."""
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert page.partition("```mermaid\n")[2].partition("\n```")[0] == state_diagram()
+
+
+def test_every_state_is_reached_from_every_other() -> None:
+    for start in State:
+        for end in State:
+            path(start, end)
+
+
+@pytest.mark.parametrize(
+    ("state", "cause"), [(State.GONE, Cause.FIT), (State.HEALTHY, Cause.FIT), (State.DOWN, Cause.ANSWERED)]
+)
+async def test_change_that_is_not_in_the_table_is_a_bug(state: State, cause: Cause) -> None:
+    fleet = StillFleet()
+    endpoint = fleet.join("http://a", 1)
+    fleet.put(endpoint, state)
+    with pytest.raises(KeyError):
+        fleet.move(endpoint, cause, None)
+    await fleet.close()
+
+
+class Failing(StillFleet):
+    """Endpoints whose jobs fail while there is an error."""
+
+    error: Exception | None = None
+
+    async def inspect(self, address: str) -> int:
+        return 1
+
+    async def send(self, endpoint: object, job: Job) -> Job:
+        if self.error is not None:
+            raise self.error
+        return job
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+
+
+async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ioi_eval.engines.fleet")
+    heard = list[ServerEvent]()
+    waits = Waits(first_wait=0.001, longest_wait=0.001, first_rest=0.001, longest_rest=0.001)
+    fleet = Failing(waits, tell=heard.append)
+    fleet.begun = True
+    fleet.join("http://a", 1)
+    fleet.error = EngineUnavailable("HTTP 500")
+    with pytest.raises(AttemptsUsedUp):
+        await fleet.execute(JOB)
+    fleet.error = None
+    assert await fleet.execute(JOB) is JOB
+    fleet.found = frozenset({"http://a"})
+    fleet.compare(frozenset())
+    changes = [event.change for event in heard if isinstance(event, ServerChanged)]
+    assert changes == [Change.JOINED, Change.LOST, Change.TRIAL, Change.BACK, Change.GONE]
+    assert said(caplog) == [
+        "http://a is healthy, it was new (inspection: fit)",
+        "http://a is down, it was healthy (failed jobs, or no answer): HTTP 500",
+        "http://a is on trial, it was down (inspection: fit)",
+        "http://a is healthy, it was on trial (a job was answered)",
+        "http://a is gone, it was healthy (not found)",
+    ]
+    await fleet.close()
+
+
+@pytest.mark.parametrize(
+    "error", [EngineUnavailable("HTTP 500"), BrokenReply("half a reply"), EngineOverloaded("HTTP 503")]
+)
+async def test_endpoint_that_fails_every_job_rests_whatever_the_failure(error: Exception) -> None:
+    fleet = Failing(Waits(first_wait=0.001, longest_wait=0.001, first_rest=600.0, longest_rest=600.0))
+    fleet.error = error
+    bad, good = fleet.join("http://bad", 1), fleet.join("http://good", 1)
+    fleet.put(good, State.DOWN)
+    for _ in range(3):
+        fleet.failed(bad, error)  # type: ignore[arg-type]
+    assert (bad.state, bad.errors, bad.why) == (State.DOWN, 3, str(error))
+    await fleet.close()
+
+
+async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_until_it_is_fit() -> None:
+    class Changed(Failing):
+        unfit = True
+
+        async def inspect(self, address: str) -> int:
+            if self.unfit:
+                raise EndpointUnfit("it has another compiler")
+            return 1
+
+    heard = list[ServerEvent]()
+    fleet = Changed(Waits(first_rest=0.001, longest_rest=0.001), tell=heard.append)
+    fleet.begun = True
+    endpoint = fleet.join("http://a", 1)
+    fleet.let_rest(endpoint, Change.LOST, "HTTP 500")
+    await until(lambda: endpoint.state is State.LEFT_OUT, every=0.001)
+    assert fleet.left_out == {"http://a": "it has another compiler"}
+    fleet.unfit = False
+    await until(lambda: endpoint.state is State.TRIAL, every=0.001)
+    changes = [event.change for event in heard if isinstance(event, ServerChanged)]
+    assert changes == [Change.JOINED, Change.LOST, Change.LEFT_OUT, Change.TRIAL]
+    await fleet.close()
+
+
+async def test_rate_counts_the_jobs_that_were_answered() -> None:
+    fleet = StillFleet()
+    endpoint = fleet.join("http://a", 1)
+    assert endpoint.standing.rate == 0
+    for _ in range(5):
+        await fleet.execute(JOB)
+    assert (endpoint.done, endpoint.standing.rate > 0) == (5, True)
+    await fleet.close()
