@@ -19,6 +19,7 @@ from tqdm import tqdm
 from ioi_eval.cli import console
 from ioi_eval.cli.options import OutputOptions
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
+from ioi_eval.model.values import ServerState
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import counted, share
 from ioi_eval.reports.sections import model_name
@@ -38,6 +39,7 @@ from ioi_eval.runs.events import (
     RunStarted,
     RunSummary,
     ServersFound,
+    ServersNow,
     SubmissionFailed,
     SubmissionJudged,
 )
@@ -47,6 +49,8 @@ _TICK = 0.5  # seconds; the clock goes on while nothing is finished
 _TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
 _READING_EVERY = 5.0  # seconds between two lines while a dump is looked through
 _LINE_EVERY = 15.0  # seconds, without a terminal
+_SERVERS_EVERY = 60.0  # seconds between two lines that list the servers
+_HEALTHY = "healthy"
 _T = TypeVar("_T")
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_FAILURES = 5
@@ -61,6 +65,8 @@ class RunProgress:
         self.total = self.skipped = self.judged = self.failed = self.tests = 0
         self._quiet = quiet
         self._begin = self._said = time.monotonic()
+        self._fleet: tuple[ServerState, ...] = ()  # a moment ago
+        self._listed = time.monotonic()
         self._bar: tqdm[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._judges_here = True  # jobs run on this machine
@@ -123,6 +129,8 @@ class RunProgress:
                 self._tell(f"Writing the report: {event.read:,} submissions read{pages}")
             case RowsUnderstood():
                 self._tell(f"Rows: {event.rows}")
+            case ServersNow():
+                self._fleet = event.servers
             case ServersFound():
                 self._judges_here = False
                 for line in news(event):
@@ -174,12 +182,18 @@ class RunProgress:
     def _numbers(self) -> str:
         seconds = max(time.monotonic() - self._begin, 0.001)
         text = f"{self.tests} tests, {self.tests / seconds:.0f} tests/s"
+        if self._fleet:
+            up = sum(server.state == _HEALTHY for server in self._fleet)
+            text += f", {up} of {counted(len(self._fleet), 'server')}"
         return f"{text}, {self.failed} failed" if self.failed else text
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
             self._tell_of_servers()
+            if self._fleet and time.monotonic() - self._listed > _SERVERS_EVERY:
+                self._listed = time.monotonic()
+                self._tell(servers_line(self._fleet))
             self.draw()
             if self._bar is not None:
                 self._bar.refresh()
@@ -382,6 +396,7 @@ def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:
 
 _GATHERED = 2.0  # seconds: a rack that loses its power is one line
 _NAMED = 3  # servers of a line
+_MAX_WHY = 200  # maximum length of a server's last error, in characters
 _MOST, _WHILE = 4, 600.0  # lines about one server, and seconds in which there are no more
 _WELL = (Change.BACK, Change.JOINED)
 _WORDS = {
@@ -397,6 +412,28 @@ _WORDS = {
     Change.JOINED: ("has joined", "have joined"),
     Change.GONE: ("is not found any more", "are not found any more"),
 }
+
+
+def servers_line(servers: Sequence[ServerState]) -> str:
+    """Return a line with the state of each server, those that do not work first; of many, a sum."""
+    ordered = sorted(servers, key=lambda server: (server.state == _HEALTHY, server.url))
+    shown, others = ordered[:_NAMED], ordered[_NAMED:]
+    parts = [_in_words(server) for server in shown]
+    if others:
+        slots, busy = (sum(getattr(server, name) for server in others) for name in ("slots", "busy"))
+        rate = sum(server.rate for server in others)
+        up = sum(server.state == _HEALTHY for server in others)
+        parts.append(f"{up} of {len(others)} more work, {busy} of {slots} slots busy, {rate:.2f} jobs/s")
+    return f"Servers: {'; '.join(parts)}"
+
+
+def _in_words(server: ServerState) -> str:
+    since = "" if server.since is None else time.strftime(" since %H:%M:%S", time.localtime(server.since))
+    state = "works" if server.state == _HEALTHY else f"is {server.state}{since}"
+    error = f", last error: {server.why}" if server.why else ""
+    return (
+        f"{server.url} {state}, {server.busy} of {server.slots} slots busy, {server.rate:.2f} jobs/s{error}"
+    )
 
 
 class ServerNews:

@@ -62,13 +62,13 @@ function verdicts(run) {
   return [line(heads, "th"), rows];
 }
 
-const STATES = { healthy: ["works", "good"], trial: ["on trial", "warn"], gone: ["left", ""], down: ["lost", "bad"] };
+const STATES = { healthy: ["works", "good"], "on trial": ["on trial", "warn"], gone: ["left", ""], down: ["lost", "bad"], new: ["joins", ""] };
 
 function servers(run) {
   return run.standings.map((one) => {
     const [word, style] = STATES[one.state] ?? [one.state, "bad"];
     const since = one.since === null ? "–" : new Date(one.since * 1000).toLocaleTimeString("en-GB");
-    const counts = [one.busy, one.slots, one.errors].map((count) => ({ text: number(count), style: "number" }));
+    const counts = [number(one.busy), number(one.slots), one.rate.toFixed(2), number(one.errors)].map((text) => ({ text, style: "number" }));
     return line([{ text: one.url }, { text: word, style: `word ${style}` }, { text: since }, ...counts, { text: one.why || "–", style: "text" }]);
   });
 }

@@ -458,7 +458,7 @@ def prometheus(state: RunState) -> str:
     for name, value in numbers.items():
         if value is not None:
             lines += [f"# TYPE ioi_eval_run_{name} gauge", f"ioi_eval_run_{name} {value:g}"]
-    for name in ("up", "slots", "busy", "errors") if state.standings else ():
+    for name in ("up", "slots", "busy", "rate", "errors") if state.standings else ():
         lines.append(f"# TYPE ioi_eval_run_server_{name} gauge")
         for server in state.standings:
             figure = int(server.state == _WELL) if name == "up" else getattr(server, name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from support.clocks import Clock
 
-from ioi_eval.cli.progress import ServerNews
+from ioi_eval.cli.progress import ServerNews, servers_line
 from ioi_eval.cli.progress import news as lines_about
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
+from ioi_eval.model.values import ServerState
 from ioi_eval.runs import ServersFound
 
 pytestmark = pytest.mark.once
@@ -101,3 +102,27 @@ def test_cores_that_idle_are_named_in_the_first_line(cores: int, words: str) -> 
         jobs="many tests a job", cores=cores,
     )  # fmt: skip
     assert [*lines_about(found)] == [f"2 servers: 2 with bash; 2 jobs at a time{words}, many tests a job"]
+
+
+def test_trial_of_a_server_is_no_line_and_hides_none() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    lost, trial = changed("a", Change.LOST), changed("a", Change.TRIAL)
+    assert [line.partition(";")[0] for line in said(news, clock, lost, trial)] == ["http://a:2000 is lost"]
+    assert said(news, clock, lost, trial, lost, trial) == [], "it is lost still"
+    assert [line.partition(";")[0] for line in said(news, clock, changed("a", Change.BACK))] == [
+        "http://a:2000 takes jobs again"
+    ]
+
+
+def test_servers_are_listed_with_state_slots_rate_and_last_error() -> None:
+    well = ServerState(url="http://a", state="healthy", slots=2, busy=1, rate=1.25)
+    down = ServerState(url="http://b", state="down", slots=4, errors=3, why="HTTP 500", since=0.0)
+    line = servers_line([well, down])
+    assert line.startswith("Servers: http://b is down since ")
+    assert line.endswith(
+        ", 0 of 4 slots busy, 0.00 jobs/s, last error: HTTP 500;"
+        " http://a works, 1 of 2 slots busy, 1.25 jobs/s"
+    )
+    many = [ServerState(url=f"http://{n}", state="healthy", slots=2, busy=1, rate=0.5) for n in range(9)]
+    assert servers_line([*many, down]).endswith("; 7 of 7 more work, 7 of 14 slots busy, 3.50 jobs/s")

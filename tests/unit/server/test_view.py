@@ -312,7 +312,9 @@ def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
     assert read_progress(folder) is None
     writer(SubmissionFailed(key="k", problem_id="p", reason="r"))
     writer(
-        ServersNow(servers=(ServerState(url="http://a", state="healthy", slots=2, busy=1, errors=3), lost))
+        ServersNow(
+            servers=(ServerState(url="http://a", state="healthy", slots=2, busy=1, errors=3, rate=0.5), lost)
+        )
     )
     state = Watch(folder).poll()
     assert [(one.url, one.why) for one in state.standings] == [("http://b", "no answer"), ("http://a", "")]
@@ -320,6 +322,7 @@ def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
     for line in ('up{server="http://a"} 1', 'up{server="http://b"} 0', 'busy{server="http://a"} 1'):
         assert f"ioi_eval_run_server_{line}\n" in text
     assert 'errors{server="http://a"} 3\n' in text and 'slots{server="http://a"} 2\n' in text
+    assert 'rate{server="http://a"} 0.5\n' in text
 
 
 def test_a_note_that_cannot_be_read_is_none(tmp_path: Path) -> None:
