@@ -3,6 +3,8 @@
 The servers are addresses of 127.0.0.0/8 behind one listening process, one slot each: connections, slots and
 choices are those of as many machines. Their answers are canned, so nothing is judged.
 
+With `--curve`, 1, 2, 4, 8 and more of them, one after the other, and the share of a linear speed-up.
+
 With `--rows`, whole runs of that many C++ submissions: dump, journal, builds of programs of real size that
 stay with their worker, and their tests, on the workers of simulated.py. Each turn is taken again by another
 checkout where one is named.
@@ -136,6 +138,7 @@ class Load:
         self._text = "true # " + "x" * size
         self.done = 0
         self.moments = [now(0)]
+        self.tell = tell
 
     async def work(self) -> None:
         while self._left > 0:
@@ -146,7 +149,7 @@ class Load:
             self.done += 1
             if self.done % self._every == 0:
                 self.moments.append(now(self.done))
-                tell(self.moments[-2], self.moments[-1])
+                self.tell(self.moments[-2], self.moments[-1])
 
 
 def tell(before: Moment, after: Moment) -> None:
@@ -170,6 +173,32 @@ async def measure(given: argparse.Namespace) -> None:
             print("after the first tenth:")
             tell(first, last)
             tell_growth(first, last)
+
+
+CURVE = (1, 2, 4, 8, 64, 512)
+_JOBS_EACH = 12  # jobs of each server in a curve, of which the first two open its connection
+
+
+async def curve(given: argparse.Namespace) -> None:
+    """Print the jobs per second of more and more servers, as a share of what one does times their number."""
+    profile = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
+    alone = 0.0
+    print("| servers of one slot | jobs/s | linear share | cores of the client |")
+    print("|--:|--:|--:|--:|")
+    for count in CURVE:
+        async with (
+            servers(given.seconds, given.tests) as port,
+            PistonEngine(Known(count, port), per_endpoint=1, attempts=1, profile=profile) as engine,
+        ):
+            load = Load(engine, _JOBS_EACH * count, given.body, 2 * count)
+            load.tell = lambda before, after: None
+            await asyncio.gather(*(load.work() for _ in range(2 * count)))
+        first, last = load.moments[1], load.moments[-1]
+        seconds = last.clock - first.clock
+        rate = (last.done - first.done) / seconds
+        alone = alone or rate
+        print(f"| {count} | {rate:.2f} | {rate / (count * alone):.2f} | {(last.cpu - first.cpu) / seconds:.2f} |",
+              flush=True)  # fmt: skip
 
 
 def tell_growth(first: Moment, last: Moment) -> None:
@@ -274,6 +303,7 @@ def main() -> None:
     parser.add_argument("--body", type=int, default=4000, help="bytes of a job's files")
     parser.add_argument("--tests", type=int, default=20, help="lines in a job's reply")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--curve", action="store_true", help="1, 2, 4, 8 and more servers")
     rows = parser.add_argument_group("whole rows")
     rows.add_argument("--rows", type=int, default=0)
     rows.add_argument("--workers", type=int, default=64, help="simulated, of one slot each")
@@ -290,6 +320,8 @@ def main() -> None:
     if given.client:
         turn = asyncio.run(judge(given, given.urls, given.folder))
         print(json.dumps({name: getattr(turn, name) for name in Turn.__struct_fields__}))
+    elif given.curve:
+        asyncio.run(curve(given))
     elif given.rows:
         asyncio.run(take_turns(given))
     else:

@@ -207,6 +207,9 @@ class ServerFleet(Fleet[EndpointReport]):
             more = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
             what = f"no server can be used: {'; '.join(reasons[:_REASONS])}{more}"
             raise EngineUnavailable(". ".join([what, *filter(None, remedies)]))
+        while self._wire.is_elastic and (found := await self.find()) - self.found:
+            self.found = found  # machines that came meanwhile take part from the beginning
+            there = await self._reachable()
         return there
 
     def _may_be_starting(self) -> bool:
@@ -340,6 +343,7 @@ class FleetEngine(ABC):
         return result
 
     async def execute_checked(self, job: Job, check: Check | None) -> Any:
+        """Return what `check` returns for the job's result; without a check, the result."""
         where = (file.content.at for file in job.files if isinstance(file.content, Staying))
         return await self._entered().execute(job, next(where, ""), check)
 

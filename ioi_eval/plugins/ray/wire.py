@@ -228,7 +228,7 @@ class RayWire:
     ) -> JobResult:
         files = [file.origin or file for file in job.files]
         read = await asyncio.to_thread(lambda: [_carried(file, named) for file in files])
-        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, ahead=(), stays="", made_for={})
+        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, ahead=())
         result: JobResult = await self._called(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
 
