@@ -197,8 +197,8 @@ async def curve(given: argparse.Namespace) -> None:
         seconds = last.clock - first.clock
         rate = (last.done - first.done) / seconds
         alone = alone or rate
-        print(f"| {count} | {rate:.2f} | {rate / (count * alone):.2f} | {(last.cpu - first.cpu) / seconds:.2f} |",
-              flush=True)  # fmt: skip
+        share, cores = rate / (count * alone), (last.cpu - first.cpu) / seconds
+        print(f"| {count} | {rate:.2f} | {share:.2f} | {cores:.2f} |", flush=True)
 
 
 def tell_growth(first: Moment, last: Moment) -> None:
