@@ -836,11 +836,11 @@ class Fleet(ABC, Generic[R]):
             while endpoint.state in (State.NEW, State.DOWN) or (
                 endpoint.state is State.LEFT_OUT and endpoint.had_jobs
             ):
-                if endpoint.state is not State.NEW or endpoint.rests:
-                    rest = self._waits.rest_after(max(0, endpoint.rests - (endpoint.state is State.NEW)))
-                    RECOVERY.log(_log, endpoint.why)
-                    await asyncio.sleep(rest)
+                is_new, rests = endpoint.state is State.NEW, endpoint.rests
                 endpoint.rests += 1
+                if rests or not is_new:
+                    RECOVERY.log(_log, endpoint.why)
+                    await asyncio.sleep(self._waits.rest_after(max(0, rests - is_new)))
                 await self._inspect(endpoint)
         finally:
             self._inspected.discard(endpoint)

@@ -239,7 +239,7 @@ async def test_an_upgrade_under_a_worker_that_goes_on(
     machine.install(OTHER)
     await run.until(lambda: NEW in run.compilers)
     compilers = await run.finish(rows=4)
-    assert run.changes(machine) == [Change.REPLACED, Change.BACK]
+    assert run.changes(machine) == [Change.REPLACED, Change.TRIAL, Change.BACK]
     assert compilers[0] != NEW and set(compilers) == {compilers[0], NEW}
 
 
@@ -258,7 +258,7 @@ async def test_one_that_was_started_anew_while_nobody_asked(
         await machine.start("--run-timeout", "1000")
         await engine.execute(job)
         changes = [event.change for event in heard if isinstance(event, ServerChanged)]
-        assert changes == [Change.REPLACED, Change.BACK]
+        assert changes == [Change.REPLACED, Change.TRIAL, Change.BACK]
         await machine.kill()
         machine.install(OTHER)
         await machine.start("--run-timeout", "1000")
@@ -266,4 +266,4 @@ async def test_one_that_was_started_anew_while_nobody_asked(
     assert before.run.stdout != after.run.stdout == "99.1.0\n"
     assert after.toolchains["g++"].version == "99.1.0"
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]
-    assert changes == [Change.REPLACED, Change.BACK] * 2
+    assert changes == [Change.REPLACED, Change.TRIAL, Change.BACK] * 2

@@ -167,7 +167,7 @@ async def test_at_every_await_of_entering_and_leaving(monkeypatch: pytest.Monkey
     """Connections are closed and tasks ended; who enters next finds nothing of it."""
     sessions = []
 
-    class Seen(sending.Wire):
+    class Seen(sending.HttpClient):
         async def __aenter__(self) -> Self:
             entered = await super().__aenter__()
             sessions.append(self._session)
