@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ioi_eval.engines import Engine, Transport
+    from ioi_eval.engines import Engine
     from ioi_eval.engines.embedded import EmbeddedEngine
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
@@ -68,7 +68,6 @@ __all__ = [
     "SubtaskResult",
     "Test",
     "TestResult",
-    "Transport",
     "Verdict",
     "discovery",
     "load_problems",
@@ -103,7 +102,6 @@ _PLACES = {
     "SubtaskResult": "model.values",
     "Test": "model.values",
     "TestResult": "model.values",
-    "Transport": "engines",
     "Verdict": "model.values",
     "discovery": "engines.piston.discovery",
     "load_problems": "runs.sources",

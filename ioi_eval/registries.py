@@ -27,7 +27,7 @@ class Registry(StrEnum):
 
     FORMATS = "ioi_eval.formats"  # a module or an object with the three functions of a package format
     BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
-    ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine or a Transport
+    ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine
     COMMANDS = "ioi_eval.commands"  # a function of one command of ioi-eval, as for typer; or COMMAND.PART
     ROUTES = "ioi_eval.routes"  # a function from a worker's WorkerParts to its PluginRoutes
     REPORT_SECTIONS = "ioi_eval.report_sections"  # a class with the methods of `ReportPart`

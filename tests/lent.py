@@ -1,4 +1,4 @@
-"""Judging on a transport that its owner has opened, and closes."""
+"""Judging on an engine that its owner has opened, and closes."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
-from ioi_eval import JudgeOptions, Store, Transport
-from ioi_eval.engines.contract import LocalTransport
-from ioi_eval.engines.jobs.engine import JobEngine
+from ioi_eval import Engine, JudgeOptions, Store
+from ioi_eval.engines import Check
+from ioi_eval.engines.contract import CheckingEngine
+from ioi_eval.engines.jobs.runner import TestRunner, opened
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.model.job import Ended
 from ioi_eval.models import BuildOptions, Job, JobResult, Profile
 
 
 class Lent:
-    """Another's transport: entering and leaving it changes nothing."""
+    """Another's engine: entering and leaving it changes nothing."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     @property
     def slots(self) -> int:
-        return self._transport.slots
+        return self._engine.slots
 
     async def profile(self) -> Profile:
-        return await self._transport.profile()
+        return await self._engine.profile()
 
-    async def execute(self, job: Job) -> JobResult:
-        return await self._transport.execute(job)
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+        if check is not None and isinstance(self._engine, CheckingEngine):
+            return await self._engine.execute_checked(job, check)
+        return await self._engine.execute(job)
 
     async def __aenter__(self) -> Self:
         return self
@@ -40,42 +42,41 @@ class Lent:
     ) -> None: ...
 
 
-class LentHere(Lent):
-    """The same on this machine."""
-
-    _transport: LocalTransport
-
-    async def run(self, job: Job) -> Ended:
-        return await self._transport.run(job)
-
-
-def lent(transport: Transport) -> Lent:
-    return (LentHere if isinstance(transport, LocalTransport) else Lent)(transport)
+@asynccontextmanager
+async def runner_on(
+    engine: Engine, store: Store, builds: BuildOptions | None = None
+) -> AsyncIterator[TestRunner]:
+    async with opened(Lent(engine), store, builds) as tests:
+        yield tests
 
 
 @asynccontextmanager
 async def artifacts_on(
-    transport: Transport,
+    engine: Engine,
     store: Store,
     builds: BuildOptions | None = None,
     *,
-    trusted: Transport | None = None,
+    trusted: Engine | None = None,
 ) -> AsyncIterator[Artifacts]:
-    async with JobEngine(lent(transport), store, builds) as engine:
+    async with runner_on(engine, store, builds) as tests:
         if trusted is None:
-            yield Artifacts(engine)
+            yield Artifacts(tests.builder)
         else:
-            async with JobEngine(lent(trusted), store, builds) as other:
-                yield Artifacts(engine, trusted=other)
+            async with runner_on(trusted, store, builds) as other:
+                yield Artifacts(tests.builder, trusted=other.builder)
 
 
 @asynccontextmanager
 async def judge_on(
-    transport: Transport,
+    engine: Engine,
     store: Store,
     options: JudgeOptions | None = None,
     *,
-    trusted: Transport | None = None,
+    trusted: Engine | None = None,
 ) -> AsyncIterator[Judge]:
-    async with artifacts_on(transport, store, trusted=trusted) as artifacts:
-        yield Judge(artifacts.engine, artifacts, options)
+    async with runner_on(engine, store) as tests:
+        if trusted is None:
+            yield Judge(tests, Artifacts(tests.builder), options)
+        else:
+            async with runner_on(trusted, store) as other:
+                yield Judge(tests, Artifacts(tests.builder, trusted=other.builder), options)

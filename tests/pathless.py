@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval import Transport
+from ioi_eval import Engine
+from ioi_eval.engines import Check
 from ioi_eval.errors import JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 
@@ -15,7 +16,7 @@ from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 class Pathless:
     """Lets through what a request can say: contents and names, no paths, no modes of files, one runtime."""
 
-    def __init__(self, engine: Transport, runtime: str, **profile: Any) -> None:
+    def __init__(self, engine: Engine, runtime: str, **profile: Any) -> None:
         self._engine, self._runtime, self._changes = engine, runtime, profile
         self.jobs: list[Job] = []
 
@@ -24,10 +25,11 @@ class Pathless:
         return self._engine.slots
 
     async def profile(self) -> Profile:
-        changes = {"name": "pathless", "proctor": None, "runtimes": (self._runtime,)}
+        changes = {"name": "pathless", "proctor": None, "takes_paths": False}
+        changes["runtimes"] = (self._runtime,)
         return msgspec.structs.replace(await self._engine.profile(), **(changes | self._changes))
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         self.jobs.append(job)
         if job.keep or job.runtime != self._runtime:
             raise JobRejected(

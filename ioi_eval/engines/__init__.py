@@ -1,15 +1,11 @@
-"""Engines build and judge; most of them stand on a transport, which executes jobs.
-
-The exported names are public: what an engine is given and gives, and engines by the name that a user says.
-"""
+"""Engines execute jobs. The exported names are public: the interface, and engines by their names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Recipe, Rejected, Transport
+from ioi_eval.engines.contract import Check, Engine
 from ioi_eval.model.lazy import shown_in
-from ioi_eval.model.protocol import VERSION, Line
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.discovery import Discovery
@@ -25,16 +21,9 @@ else:
     )
 
 __all__ = [
-    "VERSION",
-    "Answers",
-    "Batch",
-    "Built",
+    "Check",
     "Discovery",
     "Engine",
     "EngineSetup",
-    "Line",
-    "Recipe",
-    "Rejected",
-    "Transport",
     "find_engine",
 ]

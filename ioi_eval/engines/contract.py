@@ -1,7 +1,4 @@
-"""The engine's contract: what the judge asks of an engine, and what all engines say of themselves.
-
-The judge imports nothing else of this room.
-"""
+"""What engines are, and the values between the judge, `Builder` and `TestRunner`."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import msgspec
 
 from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, ToolMissing
-from ioi_eval.model.job import Ended, Job, JobFile, JobResult, Toolchain
+from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
@@ -48,6 +45,7 @@ class Profile(Value):
     name: str
     architecture: str
     confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
+    takes_paths: bool = False  # jobs name files by path, and it hands over the files that they keep
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
@@ -304,18 +302,33 @@ def check_names(names: Iterable[str]) -> None:
         seen.add(name)
 
 
-# --- engines and transports --------------------------------------------------------------------------
+# --- engines -----------------------------------------------------------------------------------------
 
 
-class _Opened(Protocol):
-    """The part that engines and transports share: they are opened and closed, and say what they can do."""
+Check = Callable[[JobResult], Awaitable[JobResult]]
+"""Returns the result. Raises an EngineError for a result that shows that its machine failed the job."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What executes jobs: this machine, Piston servers, a fake, a plugin. Used inside `async with`."""
 
     @property
     def slots(self) -> int:
-        """The number of builds, batches or jobs that run at the same time."""
+        """The number of jobs that run at the same time."""
         ...
 
-    async def profile(self) -> Profile: ...
+    async def profile(self) -> Profile:
+        """Return what the engine can do."""
+        ...
+
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+        """Execute a job. Whatever its programs did is in the result.
+
+        Raises a subtype of `EngineError` if the job could not be executed. `check`: an engine of several
+        machines calls it, and tries another machine if it raises; other engines may ignore it.
+        """
+        ...
 
     async def __aenter__(self) -> Self: ...
 
@@ -325,71 +338,19 @@ class _Opened(Protocol):
 
 
 @runtime_checkable
-class Engine(_Opened, Protocol):
-    """The judge's partner. How a batch is split, packed, sent and tried again is the engine's business.
+class CheckingEngine(Protocol):
+    """Piston's engine, until its `execute` takes the check. Delete with `execute_checked`."""
 
-    Both calls raise JudgeFailure where the engine, and not a source or a submission, is at fault.
-    """
-
-    async def build(self, recipe: Recipe) -> Built | Rejected:
-        """Return what a build made, as content that any engine can use, or the compiler's refusal."""
-        ...
-
-    async def judge(self, batch: Batch) -> Answers:
-        """Answer for at least one test: for all of the batch, or for a first part of it."""
-        ...
+    async def execute_checked(self, job: Job, check: Check) -> JobResult: ...
 
 
 @runtime_checkable
-class Executor(Protocol):
-    """An engine on a transport, which executes jobs of the judge's own, too: classic ones."""
+class TakesOrders(Protocol):
+    """Ray's engine, which builds and judges instead of executing jobs. Delete when it executes jobs."""
 
-    async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
-        """Execute a job until all its stages had a sound box. JudgeFailure where there is none to be had.
+    async def build(self, recipe: Recipe) -> Built | Rejected: ...
 
-        `check` returns the result, or raises MachineAtFault: then it is returned if no server has another.
-        """
-        ...
-
-
-def executor_of(engine: Engine) -> Executor | None:
-    """Return the engine as an executor of jobs; None where it takes none."""
-    return engine if isinstance(engine, Executor) else None
-
-
-class Transport(_Opened, Protocol):
-    """An executor of jobs: boxes on this machine, Piston servers. `JobEngine` makes an engine of any.
-
-    `execute` raises a subtype of `EngineError` when it could not execute the job; whatever the job's own
-    programs did is in the result.
-    """
-
-    async def execute(self, job: Job) -> JobResult: ...
-
-
-Check = Callable[[JobResult], Awaitable[Any]]
-"""Returns what an answer means. Raises an EngineError for one that shows that its server failed the job."""
-
-
-@runtime_checkable
-class CheckingTransport(Transport, Protocol):
-    """A transport on several servers. A job whose answer shows a server's fault goes to another one."""
-
-    async def execute_checked(self, job: Job, check: Check) -> Any:
-        """Return what `check` returns. Raises its error if no server gave an answer of use."""
-        ...
-
-
-@runtime_checkable
-class LocalTransport(Transport, Protocol):
-    """A transport on this machine: jobs name their files by paths, and get back the files that they keep."""
-
-    async def run(self, job: Job) -> Ended:
-        """Execute a job with one script: `compile` where it keeps files, else `run`.
-
-        Raises as `execute` does, and EngineUnavailable where the box failed.
-        """
-        ...
+    async def judge(self, batch: Batch) -> Answers: ...
 
 
 # --- engines of many servers -------------------------------------------------------------------------
@@ -459,7 +420,7 @@ class Servers(Value):
 
 @runtime_checkable
 class Cluster(Protocol):
-    """An engine or transport that stands on servers which come and go. Others lack both members."""
+    """An engine on servers that come and go. Other engines lack both members."""
 
     tell: OnServer
     """Hears of servers that are lost, slow, full or back."""
@@ -467,6 +428,6 @@ class Cluster(Protocol):
     def servers(self) -> Servers: ...
 
 
-def cluster_of(engine: Engine | Transport) -> Cluster | None:
+def cluster_of(engine: Engine) -> Cluster | None:
     """Return the engine's servers to watch; None where it stands on none."""
     return engine if isinstance(engine, Cluster) else None

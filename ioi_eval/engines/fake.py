@@ -26,10 +26,9 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, Profile
-from ioi_eval.engines.jobs.run import sound
+from ioi_eval.engines.contract import CLASSIC, Check, Profile
 from ioi_eval.model.errors import EngineError, JobRejected
-from ioi_eval.model.job import Ended, Job, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import Job, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.protocol import VERSION, Line, Plan, PlanGroup, PlanTest, Start
 from ioi_eval.model.values import Blob, TaskType, Value
@@ -87,6 +86,7 @@ def fake_profile() -> Profile:
         name="fake",
         architecture="x86_64",
         confines=True,
+        takes_paths=True,
         exclusive=True,
         bare=CLASSIC,
         toolchains=tools,
@@ -146,7 +146,7 @@ class FakeEngine:
     async def profile(self) -> Profile:
         return self.profile_value
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         async with self._room:
             self.jobs.append(job)
             fault = next(self._faults, None)
@@ -160,12 +160,6 @@ class FakeEngine:
             if isinstance(fault, EngineError):
                 raise fault
             return self._build(job, fault) if job.keep else self._run(job, fault)
-
-    async def run(self, job: Job) -> Ended:
-        """The same for a job whose files lie on this machine."""
-        result = sound(await self.execute(job))
-        stage = result.run if result.compile is None else result.compile
-        return msgspec.structs.replace(Ended.of(stage), kept=result.kept)
 
     def _build(self, job: Job, fault: Fault) -> JobResult:
         source = job.files[-1].content.read()

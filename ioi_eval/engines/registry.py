@@ -1,7 +1,7 @@
 """The one place that decides on engine, interpreter, number of workers, and the builder of checkers.
 
-A new engine is a function from an `EngineSetup` to an `Engine` or a `Transport`, and an entry in the registry
-of engines. docs/extending.md shows one.
+A new engine is a function from an `EngineSetup` to an `Engine`, and an entry in the registry of engines.
+docs/extending.md shows one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, ca
 
 import msgspec
 
-from ioi_eval.engines.contract import Condition, Engine, Servers, Transport
+from ioi_eval.engines.contract import Condition, Engine, Servers
 from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
@@ -135,8 +135,8 @@ class EngineSetup(EngineChoice, kw_only=True):
 class Opening(NamedTuple):
     """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
 
-    engine: Engine | Transport
-    trusted: Engine | Transport | None = None
+    engine: Engine
+    trusted: Engine | None = None
 
     def let_go(self) -> None:
         """In a child that was forked: close what would keep alive what the parent wants to end."""
@@ -148,7 +148,7 @@ class Opening(NamedTuple):
 
 
 def open_engine(
-    choice: EngineChoice | Engine | Transport,
+    choice: EngineChoice | Engine,
     store: Store,
     packages: tuple[str, ...] = (),
 ) -> Opening:
@@ -191,7 +191,7 @@ def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
 
 
 # May have a method `check(text)`, which raises InputError for a text that the engine cannot be made of.
-Factory = Callable[[EngineSetup], Engine | Transport]
+Factory = Callable[[EngineSetup], Engine]
 
 
 def find_engine(text: str) -> Factory:
@@ -220,7 +220,7 @@ def find_engine(text: str) -> Factory:
     return piston_engine
 
 
-def _embedded(setup: EngineSetup, python: str = CALLER) -> Transport:
+def _embedded(setup: EngineSetup, python: str = CALLER) -> Engine:
     """Make the engine of this machine. `python`: the interpreter if the setup names none."""
     from ioi_eval.engines.embedded import EmbeddedEngine
 

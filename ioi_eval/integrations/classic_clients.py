@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ioi_eval import Transport
+from ioi_eval import Engine
 from ioi_eval.classic import (
     OWN_RUNTIME,
     brings_scripts,
@@ -77,7 +77,7 @@ class EngineClient:
         score, feedback = await run_submission(EngineClient(engine), problem, given, code, expected)
     """
 
-    def __init__(self, engine: Transport) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def send_execute(
@@ -102,11 +102,9 @@ class ClusterClient:
     `async with` closes it. Without that it stays open as long as its loop runs.
     """
 
-    def __init__(self, make: Callable[[], Transport]) -> None:
+    def __init__(self, make: Callable[[], Engine]) -> None:
         self._make = make
-        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Transport]] = (
-            WeakKeyDictionary()
-        )
+        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
 
     async def send_execute(
         self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
@@ -114,14 +112,14 @@ class ClusterClient:
         """Raises JudgeFailure where no server could execute it."""
         return await EngineClient(await self._engine()).send_execute(data, language, max_retries)
 
-    async def _engine(self) -> Transport:
+    async def _engine(self) -> Engine:
         loop = asyncio.get_running_loop()
         opening = self._open.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
             opening = self._open[loop] = loop.create_task(self._opened())
         return await asyncio.shield(opening)
 
-    async def _opened(self) -> Transport:
+    async def _opened(self) -> Engine:
         engine = self._make()
         await engine.__aenter__()
         return engine

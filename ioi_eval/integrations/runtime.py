@@ -15,7 +15,7 @@ from concurrent.futures import wait as wait_for
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from ioi_eval import Engine, JudgeOptions, Scorer, Store, Transport
+from ioi_eval import Engine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
@@ -39,7 +39,7 @@ class Setup(Value):
     """The settings by which runtimes are told apart and kept."""
 
     # By the name that --engine takes, or made; None: PISTON_ENDPOINTS where it is set, else here.
-    engine: str | Callable[[Store], Engine | Transport] | None = None
+    engine: str | Callable[[Store], Engine] | None = None
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
     python: str = ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the caller's

@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, executor_of, least
+from ioi_eval.engines.contract import CLASSIC, OWN, Profile, least
+from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import Terms, checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, ungrouped
@@ -237,7 +238,7 @@ def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:
     return packages or find(submission.language).command == "g++"
 
 
-async def judge_one_by_one(engine: Engine, terms: Terms, submission: Submission) -> SubmissionResult:
+async def judge_one_by_one(tests: TestRunner, terms: Terms, submission: Submission) -> SubmissionResult:
     """Judge a submission with code. JudgeFailure where classic jobs cannot."""
     problem = terms.given
     if submission.files:
@@ -250,11 +251,7 @@ async def judge_one_by_one(engine: Engine, terms: Terms, submission: Submission)
     ):
         what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
         raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
-    profile = await engine.profile()
-    executor = executor_of(engine)
-    if executor is None:
-        raise JudgeFailure(f"engine {profile.name} takes no classic jobs", phase="preparing", remedy=_REMEDY)
-    run = _Run(executor, terms, submission, profile)
+    run = _Run(tests, terms, submission, await tests.profile())
     await run.to_the_end()
     refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(
@@ -269,8 +266,8 @@ async def judge_one_by_one(engine: Engine, terms: Terms, submission: Submission)
 
 
 class _Run:
-    def __init__(self, engine: Executor, terms: Terms, submission: Submission, profile: Profile) -> None:
-        self._engine, self._terms, self._problem = engine, terms, terms.given
+    def __init__(self, tests: TestRunner, terms: Terms, submission: Submission, profile: Profile) -> None:
+        self._tests, self._terms, self._problem = tests, terms, terms.given
         self._submission, self._profile = submission, profile
         self.contract = self._contract()
         self.results: dict[str, TestResult] = {}
@@ -329,7 +326,7 @@ class _Run:
 
     async def _executed(self, job: Job, test: Test) -> JobResult:
         job = _within(job, self._problem, self._profile)
-        result = await self._engine.execute(job, phase="judging", check=_check_space)
+        result = await self._tests.execute(job, phase="judging", check=_check_space)
         _look_for_limits(result, test, self._profile)
         return result
 

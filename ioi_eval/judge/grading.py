@@ -10,7 +10,8 @@ from itertools import groupby
 
 import msgspec
 
-from ioi_eval.engines.contract import Batch, Engine, Program
+from ioi_eval.engines.contract import Batch, Program
+from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge.programs import ProblemPrograms
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find
@@ -25,7 +26,7 @@ _PHASE = "grading with the problem's own grader"
 
 
 async def grades(
-    engine: Engine,
+    runner: TestRunner,
     problem: Problem,
     results: Mapping[str, TestResult],
     ours: ProblemPrograms,
@@ -37,12 +38,12 @@ async def grades(
     trees = [subtask.grading for subtask in problem.subtasks if subtask.grading is not None]
     while todo := sorted({ask for tree in trees for ask in asks(tree, complete, graded)}):
         for flags, alike in groupby(todo, key=lambda ask: ask.flags):
-            graded |= await _answers(engine, problem, ours, flags, list(alike), options)
+            graded |= await _answers(runner, problem, ours, flags, list(alike), options)
     return graded
 
 
 async def _answers(
-    engine: Engine,
+    runner: TestRunner,
     problem: Problem,
     ours: ProblemPrograms,
     flags: tuple[str, ...],
@@ -67,7 +68,7 @@ async def _answers(
     lines: dict[str, Line] = {}
     while left := [test for test in distinct_tests(asked) if test.test.name not in lines]:
         batch = Batch(problem=asked, program=program, tests=tuple(left), options=telling)
-        lines |= (await engine.judge(batch)).lines
+        lines |= (await runner.run(batch)).lines
     return {ask: _grade(ask, lines[str(number)]) for number, ask in enumerate(todo)}
 
 

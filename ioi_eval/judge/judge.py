@@ -20,12 +20,12 @@ from ioi_eval.engines.contract import (
     Answers,
     Batch,
     Built,
-    Engine,
     Profile,
     Program,
     Rejected,
     Stall,
 )
+from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, speaks, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import (
@@ -74,46 +74,46 @@ _log = logging.getLogger(__name__)
 
 
 class Judge:
-    """Judges submissions on an engine, with what `artifacts` builds.
+    """Judges submissions by a test runner, with what `artifacts` builds.
 
     Safe to be called many times at once: the engine's slots bound what really runs.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        tests: TestRunner,
         artifacts: Artifacts,
         options: JudgeOptions | None = None,
         sharing: Sharing | None = None,
         *,
         trusts: bool = False,
     ) -> None:
-        self._engine, self._artifacts, self._sharing = engine, artifacts, sharing
+        self._tests, self._artifacts, self._sharing = tests, artifacts, sharing
         self._options, self._trusts = options or JudgeOptions(), trusts
 
     @property
     def slots(self) -> int:
         """The number of builds and batches that run at the same time."""
-        return self._engine.slots
+        return self._tests.slots
 
     def but(self, **changes: Any) -> Judge:
-        """Return a judge at the same engine, with the same artifacts, that differs in these options.
+        """Return a judge on the same engine, with the same artifacts, that differs in these options.
 
         `sharing`: judge equal programs once, or with None each. `trusts`: of solutions that are trusted, for
         which a package that one imports is the judge's to have.
         """
         sharing, trusts = changes.pop("sharing", self._sharing), changes.pop("trusts", self._trusts)
         options = replace(self._options, **changes)
-        return Judge(self._engine, self._artifacts, options, sharing, trusts=trusts)
+        return Judge(self._tests, self._artifacts, options, sharing, trusts=trusts)
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError where submissions in these languages may count on packages that are missing."""
-        profile = await self._engine.profile()
+        profile = await self._tests.profile()
         refuse_promises(packages, {find(language).command for language in languages}, profile)
 
     async def profile(self) -> Profile:
         """Return what the engine has and can do."""
-        return await self._engine.profile()
+        return await self._tests.profile()
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
@@ -131,7 +131,7 @@ class Judge:
         """
         if await self._is_classic(language):  # its servers say themselves what they can build
             return ()
-        here, builder = await self._engine.profile(), await (await self._artifacts.builder()).profile()
+        here, builder = await self._tests.profile(), await (await self._artifacts.chosen_builder()).profile()
         return tuple(lacks(problem, language, here, builder, code))
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
@@ -161,13 +161,13 @@ class Judge:
         language = find(submission.language, where=problem.source or problem.id) if runs else None
         terms = prepared.terms(language, self._options)
         if language is not None and not self._trusts:
-            refuse_interpreter(language, await self._engine.profile())
+            refuse_interpreter(language, await self._tests.profile())
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, language, submission.code or ""):
                 raise error
         if await self._is_classic(language):
             with step(TESTS):
-                result = await judge_one_by_one(self._engine, terms, submission)
+                result = await judge_one_by_one(self._tests, terms, submission)
                 refuse_edited(problem, {test.test_name for test in result.tests})
                 return _logged(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
@@ -185,7 +185,7 @@ class Judge:
         """
         if self._options.job != "auto":
             return self._options.job == "classic"
-        profile = await self._engine.profile()
+        profile = await self._tests.profile()
         if not has_packages(profile):
             return False
         if {OWN, BASH}.isdisjoint(profile.runtimes):
@@ -198,14 +198,14 @@ class Judge:
     async def _built_and_judged(
         self, prepared: PreparedProblem, terms: Terms, submission: Submission
     ) -> SubmissionResult:
-        engine, problem = self._engine, terms.given
+        tests, problem = self._tests, terms.given
         if terms.language is None:
             ours = await self._artifacts.of_problem(prepared)
             program = terms.program(submission, None, ours)
             # The tests that ask for a program, for a submission that has only files.
             named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
             missing = {name: not_submitted(name) for name in named if name not in program.outputs}
-            return await _Judging(engine, terms, submission, program, ours).result(missing)
+            return await _Judging(tests, terms, submission, program, ours).result(missing)
         with ExitStack() as held:
             turn = None if self._sharing is None else held.enter_context(self._sharing.turn(problem.id))
             programs, built = await asyncio.gather(
@@ -223,7 +223,7 @@ class Judge:
             program = terms.program(submission, built, ours)
             judges = ours.manager is not None or ours.checker is not None
             partner = Partner(self._artifacts, prepared, ours, self._options) if judges else None
-            judging = _Judging(engine, terms, submission, program, ours, partner)
+            judging = _Judging(tests, terms, submission, program, ours, partner)
             if turn is None or self._sharing is None:
                 return _with_build(await judging.result(), submission, built)
             identity = program_identity(terms.digest, program, built)
@@ -232,7 +232,7 @@ class Judge:
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
         """Why a language that only the reply told does not count here: nothing else asked for it."""
-        profile, language = await self._engine.profile(), find(submission.language)
+        profile, language = await self._tests.profile(), find(submission.language)
         if await self._is_classic(language):
             there = takes(problem, submission, profile)
         else:
@@ -244,7 +244,7 @@ class Judge:
 class _Judging:
     """The judging of one submission on its tests."""
 
-    engine: Engine
+    tests: TestRunner
     terms: Terms
     submission: Submission
     program: Program
@@ -285,7 +285,7 @@ class _Judging:
                 todo = terms.schedule.live(results)
         graded: Graded = NOTHING_GRADED
         if self.ours.grader is not None:
-            graded = await grades(self.engine, terms.problem, results, self.ours, terms.options)
+            graded = await grades(self.tests, terms.problem, results, self.ours, terms.options)
         refuse_edited(terms.given, results)
         return submission_result(
             terms.problem,
@@ -320,9 +320,9 @@ class _Judging:
 
         JudgeFailure where an answer says that we failed.
         """
-        answers = await self.engine.judge(batch)
+        answers = await self.tests.run(batch)
         if self.partner is not None:
-            answers = await self.partner.tried(self.engine, batch, answers)
+            answers = await self.partner.tried(self.tests, batch, answers)
         results: dict[str, TestResult] = {}
         problem = self.terms.as_run
         judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
@@ -389,7 +389,7 @@ class Partner:
     ) -> None:
         self._artifacts, self._prepared, self._ours, self._options = artifacts, prepared, ours, options
 
-    async def tried(self, engine: Engine, batch: Batch, answers: Answers) -> Answers:
+    async def tried(self, tests: TestRunner, batch: Batch, answers: Answers) -> Answers:
         """Return the answers, with 0 points where the submission is to blame for a failure.
 
         It is if a manager or a checker fails on it twice, and not on this solution. Nothing is tried for a
@@ -400,10 +400,10 @@ class Partner:
             return answers
         BLAME.log(_log, f"the manager broke on {', '.join(broken)}")
         # A machine that was busy is not busy twice: alone this time.
-        again = await engine.judge(_only(batch, broken))
+        again = await tests.run(_only(batch, broken))
         lines = {**answers.lines, **again.lines}
         if broken := _provoked(batch, again.lines):
-            managed = (await engine.judge(_only(control, broken))).lines
+            managed = (await tests.run(_only(control, broken))).lines
             lines |= {name: _blamed(lines[name]) for name in broken if _is_right(managed.get(name))}
         return msgspec.structs.replace(answers, lines=lines)
 

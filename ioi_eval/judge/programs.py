@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import Built, Engine, Profile, Program, Recipe, Rejected
+from ioi_eval.engines.contract import Built, Profile, Program, Recipe, Rejected
+from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, refuse_untaken, trusted_programs
 from ioi_eval.judge.recipes import (
     CHECKER,
@@ -199,17 +200,17 @@ class PreparedProblem:
 
 
 class Artifacts:
-    """Asks an engine for what is to be built.
+    """Asks a builder for what is to be built.
 
     `trusted` builds proctor, checkers and managers instead, where it has the same architecture: what is built
     is static, so it runs on every machine of it.
     """
 
     def __init__(
-        self, engine: Engine, limits: BuildLimits | None = None, *, trusted: Engine | None = None
+        self, builder: Builder, limits: BuildLimits | None = None, *, trusted: Builder | None = None
     ) -> None:
-        self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
-        self._builder = engine
+        self.builder, self._trusted, self._limits = builder, trusted, limits or BuildLimits()
+        self._chosen = builder
         self._proctor: Blob | None = None  # where the builder has one
         self._chosen_for: Profile | None = None
         self._proctor_recipe: Recipe | None = None
@@ -243,7 +244,7 @@ class Artifacts:
 
     async def proctor(self) -> Blob:
         """The engine's own proctor, or one that it builds. Its sources are read and hashed once for a run."""
-        builder = await self.builder()
+        builder = await self.chosen_builder()
         if self._proctor is not None:
             return self._proctor
         if self._proctor_recipe is None:
@@ -262,10 +263,10 @@ class Artifacts:
         if own.program is None:
             return None
         if own.is_script:
-            refuse_script(own.program, kind, await self.engine.profile())
+            refuse_script(own.program, kind, await self.builder.profile())
         if own.recipe is None:
             return own.ready
-        built = await (await self.builder()).build(own.recipe)
+        built = await (await self.chosen_builder()).build(own.recipe)
         if isinstance(built, Rejected):
             raise _broken(problem.problem, own.program, kind, built)
         file = msgspec.structs.replace(own.ready.file, content=built.artifact)
@@ -279,21 +280,21 @@ class Artifacts:
         except JobRejected as refused:
             return Rejected(log=str(refused))
         with step(BUILD):
-            if not (await self.engine.profile()).confines:
+            if not (await self.builder.profile()).confines:
                 recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
-            return await self.engine.build(recipe)
+            return await self.builder.build(recipe)
 
-    async def builder(self) -> Engine:
-        """Return the engine that builds the proctor and the problems' own programs."""
-        there = await self.engine.profile()
+    async def chosen_builder(self) -> Builder:
+        """Return what builds the proctor and the problems' own programs."""
+        there = await self.builder.profile()
         if there is not self._chosen_for:  # a cluster's changes with its servers
-            builder, own = self.engine, there
-            if self._other is not None:
-                here = await self._other.profile()
+            chosen, own = self.builder, there
+            if self._trusted is not None:
+                here = await self._trusted.profile()
                 if here.architecture == there.architecture:
-                    builder, own = self._other, here
-            self._chosen_for, self._builder, self._proctor = there, builder, own.proctor
-        return self._builder
+                    chosen, own = self._trusted, here
+            self._chosen_for, self._chosen, self._proctor = there, chosen, own.proctor
+        return self._chosen
 
 
 def made(found: T | BaseException) -> T:

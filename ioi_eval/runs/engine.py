@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines import Engine
 from ioi_eval.engines.contract import Condition, OnServer, cluster_of
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
@@ -18,7 +18,7 @@ _LOOK = 5.0  # seconds between two looks at the servers
 
 
 # What a use case judges on: opened and closed by the call, but for a scorer, which is open and stays so.
-AnyEngine = EngineChoice | Engine | Transport | Scorer
+AnyEngine = EngineChoice | Engine | Scorer
 
 
 async def stop(*tasks: asyncio.Task[None]) -> None:
@@ -29,13 +29,13 @@ async def stop(*tasks: asyncio.Task[None]) -> None:
             await task
 
 
-def watch(engine: Engine | Transport, tell: OnServer) -> None:
+def watch(engine: Engine, tell: OnServer) -> None:
     """Have an engine tell of its servers while it works, if it has any."""
     if (cluster := cluster_of(engine)) is not None:
         cluster.tell = tell
 
 
-def servers_found(engine: Engine | Transport) -> ServersFound | None:
+def servers_found(engine: Engine) -> ServersFound | None:
     """Return what a user should know of the servers of an engine that was entered; None where it has none."""
     if (cluster := cluster_of(engine)) is None:
         return None
@@ -55,7 +55,7 @@ def servers_found(engine: Engine | Transport) -> ServersFound | None:
 
 
 @contextlib.asynccontextmanager
-async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> AsyncIterator[None]:
+async def telling_of_servers(engine: Engine, tell: OnEvent) -> AsyncIterator[None]:
     """Tell how the engine's servers do, at first and when something about them has changed."""
     cluster = cluster_of(engine)
     if cluster is None:

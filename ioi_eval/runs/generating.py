@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 
-from ioi_eval.engines import Engine
 from ioi_eval.engines.contract import GENERATED, Built, Recipe, Rejected
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.jobs.engine import engine_of
+from ioi_eval.engines.jobs.build import Builder
+from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.judge.programs import script_of
 from ioi_eval.judge.recipes import trusted_recipe
 from ioi_eval.model.errors import InputError
@@ -45,9 +45,7 @@ async def generate(
     """
     written = list[Path]()
     with ExitStack() as kept:
-        async with AsyncExitStack() as opened:
-            engine = engine_of(EmbeddedEngine(store=store), store)
-            await opened.enter_async_context(engine)
+        async with opened(EmbeddedEngine(store=store), store) as tests:
             for folder, where in package_folders(source, store.root / "packages", kept):
                 found = format_of(folder)
                 if not isinstance(found, PackageFormat):
@@ -61,7 +59,7 @@ async def generate(
                 making = found.making(folder, faults)
                 if faults.errors or making is None:
                     raise faults.errors[0]
-                files = await _Producer(engine, folder, where, seconds).files(making)
+                files = await _Producer(tests.builder, folder, where, seconds).files(making)
                 shutil.copytree(folder, target)
                 for name, content in files.items():
                     (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -74,8 +72,8 @@ generate_sync = synchronous(generate)
 
 
 class _Producer:
-    def __init__(self, engine: Engine, folder: Path, where: str, seconds: float) -> None:
-        self._engine, self._folder, self._where = engine, folder, where
+    def __init__(self, builder: Builder, folder: Path, where: str, seconds: float) -> None:
+        self._builder, self._folder, self._where = builder, folder, where
         self._limits = BuildLimits(wall_time=max(PROGRAM_SECONDS, seconds), cpu_time=seconds)
         self._built: dict[Executable, NamedBlob] = {}
 
@@ -182,7 +180,7 @@ class _Producer:
         return self._built[program]
 
     async def _made(self, recipe: Recipe, what: str) -> Built:
-        built = await self._engine.build(recipe)
+        built = await self._builder.build(recipe)
         if isinstance(built, Rejected):
             log = " ".join(built.log.split()).replace("The compiler was stopped: ", "")
             remedy = "Correct it in the package"

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ioi_eval.engines.contract import OWN, Engine, Transport
+from ioi_eval.engines.contract import OWN, Engine
 from ioi_eval.engines.environment import CALLER
-from ioi_eval.engines.jobs.engine import engine_of
+from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.run import execute
+from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.judge.classic import classic_job, read_classic
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
@@ -48,12 +49,12 @@ class Scorer:
 
     def __init__(
         self,
-        engine: Engine | Transport | None = None,
+        engine: Engine | None = None,
         *,
         store: Store | None = None,
         options: JudgeOptions | None = None,
         builds: BuildOptions | None = None,
-        trusted: Engine | Transport | None = None,
+        trusted: Engine | None = None,
     ) -> None:
         if isinstance(engine, str | Path):
             remedy = "Give PistonEngine(discovery(...)), EmbeddedEngine(...), or nothing for this machine"
@@ -70,14 +71,15 @@ class Scorer:
             elif store is None:
                 folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
                 store = Store(Path(opening.enter_context(folder)))
-            engine = engine_of(self._engine or _this_machine(store, self._options), store, self._builds)
-            await opening.enter_async_context(engine)
-            trusted: Engine | None = None
+            engine = self._engine or _this_machine(store, self._options)
+            tests = await opening.enter_async_context(opened(engine, store, self._builds))
+            trusted: Builder | None = None
             if self._trusted is not None:
                 with contextlib.suppress(EngineUnavailable):  # without a compiler here the other one builds
-                    trusted = await opening.enter_async_context(engine_of(self._trusted, store, self._builds))
+                    here = await opening.enter_async_context(opened(self._trusted, store, self._builds))
+                    trusted = here.builder
             limits = self._builds.limits if self._builds is not None else None
-            self._judge = Judge(engine, Artifacts(engine, limits, trusted=trusted), self._options)
+            self._judge = Judge(tests, Artifacts(tests.builder, limits, trusted=trusted), self._options)
             self._open = opening.pop_all()
         return self
 
@@ -149,7 +151,7 @@ def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
 
 
 async def run_classic(
-    engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
+    engine: Engine, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
     """Return a test's result by a classic job. JudgeFailure where our scripts, or the engine, cannot say."""
     _refuse_another_problem(problem, submission)
@@ -164,7 +166,7 @@ def score_sync(
     problem: Problem,
     submission: Submission,
     *,
-    engine: Engine | Transport | None = None,
+    engine: Engine | None = None,
     store: Store | None = None,
     options: JudgeOptions | None = None,
 ) -> SubmissionResult:
@@ -192,7 +194,7 @@ def run_alone(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
     raise IoiEvalError(f"an event loop runs here, as in a notebook: write `await {instead}")
 
 
-def _this_machine(store: Store, options: JudgeOptions | None) -> Transport:
+def _this_machine(store: Store, options: JudgeOptions | None) -> Engine:
     from ioi_eval.engines.embedded import EmbeddedEngine  # only who judges here loads it
 
     unconfined = options is not None and options.allow_unconfined

@@ -20,7 +20,7 @@ from rounds import Found, files, functions, pairs, programs, scripts, sources
 from sieges import sieges
 from support.servers import Server, ServerOptions
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, Transport, discovery
+from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Scorer, Store, discovery
 from ioi_eval.models import BuildLimits, BuildOptions, CheckerLimits, TaskType
 
 ENGINES = ("embedded", "worker")
@@ -46,7 +46,7 @@ Column = dict[str, list[Found]]  # what each attack came to, on every task that 
 @asynccontextmanager
 async def engine_of(
     kind: str, store: Store, layers: tuple[str, ...], boxes: Path, max_processes: int = 256
-) -> AsyncIterator[Transport]:
+) -> AsyncIterator[Engine]:
     """An engine that is not open yet, and whoever it needs. `kind` may be the address of a server."""
     if is_server(kind):
         yield PistonEngine(discovery(kind))

@@ -19,8 +19,7 @@ from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
 from ground import Ground, called
 from pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 
-from ioi_eval import Scorer, Transport
-from ioi_eval.engines.contract import LocalTransport
+from ioi_eval import Engine, Scorer
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -182,14 +181,14 @@ async def sources(
 
 
 async def scripts(
-    engine: Transport, ground: Ground, attacks: Iterable[Script], boxes: Path, most: int = 256
+    engine: Engine, ground: Ground, attacks: Iterable[Script], boxes: Path, most: int = 256
 ) -> Round:
     """Nothing of a job may be there when it has ended. `boxes` is where the engine has its boxes, `most` how many processes it allows."""
     found = {}
     for attack in attacks:
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark, "most": most}
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
-        keep = attack.keep if isinstance(engine, LocalTransport) else ()
+        keep = attack.keep if (await engine.profile()).takes_paths else ()
         file = JobFile(name="main.sh", content=Blob.of(text))
         ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=keep))
         said = ran.run.stdout + ran.run.stderr

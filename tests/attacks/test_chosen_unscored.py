@@ -17,7 +17,7 @@ from lent import lent
 from missing import needs
 from support.servers import Fixed
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, Transport, load_problems
+from ioi_eval import EmbeddedEngine, Engine, PistonEngine, Scorer, Store, load_problems
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -156,7 +156,7 @@ def builds(request: pytest.FixtureRequest) -> BuildOptions:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Transport, Transport | None]]:
+async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Engine, Engine | None]]:
     """Give the engine that judges, and the one that has built its proctor."""
     async with AsyncExitStack() as stack:
         if "=" in place:
@@ -179,7 +179,7 @@ def store(place: str, cache: Store, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def scorer(
-    engines: tuple[Transport, Transport | None], store: Store, builds: BuildOptions
+    engines: tuple[Engine, Engine | None], store: Store, builds: BuildOptions
 ) -> AsyncIterator[Scorer]:
     there, trusted = engines
     async with Scorer(lent(there), store=store, builds=builds, trusted=trusted and lent(trusted)) as opened:

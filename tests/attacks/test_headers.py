@@ -55,7 +55,7 @@ class Counting(LentHere):
 async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = None) -> str:
     """Return the program's hash, or the compiler's words, when all that is made for later builds is there."""
     made = await artifacts.submission(artifacts.prepared(problem or plain_problem()), submitted(source))
-    while artifacts.engine.builds.busy:  # noqa: ASYNC110 - made in the background
+    while artifacts.builder.busy:  # noqa: ASYNC110 - made in the background
         await asyncio.sleep(0.01)
     return f"{made.artifact.sha256} {made.log}" if isinstance(made, Built) else made.log
 

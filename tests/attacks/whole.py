@@ -30,7 +30,7 @@ from naive_words import words_are_believed
 from rounds import WHITE_DIFF, Round, scripts, sources
 from support.engines import Recipe, compile_script
 
-from ioi_eval import JudgeOptions, Scorer, Store, Transport
+from ioi_eval import Engine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded import job
 from ioi_eval.engines.embedded.job import JobPlan
@@ -67,7 +67,7 @@ async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script
     return found[attack.name].fault
 
 
-async def _compiled(engine: Transport, ground: Ground, attack: SourceAttack, checker: Checker) -> Round:
+async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack, checker: Checker) -> Round:
     options = JudgeOptions(all_tests=True)
     with tempfile.TemporaryDirectory() as built:
         async with Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer:
@@ -86,13 +86,13 @@ _BELIEVING = Checker(
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
     """A build job that carries a test."""
-    own = embedded_engine.plan_by_path
+    own = embedded_engine.plan_of
 
-    def naive(job: Job, **limits: int) -> JobPlan:
+    def naive(job: Job, **limits: Any) -> JobPlan:
         plan = own(job, **limits)
         return msgspec.structs.replace(plan, stdin=SECRET.encode()) if job.keep else plan
 
-    with mock.patch.object(embedded_engine, "plan_by_path", naive):
+    with mock.patch.object(embedded_engine, "plan_of", naive):
         yield
 
 

@@ -19,7 +19,7 @@ import msgspec
 from aiohttp import web
 from support.wire import ServerRuntime, decode_request, encode_result, encode_runtimes
 
-from ioi_eval import Transport
+from ioi_eval import Engine
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 
 Fault = Callable[["Server", web.Request, bytes], Awaitable[web.StreamResponse]]
@@ -30,7 +30,7 @@ _RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")
 class Pathless:
     """Answers jobs as they come over HTTP by an engine that hands over paths."""
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self, inner: Engine) -> None:
         self._inner = inner
 
     async def execute(self, job: Job) -> JobResult:
@@ -61,7 +61,7 @@ class Server:
     """`faults`: one of them, in turn, meets the first two requests and then this share of them."""
 
     def __init__(
-        self, engine: Transport, faults: Sequence[Fault] = (), share: float = 0.0, seed: int = 0
+        self, engine: Engine, faults: Sequence[Fault] = (), share: float = 0.0, seed: int = 0
     ) -> None:
         self._behind, self._faults, self._share = Pathless(engine), faults, share
         self._dice = random.Random(seed)

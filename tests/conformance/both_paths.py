@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from support.engines import find
 
-from ioi_eval import Transport
+from ioi_eval import Engine
 from ioi_eval.classic import classic_job, run_classic
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import Judge
@@ -68,7 +68,7 @@ def one_of_each(problem: Problem) -> Sequence[Solution]:
 
 
 async def compare(
-    engine: Transport, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
+    engine: Engine, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
 ) -> tuple[TestResult, ...]:
     """Return the batched path's first test of every status, after the classic one has said the same of it."""
     batched = (await judge.judge(problem, submitted(problem, solution.code))).tests
@@ -77,7 +77,7 @@ async def compare(
 
 async def compare_with(
     batched: Sequence[TestResult],
-    engine: Transport,
+    engine: Engine,
     problem: Problem,
     solution: Solution,
     *,

@@ -12,7 +12,7 @@ from lent import judge_on
 from support.judged_examples import PLACE, judged
 from support.places import graders
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, Store, Transport, load_problems
+from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import (
@@ -82,7 +82,7 @@ def batch(answer: str, output: str, **changes: object) -> Problem:
     return Problem(**({"id": "copy", "limits": Limits.contest(0.3, 256 << 20), "tests": (test,)} | changes))
 
 
-async def classic(engine: Transport, problem: Problem, code: str = COPY, *, runtime: str = OWN) -> TestResult:
+async def classic(engine: Engine, problem: Problem, code: str = COPY, *, runtime: str = OWN) -> TestResult:
     return await run_classic(engine, problem, problem.tests[0], submitted(problem, code), runtime=runtime)
 
 

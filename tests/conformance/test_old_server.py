@@ -13,7 +13,7 @@ import pytest
 from old_server import OldServer
 from support.servers import Fixed
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, Transport
+from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
 
@@ -72,9 +72,9 @@ SUBMISSIONS = (
 
 
 async def judged(
-    engine: Transport,
+    engine: Engine,
     store: Store,
-    trusted: Transport | None = None,
+    trusted: Engine | None = None,
     problem: Problem = PROBLEM,
     submissions: Sequence[Submission] = SUBMISSIONS,
 ) -> dict[str, Mapping[str, str]]:

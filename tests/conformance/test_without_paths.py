@@ -14,7 +14,7 @@ from pathless import Pathless
 from support.places import examples
 from support.servers import Fixed, Server, ServerOptions
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Store, Transport, load_problems
+from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Store, load_problems
 from ioi_eval.models import Problem, Submission, SubmissionResult, Toolchain
 
 # Every task type, checkers of several kinds, two languages, and the ways to fail.
@@ -58,7 +58,7 @@ def submissions(problem: Problem) -> list[Submission]:
 
 
 async def judged(
-    engine: Transport, store: Store, problems: Mapping[str, Problem], trusted: Transport | None = None
+    engine: Engine, store: Store, problems: Mapping[str, Problem], trusted: Engine | None = None
 ) -> list[SubmissionResult]:
     async with judge_on(engine, store, OPTIONS, trusted=trusted) as judge:
         todo = [(problem, each) for problem in problems.values() for each in submissions(problem)]
@@ -100,7 +100,7 @@ class Ground:
     problems: Mapping[str, Problem]
     known: list[SubmissionResult]
 
-    async def compare(self, engine: Transport) -> None:
+    async def compare(self, engine: Engine) -> None:
         if not self.known:
             self.known.extend(await judged(self.engine, self.store, self.problems))
         got = await judged(engine, self.fresh, self.problems, trusted=self.engine)

@@ -18,7 +18,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, Profile
+from ioi_eval.engines.contract import CLASSIC, Check, Profile
 from ioi_eval.engines.embedded.box import BoxLimits, Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import (
@@ -31,7 +31,6 @@ from ioi_eval.engines.embedded.job import (
     Slot,
     StagePlan,
     drop,
-    plan_by_path,
     plan_of,
     run_job,
 )
@@ -42,7 +41,7 @@ from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.doing import at, log_step
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.model.job import Ended, Job, JobResult, Toolchain
+from ioi_eval.model.job import Job, JobResult, Toolchain
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import WAITING
@@ -145,7 +144,7 @@ class EmbeddedEngine:
         """The languages of jobs, those that are built in last."""
         return self._entered().packages
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         packages, processes = self._entered().packages, self._max_processes
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
         done = await self._done(job, plan)
@@ -157,16 +156,6 @@ class EmbeddedEngine:
             endpoint=ENDPOINT,
             kept=done.kept,
         )
-
-    async def run(self, job: Job) -> Ended:
-        """Execute a job with one script, whose files lie here and stay here."""
-        plan = plan_by_path(job, file_size=self._max_file, processes=self._max_processes)
-        done = await self._done(job, plan)
-        try:
-            return msgspec.structs.replace(done.run.ended(), kept=done.kept)
-        except EngineUnavailable:
-            drop(done)
-            raise
 
     async def _done(self, job: Job, plan: JobPlan) -> Done:
         running = self._entered()
@@ -261,6 +250,7 @@ class EmbeddedEngine:
             name=ENDPOINT,
             architecture=platform.machine(),
             confines=True,
+            takes_paths=True,
             exclusive=True,
             bare=CLASSIC,
             toolchains=tools,

@@ -72,18 +72,6 @@ class JobPlan(Value):
     version: str = ""
 
 
-def plan_by_path(job: Job, *, file_size: int, processes: int) -> JobPlan:
-    """The plan of a job with one script: `compile` where it is to keep files, else `run`."""
-    check_names(file.name for file in job.files)
-    name, profile = ("compile", "tool") if job.keep else ("run", "stage")
-    stage = StagePlan(argv=(_BASH, name), profile=profile, limits=_limits(job, name, file_size, processes))
-    return JobPlan(
-        compile=stage if job.keep else None,
-        run=None if job.keep else stage,
-        without_proc=job.without_proc,
-    )
-
-
 def plan_of(
     job: Job, *, file_size: int, processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
 ) -> JobPlan:
@@ -267,7 +255,9 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
             limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
             own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
             ends.append(run_stage(ground.proctor, own, plan.stdin, ground.caps, leash, ground.starting))
-        places = {name: ground.boxes.place_to_keep() for name in job.keep}
+        # A box that failed has no result, and so nobody would remove what it leaves.
+        names = job.keep if ends[-1].report.failure is None else ()
+        places = {name: ground.boxes.place_to_keep() for name in names}
         kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
     finally:
         try:

@@ -1,1 +1,1 @@
-"""Builds and batches as jobs on a transport: the engine of all transports."""
+"""Builds and tests as jobs of an engine."""

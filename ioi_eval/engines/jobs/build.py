@@ -1,4 +1,4 @@
-"""Builds on one transport: what is compiled once is never compiled again. A build job never holds a test.
+"""Builds on one engine: what is compiled once is never compiled again. A build job never holds a test.
 
 rules/verdicts.py reads the ending.
 
@@ -22,7 +22,6 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
     BROUGHT_HEADERS,
     BROUGHT_LIBRARY,
@@ -32,10 +31,12 @@ from ioi_eval.engines.contract import (
     OTHER_MACHINE,
     SUBMISSION,
     Built,
+    Engine,
     Profile,
     Recipe,
     Rejected,
     Staying,
+    TakesOrders,
 )
 from ioi_eval.engines.jobs.headers import (
     BIG,
@@ -47,7 +48,7 @@ from ioi_eval.engines.jobs.headers import (
     header_recipe,
     sights_of,
 )
-from ioi_eval.engines.jobs.run import COMMAND, Carrier, Made, wait_for
+from ioi_eval.engines.jobs.run import COMMAND, Delivery, Made, wait_for
 from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
@@ -219,7 +220,7 @@ _TAKEN = "taken\n"
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-async def check(carrier: Carrier, recipe: Recipe, profile: Profile) -> Built | None:
+async def check(delivery: Delivery, recipe: Recipe, profile: Profile) -> Built | None:
     """Return what a build would make; None where it takes a build to say.
 
     It does not for a program in Python of one source, beside what builds it.
@@ -229,7 +230,7 @@ async def check(carrier: Carrier, recipe: Recipe, profile: Profile) -> Built | N
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
-    ended = await carrier.run(job, profile, phase="compiling")
+    ended = await delivery.run(job, profile, phase="compiling")
     return _built(recipe, tool, ended.stdout, nonce)
 
 
@@ -412,7 +413,7 @@ _ONCE_MORE = frozenset({Ending.CRASHED, Ending.IDLED, Ending.STOPPED, Ending.KIL
 _LASTING = frozenset({Ending.CUT_SHORT, Ending.IDLED, Ending.CRASHED})
 
 
-class Builds:
+class Builder:
     """Builds by build jobs and remembers what came of them in a store.
 
     Whoever asks for something that is being built waits for that build. Errors in a source are remembered as
@@ -421,8 +422,8 @@ class Builds:
     Closing ends what goes on in the background.
     """
 
-    def __init__(self, transport: Transport, carrier: Carrier, store: Store, options: BuildOptions) -> None:
-        self._transport, self._carrier = transport, carrier
+    def __init__(self, engine: Engine, delivery: Delivery, store: Store, options: BuildOptions) -> None:
+        self.engine, self.delivery = engine, delivery
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
         self._precompiles = options.precompile
@@ -442,9 +443,18 @@ class Builds:
         """True while something is being made in the background."""
         return any(not task.done() for task in self._background.values())
 
+    async def profile(self) -> Profile:
+        return await self.engine.profile()
+
     async def build(self, recipe: Recipe) -> Built | Rejected:
+        """Return what a build made, as content that any engine can use, or the compiler's refusal.
+
+        Raises JudgeFailure if the engine is at fault, and not the source.
+        """
+        if isinstance(self.engine, TakesOrders):
+            return await self.engine.build(recipe)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
-            profile = await self._transport.profile()
+            profile = await self.engine.profile()
             profile.shell()  # without it there are no compilers either, but that is not why
             profile.tool(recipe.tool, f"building a {recipe.kind}")
             keys = recipe.keys(profile)
@@ -455,7 +465,7 @@ class Builds:
                     if _log.isEnabledFor(logging.DEBUG):
                         made = "built" if isinstance(outcome, Built) else "does not compile"
                         log_step(_log, "%s, %s", made, outcome.compiler)
-                refusal = self._carrier.refusal if recipe.kind == SUBMISSION else None
+                refusal = self.delivery.refusal if recipe.kind == SUBMISSION else None
                 if isinstance(outcome, Rejected) or refusal is None:
                     return outcome
                 if not (reason := await refusal(outcome.artifact, profile)):
@@ -490,22 +500,22 @@ class Builds:
         return await asyncio.to_thread(self._shelf.find, *places)
 
     async def _make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
-        may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self._carrier.refusal
+        may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self.delivery.refusal
         far = self._shelf.stays(recipe, *keys) if may_stay and refusal is not None else None
         # Where servers take less at a time than before, it may fit when it is packed.
         if far is not None and refusal is not None and not await refusal(far.artifact, profile):
             return far
         if recipe.tool == COMMAND:
-            checked = await check(self._carrier, recipe, profile)
+            checked = await check(self.delivery, recipe, profile)
             if checked is not None:
                 key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
                 return await asyncio.to_thread(self._shelf.keep, key, checked)
         files = await self._prebuilt(recipe, profile) if self._precompiles else None
-        build = partial(self._carrier.build, may_stay=may_stay)
+        build = partial(self.delivery.build, may_stay=may_stay)
         made = await build(recipe, files, profile)
         end = ending(made.ended, recipe.refusals)
         # With something prebuilt it may have been compiled twice under the limits of one build.
-        maybe_twice = bool(files) or (not self._carrier.is_here and bool(head_of(recipe)))
+        maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(recipe)))
         if end not in _ONCE_MORE and not (end is Ending.CUT_SHORT and maybe_twice):
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
@@ -576,7 +586,7 @@ class Builds:
 
     async def _builds(self, recipe: Recipe, profile: Profile) -> bool:
         """Return True if such a build ends well."""
-        made = await self._carrier.build(recipe, None, profile, may_stay=False)
+        made = await self.delivery.build(recipe, None, profile, may_stay=False)
         made.discard()
         return ending(made.ended, recipe.refusals) is Ending.BUILT
 
@@ -589,7 +599,7 @@ class Builds:
         """
         files = dict[str, Built | None]()
         # A header is too large to travel with every build.
-        if self._carrier.is_here and (head := head_of(recipe)):
+        if self.delivery.is_here and (head := head_of(recipe)):
             wanted, sights = header_recipe(recipe, head), sights_of(head)
             files[header_file(head)] = await self._made_ahead(wanted, profile, self._headers, sights)
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:

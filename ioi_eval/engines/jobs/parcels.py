@@ -20,7 +20,7 @@ import logging
 import math
 import shlex
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,11 +32,11 @@ from ioi_eval.engines.contract import (
     OWN,
     SUBMISSION,
     Batch,
+    Engine,
     Far,
     Profile,
     Recipe,
     Staying,
-    Transport,
     least,
 )
 from ioi_eval.engines.embedded.box import BoxEnd, BoxLimits, BoxReport, BoxSpec, decode_report
@@ -49,11 +49,10 @@ from ioi_eval.engines.jobs.run import (
     WHICH,
     JobTests,
     Made,
-    execute_checked,
+    execute,
     fault_of,
     interpreters,
     path_of,
-    persist,
     program_room,
     run_job,
 )
@@ -77,13 +76,16 @@ from ioi_eval.store.memory import Bounded, Shared
 _log = logging.getLogger(__name__)
 
 
-class Parcels:
-    """The carrier to servers."""
+class HttpDelivery:
+    """The delivery to all engines that take no paths."""
 
     is_here = False
 
-    def __init__(self, transport: Transport, packing: Shipping, *, precompiles: bool = False) -> None:
-        self._transport, self._packing, self._precompiles = transport, packing, precompiles
+    def __init__(self, engine: Engine, *, precompiles: bool = False) -> None:
+        self._engine, self.packing, self._precompiles = engine, Shipping(), precompiles
+
+    async def weight(self, content: Blob) -> int:
+        return await self.packing.weight(content)
 
     async def build(
         self,
@@ -102,27 +104,23 @@ class Parcels:
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
             ahead = () if prebuilt is None else self._headers(recipe, tool, profile)
             job = msgspec.structs.replace(job, stays=recipe.output, ahead=ahead)
-        job = await self._packing.shipped(job, job.files[0].name, profile)
+        job = await self.packing.shipped(job, job.files[0].name, profile)
 
-        async def check(result: JobResult) -> tuple[Made, bytes]:
-            if len(result.run.stdout) < _SMALL:
-                answer = _made(recipe, tool, profile, result)
-            else:
-                answer = await asyncio.to_thread(_made, recipe, tool, profile, result)
-            ended = answer[0].ended
+        answers = _Answers(partial(_made, recipe, tool, profile))
+
+        async def check(result: JobResult) -> JobResult:
+            ended = (await answers.of(result))[0].ended
             # What a source runs while it is built may break that machine: only another build tells.
             if ending(ended, recipe.refusals) is Ending.MACHINE and not recipe.acts:
                 words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
-                raise MachineAtFault(f"the compiler cannot build an empty program: {words}", answer)
-            return answer
+                raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
+            return result
 
-        made: Made
-        packed: bytes
         try:
-            checked = partial(execute_checked, self._transport, job, check)
-            made, packed = await persist(checked, phase="compiling")
+            result = await execute(self._engine, job, phase="compiling", check=check)
+            made, packed = await answers.of(result)
         except MachineAtFault as fault:
-            made, packed = fault.answer
+            made, packed = await answers.of(fault.answer)
             words = (made.ended.stderr or made.ended.stdout) + f" (on {fault.where})" * bool(fault.where)
             made = msgspec.structs.replace(made, ended=msgspec.structs.replace(made.ended, stderr=words))
         except TooLarge as failure:
@@ -137,7 +135,7 @@ class Parcels:
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(recipe, prebuilt, profile, may_stay=False)
         if made.content is not None and packed:
-            self._packing.delivered(made.content, packed)
+            self.packing.delivered(made.content, packed)
         return made
 
     def _headers(self, recipe: Recipe, tool: Toolchain, profile: Profile) -> tuple[Ahead, ...]:
@@ -151,7 +149,7 @@ class Parcels:
         return (Ahead(name=header_file(head), key=key, made_by=made_by, sights=sights_of(head)),)
 
     async def refusal(self, program: Blob, profile: Profile) -> str:
-        weight, most = await self._packing.weight(program), program_room(profile)
+        weight, most = await self.packing.weight(program), program_room(profile)
         if weight <= most:
             return ""
         return f"The program takes {weight} bytes of a request, and {profile.name} has {most} for it."
@@ -183,22 +181,38 @@ class Parcels:
         )
 
     async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
-        job = await self._packing.shipped(job, "run", profile)
+        job = await self.packing.shipped(job, "run", profile)
 
-        async def check(result: JobResult) -> Ended:
-            ended = Ended.of(result.run)
-            if fault := fault_of(ended):
-                raise MachineAtFault(fault, ended)
-            return ended
+        async def check(result: JobResult) -> JobResult:
+            if fault := fault_of(Ended.of(result.run)):
+                raise MachineAtFault(fault, result)
+            return result
 
         try:
-            checked = partial(execute_checked, self._transport, job, check)
-            ended: Ended = await persist(checked, phase=phase)
-            return ended
+            result = await execute(self._engine, job, phase=phase, check=check)
+            return Ended.of(result.run)
         except MachineAtFault as fault:
-            words = (fault.answer.words, f"on {fault.where}" if fault.where else "")
-            failed: Ended = msgspec.structs.replace(fault.answer, words="; ".join(filter(None, words)))
-            return failed
+            failed = Ended.of(fault.answer.run)
+            words = (failed.words, f"on {fault.where}" if fault.where else "")
+            return msgspec.structs.replace(failed, words="; ".join(filter(None, words)))
+
+
+class _Answers:
+    """What results of a build job mean. The last result is read once."""
+
+    def __init__(self, read: Callable[[JobResult], tuple[Made, bytes]]) -> None:
+        self._read = read
+        self._last: tuple[JobResult, tuple[Made, bytes]] | None = None
+
+    async def of(self, result: JobResult) -> tuple[Made, bytes]:
+        if self._last is not None and self._last[0] is result:
+            return self._last[1]
+        if len(result.run.stdout) < _SMALL:
+            answer = self._read(result)
+        else:
+            answer = await asyncio.to_thread(self._read, result)
+        self._last = result, answer
+        return answer
 
 
 # --- builds ------------------------------------------------------------------------------------------
@@ -556,7 +570,7 @@ class TooLarge(JudgeFailure):
     """The artifact is larger than a server that is set up as documented lets through."""
 
 
-class Delivery(Value):
+class DeliveredBuild(Value):
     stage: Ended | None  # how the compiler ended; None where the job has a stage for it
     artifact: Blob | None
     packed: bytes = b""  # the artifact as it came, in gzip
@@ -623,7 +637,7 @@ def _part(kind: str, name: str, most: int | None) -> str:
 # --- what came of them -------------------------------------------------------------------------------
 
 
-def read_delivery(run: Stage) -> Delivery:
+def read_delivery(run: Stage) -> DeliveredBuild:
     """A delivery: the output of a stage that ran one of the scripts.
 
     BrokenReply for what is damaged, which may go well the next time; JudgeFailure where it cannot.
@@ -647,7 +661,7 @@ def read_delivery(run: Stage) -> Delivery:
                 told = None if report is None else {**report.confinement}
                 if told is not None:
                     told.pop("uid", None)
-                return Delivery(
+                return DeliveredBuild(
                     stage=_ended(code, report, log.content.read() if log.content else b""),
                     artifact=artifact.content,
                     packed=artifact.packed,

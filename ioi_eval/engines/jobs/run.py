@@ -1,4 +1,4 @@
-"""Jobs: those that judge, what carries any of them, and executing one until it has really been executed.
+"""Jobs: those that judge, how they are delivered, and executing one until it has really been executed.
 
 A job that judges is the proctor, what was built, a plan and as many tests as fit; out come verdict lines.
 """
@@ -10,20 +10,19 @@ import logging
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 
-from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
     OWN,
     Answers,
     ArtifactsLost,
     Batch,
     Check,
-    CheckingTransport,
+    CheckingEngine,
+    Engine,
     Profile,
     Program,
     Recipe,
@@ -440,7 +439,7 @@ def _named(sources: Iterable[Blob]) -> list[str]:
     return [name for name in names if name in _HARMLESS]
 
 
-# --- what carries a job to a transport and back ------------------------------------------------------
+# --- how a job is delivered to an engine ----------------------------------------------------------
 
 
 def brings_scripts(profile: Profile, runtime: str) -> bool:
@@ -464,10 +463,10 @@ class Made(Value):
             Path(path).unlink(missing_ok=True)
 
 
-class Carrier(Protocol):
-    """The way of builds and batches to a transport, and of what came of them back.
+class Delivery(Protocol):
+    """How builds and tests become jobs of an engine, and what came of them.
 
-    There are two, and each transport has one: paths to boxes on this machine, parcels to all others.
+    There are two: by path to this machine, and whole, as Piston's requests are, to all other engines.
     """
 
     is_here: bool
@@ -500,6 +499,10 @@ class Carrier(Protocol):
         """
         ...
 
+    async def weight(self, content: Blob) -> int:
+        """Return the bytes that a file with this content adds to a request, if the engine limits these."""
+        ...
+
     def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         """Return the job of these tests."""
         ...
@@ -515,50 +518,26 @@ class Carrier(Protocol):
 PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
 """Faults that may pass. A rejected job is rejected again, so it is not among them."""
 
-T = TypeVar("T")
-
 
 async def execute(
-    engine: Transport, job: Job, *, phase: str, check: Check | None = None, attempts: int | None = None
+    engine: Engine, job: Job, *, phase: str, check: Check | None = None, attempts: int | None = None
 ) -> JobResult:
-    """Return the result of a job whose stages all had a sound box. JudgeFailure if there is none to be had.
+    """Return the sound result of a job. A failure that may pass, or a broken reply, is tried again.
 
-    `check` returns the result, or raises MachineAtFault: that result is returned if no server has another.
-    """
-    if check is None:
-        return await persist(partial(engine.execute, job), sound, phase=phase, attempts=attempts)
-    try:
-        checked = partial(execute_checked, engine, job, check)
-        result: JobResult = await persist(checked, phase=phase, attempts=attempts)
-        return result
-    except MachineAtFault as error:
-        answer: JobResult = error.answer
-        return answer
-
-
-async def execute_checked(engine: Transport, job: Job, check: Check) -> Any:
-    """Return what `check` makes of a sound result: of another server's if it refuses the first."""
-    if isinstance(engine, CheckingTransport):
-        return await engine.execute_checked(job, check)
-    return await check(sound(await engine.execute(job)))
-
-
-async def persist(
-    once: Callable[[], Awaitable[T]],
-    check: Callable[[T], T] = lambda result: result,
-    *,
-    phase: str,
-    attempts: int | None = None,
-) -> T:
-    """Return what comes of executing a job; a failure that passes, or a broken reply, is tried again.
-
-    `check` raises for a result that is none. Raises JudgeFailure where no try helps, and ToolchainGone or
-    ArtifactsLost where another job may. `attempts` replaces the number of the rule `reply`.
+    Raises:
+        JudgeFailure: if no further attempt helps.
+        ToolchainGone: or ArtifactsLost, if another job may be executed.
+        MachineAtFault: by `check`, if no server has a better result. The error has the result.
+    `attempts` replaces the number of the rule `reply`.
     """
     attempt = 1
     while True:
         try:
-            return check(await once())
+            if check is None:
+                return sound(await engine.execute(job))
+            if isinstance(engine, CheckingEngine):
+                return await engine.execute_checked(job, check)
+            return await check(sound(await engine.execute(job, check)))
         except JobTooLarge as error:
             # What a self-hoster changes. Limits of a server are named as its variables are.
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""

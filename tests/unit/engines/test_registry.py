@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import sys
 from pathlib import Path
 
 import pytest
-from support.places import examples
 
-from ioi_eval import Engine, InputError, Scorer, Store, Submission, load_problems
+from ioi_eval import Engine, InputError, JudgeOptions, Problem, Scorer, Store, Submission
 from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, find_engine, open_engine
 
@@ -25,24 +23,27 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A distribution with the module and the entry that the page shows."""
     text = DOCS.read_text().partition("## An engine")[2]
     code, entry = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)[0] for kind in ("python", "toml"))
-    (tmp_path / "coin_engine.py").write_text(code)
-    told = tmp_path / "coin_engine-1.0.dist-info"
+    (tmp_path / "folder_engine.py").write_text(code)
+    told = tmp_path / "folder_engine-1.0.dist-info"
     told.mkdir()
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: coin-engine\nVersion: 1.0\n")
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: folder-engine\nVersion: 1.0\n")
     lines = entry.replace('[project.entry-points."ioi_eval.engines"]', "[ioi_eval.engines]")
     (told / "entry_points.txt").write_text(lines.replace('"', ""))
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-async def test_an_engine_is_one_file_and_one_entry(installed: None, tmp_path: Path) -> None:
-    store, choice = Store(tmp_path / "store"), EngineOptions(engine="coin:7").choice()
+async def test_engine_of_the_page_judges_submissions(installed: None, shared_cache: Path) -> None:
+    store, choice = Store(shared_cache), EngineOptions(engine="folder").choice()
     engine, trusted = open_engine(choice, store)
     assert isinstance(engine, Engine) and trusted is not None
-    problem = load_problems(examples() / "problems", cache=tmp_path / "cache", only={"lanterns"})["lanterns"]
-    async with Scorer(engine, store=store) as scorer:
-        sent = Submission(key="1", problem_id="lanterns", code="nothing that compiles")
-        results = [json.dumps((await scorer.score(problem, sent)).points) for _ in range(20)]
-    assert len(set(results)) > 1, "it is a coin"
+    problem = Problem.of(tests=[("1 2", "3"), ("2 2", "4")])
+    options, verdicts = JudgeOptions(allow_unconfined=True), list[str]()
+    async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
+        for code in ("print(sum(map(int, input().split())))", "print(3)", "print("):
+            sent = Submission(key=code, problem_id=problem.id, code=code, language="python")
+            result = await scorer.score(problem, sent)
+            verdicts.append(" ".join(test.status for test in result.tests))
+    assert verdicts == ["AC AC", "AC WA", "CE CE"]
 
 
 def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,5 +82,5 @@ def test_a_bare_word_is_a_host_only_if_one_has_that_name(monkeypatch: pytest.Mon
 
 
 def test_what_is_installed_is_named_where_another_is_asked_for(installed: None) -> None:
-    with pytest.raises(InputError, match="or coin, embedded"):
+    with pytest.raises(InputError, match="or folder, embedded"):
         find_engine("dice:six")

@@ -24,11 +24,10 @@ from ioi_eval import (
     Submission,
     Test,
 )
-from ioi_eval.engines.contract import Answers, Batch
-from ioi_eval.engines.jobs.engine import JobEngine
+from ioi_eval.engines import Check
 from ioi_eval.engines.jobs.parcels import Shipping
-from ioi_eval.engines.jobs.run import Fitting, run_job
-from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
+from ioi_eval.engines.jobs.run import Fitting
+from ioi_eval.models import Blob, Borderline, Job, JobResult, Stage, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
 from ioi_eval.testing import FakeEngine
 
@@ -131,40 +130,46 @@ def test_a_test_runs_again_if_that_could_save_points(runs: list[TestResult], is_
 # --- by what proctors reported, in shares of the limit ---
 
 
-class Measured(JobEngine):
+class Measured(FakeEngine):
     """An engine whose programs take recorded times: by test, the CPU time and the wait of each run in turn.
 
-    It ends programs as a proctor does, by the limits in the batch's plan.
+    It ends programs as a proctor does, by the limits in the job's plan.
     """
 
-    def __init__(self, store: Store, times: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-        super().__init__(FakeEngine(), store)
+    def __init__(self, times: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+        super().__init__()
+        self._names = [*times]
         self._times = {name: iter(runs) for name, runs in times.items()}
         self.batches: list[tuple[bool, str]] = []  # whether alone, and the names of tests
 
-    async def judge(self, batch: Batch) -> Answers:
-        self.batches.append((batch.alone, " ".join(planned.test.name for planned in batch.tests)))
-        fitting = Fitting(batch.problem, batch.options, await self.profile(), Shipping().weight)
-        job = run_job(batch, fitting.frame.job_tests(batch.tests, "f00"), await self.profile())
-        (plan,) = (file.content for file in job.files if file.name == "plan.json")
-        limits = msgspec.json.decode(plan.read(), type=Plan).limits
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+        if job.keep:
+            return await super().execute(job, check)
+        (content,) = (file.content for file in job.files if file.name == "plan.json")
+        plan = msgspec.json.decode(content.read(), type=Plan)
+        tests = {test.index: self._names[test.index] for test in plan.tests}
+        self.batches.append((job.exclusive, " ".join(tests.values())))
+        limits, lines = plan.limits, list[Line]()
         assert limits.cpu_ms is not None
-        lines = {}
-        for planned in batch.tests:
-            cpu, waited = next(self._times[planned.test.name])
+        for index, name in tests.items():
+            cpu, waited = next(self._times[name])
             is_crowded = 10 * waited * LIMIT * 1000 >= limits.cpu_ms
             most = limits.crowded_cpu_ms if is_crowded and limits.crowded_cpu_ms else limits.cpu_ms
             cpu_us = min(round(cpu * LIMIT * 1e6), most * 1000 + 1)
             end = "cpu" if cpu_us > most * 1000 else "ok"
-            lines[planned.test.name] = Line(
+            line = Line(
                 v=VERSION,
-                nonce="",
+                nonce=plan.nonce,
+                test=index,
                 end=end,
                 score=float(end == "ok"),
                 cpu_us=cpu_us,
                 waited_us=round(waited * LIMIT * 1e6),
             )
-        return Answers(lines=lines)
+            lines.append(line)
+        return JobResult(
+            run=Stage(stdout="".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines), code=0)
+        )
 
 
 async def measured(
@@ -172,7 +177,7 @@ async def measured(
 ) -> tuple[list[TestResult], list[tuple[bool, str]]]:
     tests = tuple(Test(name=name, input=Blob.of(name), answer=Blob.of("done\n")) for name in times)
     problem = msgspec.structs.replace(PROBLEM, tests=tests)
-    engine = Measured(store, times)
+    engine = Measured(times)
     async with Scorer(engine, store=store, options=JudgeOptions(borderline=band)) as scorer:
         result = await scorer.score(problem, Submission(key="1", problem_id="work", code="int main() {}"))
     return list(result.tests), engine.batches

@@ -12,7 +12,7 @@ from support.engines import Batch, Program, fake_profile
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.jobs.parcels import Parcels, Shipping
+from ioi_eval.engines.jobs.parcels import HttpDelivery, Shipping
 from ioi_eval.engines.jobs.run import Fitting, Frame
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
@@ -64,8 +64,8 @@ def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
 
 def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Job:
     batch = batch_of(problem, program)
-    carrier = Parcels(FakeEngine(), Shipping())
-    return carrier.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), profile)
+    delivery = HttpDelivery(FakeEngine())
+    return delivery.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), profile)
 
 
 async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:

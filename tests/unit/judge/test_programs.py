@@ -180,7 +180,7 @@ async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         assert isinstance(first, Rejected) and first == second and len(engine.builds) == 1
         assert "The compiler was stopped" in first.log
-        larger = Artifacts(artifacts.engine, BuildLimits(memory=4 << 30))
+        larger = Artifacts(artifacts.builder, BuildLimits(memory=4 << 30))
         assert isinstance(await larger.submission(larger.prepared(plain_problem()), submitted()), Built)
 
 

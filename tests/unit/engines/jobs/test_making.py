@@ -111,7 +111,7 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     async with opened(tmp_path, Server(JobResult(compile=Stage(code=0), run=run))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert isinstance(built, Built) and built.artifact.read() == large
-        parcel = await artifacts.engine.packing.parcel(built.artifact)
+        parcel = await artifacts.builder.delivery.packing.parcel(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
 
 
@@ -315,7 +315,7 @@ async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
     refusing, taking = Server(stopped), Server(GOOD)
     for server, seconds, kind in ((refusing, 1, Rejected), (refusing, 1, Rejected), (taking, 2, Built)):
         async with opened(tmp_path, server) as artifacts:
-            patient = Artifacts(artifacts.engine, BuildLimits(cpu_time=seconds))
+            patient = Artifacts(artifacts.builder, BuildLimits(cpu_time=seconds))
             assert isinstance(
                 await patient.submission(patient.prepared(plain_problem()), submitted("code")), kind
             )

@@ -20,7 +20,7 @@ from support.servers import EndpointReport, Fixed, counts
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
-from ioi_eval.engines.jobs.engine import JobEngine
+from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.engines.piston.probe import Prober
@@ -311,10 +311,12 @@ async def test_a_worker_s_header_changes_no_byte(
     for turn, precompiles in enumerate((True, False)):
         engine = PistonEngine(Fixed([server.url]), patience=QUICK)
         options = BuildOptions(precompile=precompiles)
-        async with JobEngine(engine, Store(tmp_path / str(turn)), options) as jobs:
+        async with opened(engine, Store(tmp_path / str(turn)), options) as tests:
             found = list[str]()
             for number, source in enumerate(sources):
-                built = await jobs.build(submission_recipe(PROBLEM, submitted(source), BuildLimits()))
+                built = await tests.builder.build(
+                    submission_recipe(PROBLEM, submitted(source), BuildLimits())
+                )
                 assert isinstance(built, Built)
                 found.append(built.artifact.sha256)
                 if precompiles and number == 1:

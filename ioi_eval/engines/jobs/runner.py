@@ -1,0 +1,210 @@
+"""Tests as jobs of an engine, and what an engine needs to build and to run tests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.engines.contract import (
+    Answers,
+    ArtifactsLost,
+    Batch,
+    Check,
+    Engine,
+    Profile,
+    Recipe,
+    Stall,
+    TakesOrders,
+)
+from ioi_eval.engines.jobs.build import Builder, compile_script, sources
+from ioi_eval.engines.jobs.parcels import HttpDelivery
+from ioi_eval.engines.jobs.run import (
+    Delivery,
+    Fitting,
+    Made,
+    execute,
+    read_answers,
+    run_job,
+    without_lines,
+)
+from ioi_eval.engines.locks import SharedExclusiveLock
+from ioi_eval.model.doing import logged_work
+from ioi_eval.model.errors import JudgeFailure, MachineAtFault
+from ioi_eval.model.job import Ended, Job, JobFile, JobResult
+from ioi_eval.model.options import BuildOptions
+from ioi_eval.model.retry import ALONE, LOST_PROGRAM, NO_LINE
+from ioi_eval.model.values import Blob
+from ioi_eval.rules.limits import milliseconds
+from ioi_eval.store import Store
+
+_log = logging.getLogger(__name__)
+_OTHERS_FIRST = 600.0  # maximum time for which a test that stalled lets other jobs go first, in seconds
+
+
+class LocalDelivery:
+    """The delivery to this machine: jobs name files by path, and get back the files that they keep."""
+
+    is_here = True
+    refusal = None
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def build(
+        self,
+        recipe: Recipe,
+        prebuilt: Sequence[JobFile] | None,
+        profile: Profile,
+        *,
+        may_stay: bool,
+    ) -> Made:
+        tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
+        script = compile_script(recipe, tool, prebuilt=prebuilt is not None)
+        job = Job(
+            files=(
+                JobFile(name="compile", content=Blob.of(script)),
+                *(prebuilt or ()),
+                *sources(recipe),
+            ),
+            compile_timeout=milliseconds(limits.wall_time),
+            compile_cpu_time=milliseconds(limits.cpu_time),
+            compile_memory_limit=limits.memory,
+            keep=(recipe.output,),
+            without_proc=not recipe.sees_proc,
+            made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
+        )
+        result = await execute(self._engine, job, phase="compiling")
+        ended = msgspec.structs.replace(Ended.of(result.compile or result.run), kept=result.kept)
+        made = ended.kept.get(recipe.output)
+        content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
+        return Made(ended=ended, tool=tool, content=content)
+
+    async def weight(self, content: Blob) -> int:
+        return content.size
+
+    job = staticmethod(run_job)
+
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
+        return Ended.of((await execute(self._engine, job, phase=phase)).run)
+
+
+class TestRunner:
+    """Runs tests by jobs of an engine that is open. It sizes the jobs and repeats tests."""
+
+    __test__ = False
+
+    def __init__(self, builder: Builder) -> None:
+        """`builder`: builds on the same engine what was lost with the machine that had built it."""
+        self.builder, self.engine, self._delivery = builder, builder.engine, builder.delivery
+        self._lock = SharedExclusiveLock()
+
+    @property
+    def slots(self) -> int:
+        return self.engine.slots
+
+    async def profile(self) -> Profile:
+        return await self.engine.profile()
+
+    async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
+        """Return the sound result of a job that is complete in itself, as a classic one is.
+
+        A result that `check` refuses is returned if no server has a better one.
+        """
+        if isinstance(self.engine, TakesOrders):
+            name = (await self.profile()).name
+            raise JudgeFailure(f"engine {name} takes no classic jobs", phase="preparing")
+        try:
+            return await execute(self.engine, job, phase=phase, check=check)
+        except MachineAtFault as error:
+            answer: JobResult = error.answer
+            return answer
+
+    async def run(self, batch: Batch) -> Answers:
+        """Run as many of the tests, from the first, as one job takes. JudgeFailure if the engine is at fault.
+
+        A test that stalls ends its job, and runs again alone. What it does there is its own: if it only
+        sleeps then, a busy disk kept it from that before, and its other tests are judged. So runs a test
+        again of which something was killed from outside, as by a machine that is out of memory: what it made
+        of the test before is nobody's.
+        """
+        if isinstance(self.engine, TakesOrders):
+            return await self.engine.judge(batch)
+        attempt = 1
+        while True:
+            try:
+                return await self._settled(batch)
+            except ArtifactsLost as lost:
+                if LOST_PROGRAM.is_last(attempt):
+                    used_up = LOST_PROGRAM.used_up(attempt)
+                    reason = f"a program was lost with the worker that had built it {used_up}"
+                    raise JudgeFailure(reason, phase="judging") from lost
+                LOST_PROGRAM.log(_log, lost)
+                batch = await batch.rebuilt(lost.artifacts, self.builder.build_anew)
+            attempt += 1
+
+    async def _settled(self, batch: Batch) -> Answers:
+        answers = await self._executed(batch)
+        stalled = {name for name, line in answers.lines.items() if line.stalled}
+        open_still = {name for name, line in answers.lines.items() if line.outside}
+        if not batch.alone:
+            open_still |= stalled
+        again = answers
+        if open_still:
+            ALONE.log(_log, f"open are {', '.join(sorted(open_still))}")
+            tests = tuple(planned for planned in batch.tests if planned.test.name in open_still)
+            alone = msgspec.structs.replace(batch, tests=tests, alone=True)
+            again = await self._executed(alone, last=True)
+        decided = {name: line for name, line in answers.lines.items() if name not in open_still}
+        lines = {**decided, **again.lines}
+        if not stalled:
+            return msgspec.structs.replace(answers, lines=lines)
+        late = any(again.lines[name].stalled for name in stalled & again.lines.keys())
+        return msgspec.structs.replace(answers, lines=lines, stall=Stall.AGAIN if late else Stall.ONCE)
+
+    async def _executed(self, batch: Batch, *, last: bool = False) -> Answers:
+        """Run tests by one job, twice if it reports on no test. `last`: other jobs go first."""
+        here, ended = self._delivery.is_here, Ended()
+        wait = _OTHERS_FIRST if last and here else 0.0
+        async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
+            for attempt in range(1, NO_LINE.max_attempts + 1):
+                profile = await self.engine.profile()
+                fitting = Fitting(batch.problem, batch.options, profile, self._delivery.weight)
+                chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
+                job = fitting.fits(self._delivery.job(batch, chosen, profile))
+                with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
+                    ended = await self._delivery.run(job, profile, phase="judging")
+                answers = read_answers(batch, chosen, ended)
+                if answers.lines:
+                    return answers
+                NO_LINE.log(_log, "it reports nothing about any test", attempt)
+        raise JudgeFailure(
+            f"{without_lines(ended)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
+            phase=f"judging problem {batch.problem.id}",
+            test=batch.tests[0].test.name,
+        )
+
+
+@asynccontextmanager
+async def opened(
+    engine: Engine, store: Store, options: BuildOptions | None = None
+) -> AsyncIterator[TestRunner]:
+    """Open an engine, and return what builds and runs tests on it.
+
+    What was built is remembered in a store that processes may share.
+    """
+    options = options or BuildOptions()
+    async with engine:
+        delivery: Delivery = LocalDelivery(engine)
+        if not (await engine.profile()).takes_paths:
+            delivery = HttpDelivery(engine, precompiles=options.precompile)
+        builder = Builder(engine, delivery, store, options)
+        try:
+            yield TestRunner(builder)
+        finally:
+            await builder.close()
