@@ -31,12 +31,10 @@ class Pathless:
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         self.jobs.append(job)
-        if job.keep or job.runtime != self._runtime:
-            raise JobRejected(
-                f"{job.runtime}-{job.version} runtime is unknown, or files are to be kept: {job.keep}"
-            )
+        if job.runtime != self._runtime:
+            raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
         files = tuple(JobFile(name=file.name, content=Blob.of(file.content.read())) for file in job.files)
-        return await self._engine.execute(msgspec.structs.replace(job, files=files))
+        return await self._engine.execute(msgspec.structs.replace(job, files=files, keep=()))
 
     async def __aenter__(self) -> Self:
         return self

@@ -14,22 +14,16 @@ class JobFile(Value):
     content: Blob
     executable: bool = False
     text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
-    recurs: bool = False  # other jobs bring the same content: worth keeping where jobs run
+    recurs: bool = False  # other jobs bring the same content: engines elsewhere should keep it
     origin: JobFile | None = None  # what this one was packed from
-    copied: bool = False  # the box gets a copy, if what runs there could change a file that it is shown
-
-
-class Stands(Value):
-    """The part of a proctor-only job that lets a proctor which stays take it over."""
-
-    plan: str  # the file's name
-    kept: tuple[str, ...]  # names of the files that all such jobs share
+    copied: bool = False  # the file at the content's path belongs to others: programs get a copy
 
 
 class Job(Value):
     """A request to an engine: the body of Piston's /execute, as a value. Times in ms, sizes in bytes.
 
-    Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash.
+    Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash. The last fields
+    are no part of Piston's request.
     """
 
     files: tuple[JobFile, ...]
@@ -43,15 +37,17 @@ class Job(Value):
     run_cpu_time: int | None = None
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
-    keep: tuple[str, ...] = ()  # files that the engine hands over by path, and a worker keeps by their hash
-    stays: str = (
-        ""  # a file that `compile` makes: where a worker keeps it, `run`, which prints it, is left out
-    )
-    ahead: tuple[Ahead, ...] = ()
+    keep: tuple[str, ...] = ()  # files that outlive the job; `run` prints them for engines that keep none
+    plan: str = ""  # the plan's file, if `run` does nothing but start the proctor on it
+    made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     exclusive: bool = False  # the engine runs no other job meanwhile; only for profiles with `exclusive`
     without_proc: bool = False  # its programs see no /proc, and so name no open file and no other process
-    made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
-    stands: Stands | None = None
+    ahead: tuple[Ahead, ...] = ()  # files that only workers make and add
+
+    @property
+    def stays(self) -> str:
+        """The kept file. Delete when engines/piston/engine.py reads `keep`."""
+        return self.keep[0] if self.keep else ""
 
 
 class StageStatus(StrEnum):
@@ -142,7 +138,7 @@ class JobResult(Value):
     language: str = ""
     version: str = ""
     endpoint: str = ""
-    kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+    kept: Mapping[str, str] = {}  # file name -> path here; the caller owns and removes them
     stayed: Mapping[str, Blob] = {}  # file name -> what the worker keeps; without its bytes
     toolchains: Mapping[str, Toolchain] = {}  # by command: those of the server, where servers may differ
 

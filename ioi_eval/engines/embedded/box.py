@@ -249,11 +249,17 @@ class LinkedFiles:
 
 
 def fill(
-    box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock, links: LinkedFiles | None = None
+    box: Path,
+    files: Iterable[JobFile],
+    uid: int | None,
+    starting: Lock,
+    links: LinkedFiles | None = None,
+    *,
+    copies: bool = False,
 ) -> tuple[BoxFile, ...]:
     """Write what the job holds, and return what the box shall open by itself.
 
-    `links`: of a box without /proc, which could not open anything by itself.
+    `links`: of a box without /proc, which could not open anything by itself. `copies`: the box runs already.
 
     A process that another thread starts has our descriptors until it has become its program. One of a file
     that we are writing would make that file busy, and a busy file cannot be run: no program is written then.
@@ -261,7 +267,7 @@ def fill(
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            placed.append(_place(box, file, uid, links))
+            placed.append(_place(box, file, uid, links, copied=copies or file.copied))
     return tuple(file for file in placed if file is not None)
 
 
@@ -276,7 +282,9 @@ def is_noexec(place: Path) -> bool:
     return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
 
 
-def _place(box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None) -> BoxFile | None:
+def _place(
+    box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
+) -> BoxFile | None:
     target = box / file.name
     for place in reversed(PurePosixPath(file.name).parents[:-1]):
         folder = box / place
@@ -295,7 +303,7 @@ def _place(box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None)
             raise JobRejected(f"{source} is not a regular file")
         needed = 0o5 if file.executable else 0o4
         # What is too large to be copied for each job is shown to users who may not change it.
-        shown = not file.copied or (uid is not None and file.content.size >= _LARGE)
+        shown = not copied or (uid is not None and file.content.size >= _LARGE)
         starts = not (file.executable and is_noexec(Path(source)))
         opened = mode & needed == needed or (uid is None and not file.executable)
         if links is None and shown and starts and opened:

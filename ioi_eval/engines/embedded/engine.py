@@ -245,7 +245,8 @@ class EmbeddedEngine:
             tools["python3"] = chosen
             library = await self._library(tools, boxes.folder)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
-        ground = msgspec.structs.replace(ground, read=read)
+        own = (Blob.of_file(proctor), *(() if library is None else (library,)))
+        ground = msgspec.structs.replace(ground, read=read, own=frozenset(blob.sha256 for blob in own))
         profile = Profile(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -255,7 +256,7 @@ class EmbeddedEngine:
             bare=CLASSIC,
             toolchains=tools,
             runtimes=names_of(packages),
-            proctor=Blob.of_file(proctor),
+            proctor=own[0],
             waiting=library,
             max_output=self._caps.stdout,
         )

@@ -31,7 +31,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
-from ioi_eval.model.job import Job, JobFile, JobResult, Stands
+from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import LEFT_FOLDER
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import build_idle, hard_stop, patience
@@ -189,6 +189,7 @@ class Ground(msgspec.Struct, frozen=True):
     layers: tuple[str, ...] | None
     allow_unconfined: bool
     read: tuple[str, ...] = ()  # what all jobs may look into, for their interpreter
+    own: frozenset[str] = frozenset()  # hashes of the files that a persistent proctor is started with
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -210,17 +211,15 @@ class Slot:
 def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> Done:
     """Closes the leash when it is done: until then its descriptor is in use."""
     with contextlib.closing(leash):
-        if job.stands is not None and plan.run is not None:
-            order = _order(ground, job, job.stands, plan, plan.run, slot.uid)
+        if job.plan and plan.run is not None:
+            order = _order(ground, job, plan, plan.run, slot.uid)
             run = slot.standing.judge(order, leash)
             if run is not None:
                 return Done(None, run)
         return _run_in_box(ground, job, plan, slot.uid, leash)
 
 
-def _order(
-    ground: Ground, job: Job, stands: Stands, plan: JobPlan, stage: StagePlan, uid: int | None
-) -> Order:
+def _order(ground: Ground, job: Job, plan: JobPlan, stage: StagePlan, uid: int | None) -> Order:
     """For a proctor that stays; limits of time are each test's own."""
     room, limits = ground.room, stage.limits
     spec = msgspec.structs.replace(
@@ -232,7 +231,8 @@ def _order(
         ),
     )
     seconds = None if job.run_timeout is None else patience(job.run_timeout)
-    return Order(plan=stands.plan, files=job.files, kept=stands.kept, spec=spec, seconds=seconds)
+    kept = tuple(file.name for file in job.files if file.content.sha256 in ground.own)
+    return Order(plan=job.plan, files=job.files, kept=kept, spec=spec, seconds=seconds)
 
 
 def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> Done:

@@ -125,11 +125,9 @@ class StandingProctor:
             self.close()
         if self._leash is None:
             self._start(spec)
-        files = (
-            msgspec.structs.replace(file, copied=True) for file in order.files if file.name not in order.kept
-        )
+        files = (file for file in order.files if file.name not in order.kept)
         with room_for_files(self._box):
-            fill(self._box, files, self._ward.uid, self._ward.starting)
+            fill(self._box, files, self._ward.uid, self._ward.starting, copies=True)
         os.write(self._orders, f"{order.plan}\n".encode())
         return self._read(leash, order.seconds)
 

@@ -51,7 +51,7 @@ from ioi_eval.engines.jobs.headers import (
 from ioi_eval.engines.jobs.run import COMMAND, Delivery, Made, wait_for
 from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
-from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
+from ioi_eval.model.job import Job, JobFile, Toolchain
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
 from ioi_eval.model.retry import BUILD, PREBUILT, TOOLCHAIN
@@ -252,7 +252,7 @@ def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library:
             *waiting,
         ),
         run_timeout=milliseconds(recipe.limits.wall_time),
-        stands=Stands(plan=_PLAN, kept=(_PROCTOR, waiting[0].name)),
+        plan=_PLAN,
     )
 
 

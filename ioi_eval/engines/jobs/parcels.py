@@ -103,7 +103,7 @@ class HttpDelivery:
         job = msgspec.structs.replace(job, made_for={recipe.tool: identities})
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
             ahead = () if prebuilt is None else self._headers(recipe, tool, profile)
-            job = msgspec.structs.replace(job, stays=recipe.output, ahead=ahead)
+            job = msgspec.structs.replace(job, keep=(recipe.output,), ahead=ahead)
         job = await self.packing.shipped(job, job.files[0].name, profile)
 
         answers = _Answers(partial(_made, recipe, tool, profile))
@@ -144,7 +144,7 @@ class HttpDelivery:
         if not (self._precompiles and head) or len(profile.offered(recipe.tool)) != 1:
             return ()
         header = header_recipe(recipe, head)
-        made_by = msgspec.structs.replace(build_job(header, tool, None, profile), stays=header.output)
+        made_by = msgspec.structs.replace(build_job(header, tool, None, profile), keep=(header.output,))
         key = header.key(profile.architecture, tool)
         return (Ahead(name=header_file(head), key=key, made_by=made_by, sights=sights_of(head)),)
 
@@ -178,6 +178,7 @@ class HttpDelivery:
             files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files[1:]),
             run_cpu_time=least(together, profile.max_run_cpu_time),
             run_memory_limit=memory,
+            plan="",  # the script unpacks files, too
         )
 
     async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:

@@ -396,8 +396,6 @@ def encode_request(
     `named`: hashes of contents that the server keeps, which take their place. `keep`: files that it is to
     keep. A server says nothing but 500 to a name that leaves the box, so that is refused here.
     """
-    if job.keep:
-        raise JobRejected("a Piston server hands over no files by path")
     check_names(file.name for file in job.files)
     files = tuple(_sent(file, named) for file in job.files)
     if not any(isinstance(file, _File) and file.encoding == _TEXT for file in files):

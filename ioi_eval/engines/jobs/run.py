@@ -39,7 +39,7 @@ from ioi_eval.model.errors import (
     MachineAtFault,
     ToolchainGone,
 )
-from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Stands, Toolchain
+from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
 from ioi_eval.model.retry import REPLY
@@ -171,9 +171,6 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         checker=(program.checker.limits.wall_ms or 0) / 1000,
     )
     most = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
-    stands = None
-    if (warm := program.submission.warm) is not None and _may_stand(batch, program, brought):
-        stands = Stands(plan=PLAN, kept=(_PROCTOR, warm.library))
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
@@ -183,17 +180,19 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
             *brought,
         ),
         run_timeout=milliseconds(min(idling, options.max_job_time, most)),
-        stands=stands,
+        plan=PLAN if _suits_persistent_proctor(batch, program, brought) else "",
         exclusive=plan.alone,
         made_for=made_for,
     )
 
 
-def _may_stand(batch: Batch, program: Program, tests: Iterable[JobFile]) -> bool:
-    """Return True for a job in which the submission alone runs, which an interpreter may wait for."""
+def _suits_persistent_proctor(batch: Batch, program: Program, tests: Iterable[JobFile]) -> bool:
+    """Return True for a job in which the submission alone runs, by an interpreter that may wait for it."""
     options = batch.options
     others = program.checker.argv or program.manager or options.layers or options.allow_unconfined
-    if others or batch.alone or batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
+    if program.submission.warm is None or others or batch.alone:
+        return False
+    if batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
         return False
     return sum(file.content.size for file in tests) <= _COPIED
 

@@ -100,7 +100,7 @@ async def test_a_build_of_two_stages(tmp_path: Path) -> None:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(built, Built) and built.artifact.read() == MADE
     (job,) = server.jobs
-    assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ()
+    assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ("submission",)
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (20_000, 20_000, 2 << 30)
     assert (job.run_timeout, job.run_cpu_time) == (30_000, 5000)
 

@@ -183,7 +183,7 @@ BUILD = Job(
         JobFile(name="compile", content=Blob.of("printf '#!/bin/sh\\necho %070000d\\n' 7 > made\n")),
         JobFile(name="run", content=Blob.of("cat made\n")),
     ),
-    stays="made",
+    keep=("made",),
 )
 RECIPE = Recipe(
     kind="submission",
@@ -247,7 +247,7 @@ async def test_what_nobody_has_is_lost(workers: Workers) -> None:
 
 def _that_leaves(file: str, script: str) -> Job:
     scripts = (("compile", script), ("run", f"cat {file}\n"))
-    return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), stays=file)
+    return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), keep=(file,))
 
 
 AHEAD = Ahead(name="ahead", key="k", made_by=_that_leaves("seven", "echo 7 > seven\n"), sights=2)
