@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioi_eval.engines.contract import Profile
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import Borderline, BuildLimits, BuildOptions, CheckerLimits, ManagerLimits
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import (
@@ -42,6 +42,7 @@ __all__ = [
     "Checker",
     "CheckerKind",
     "CheckerLimits",
+    "Ending",
     "Grading",
     "Job",
     "JobFile",
@@ -58,7 +59,6 @@ __all__ = [
     "ScoreType",
     "Secret",
     "Solution",
-    "Stage",
     "StageStatus",
     "Submission",
     "SubmissionResult",

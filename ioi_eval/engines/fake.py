@@ -28,7 +28,7 @@ import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, Check, Profile
 from ioi_eval.model.errors import EngineError, JobRejected
-from ioi_eval.model.job import Job, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import Ending, Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.protocol import VERSION, Line, Plan, PlanGroup, PlanTest, Start
 from ioi_eval.model.values import Blob, TaskType, Value
@@ -73,7 +73,7 @@ class Fatal(Value):
     reason: str
 
 
-Fault = EngineError | Killed | Fatal | Stage | None
+Fault = EngineError | Killed | Fatal | Ending | None
 """What happens to one job: raised, cut short, given up, answered with this stage as it is, or nothing."""
 
 
@@ -163,16 +163,18 @@ class FakeEngine:
 
     def _build(self, job: Job, fault: Fault) -> JobResult:
         source = job.files[-1].content.read()
-        if isinstance(fault, Stage):
+        if isinstance(fault, Ending):
             return JobResult(compile=fault, run=fault)
         if fault is not None:
-            box = Stage(status=StageStatus.XX, message=fault.reason if isinstance(fault, Fatal) else "killed")
+            box = Ending(
+                status=StageStatus.XX, message=fault.reason if isinstance(fault, Fatal) else "killed"
+            )
             return JobResult(compile=box, run=box)
         if (log := self._compile_error(source.decode(errors="replace"))) is not None:
-            failed = Stage(stdout=log, code=1, status=StageStatus.RE)
+            failed = Ending(stdout=log, code=1, status=StageStatus.RE)
             return JobResult(compile=failed, run=failed)
         kept = {name: self._made(source) for name in job.keep}
-        return JobResult(compile=Stage(code=0), run=Stage(code=0), kept=kept)
+        return JobResult(compile=Ending(code=0), run=Ending(code=0), kept=kept)
 
     def _made(self, content: bytes) -> str:
         if self._folder is None:
@@ -182,7 +184,7 @@ class FakeEngine:
         return str(path)
 
     def _run(self, job: Job, fault: Fault) -> JobResult:
-        if isinstance(fault, Stage):
+        if isinstance(fault, Ending):
             return JobResult(run=fault)
         files = {file.name: file.content for file in job.files}
         if "plan.json" not in files:
@@ -191,15 +193,15 @@ class FakeEngine:
         lines = [Line(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
         if isinstance(fault, Fatal):
             lines.append(Line(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
-            return JobResult(run=Stage(stdout=_text(lines), code=2, status=StageStatus.RE))
+            return JobResult(run=Ending(stdout=_text(lines), code=2, status=StageStatus.RE))
         settled: set[int] = set()
         lines += [self._line(plan, test, files, settled) for test in plan.tests]
         if isinstance(fault, Killed):
             whole, cut = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
             torn = _text(cut)[:25] if fault.torn else ""
-            return JobResult(run=Stage(stdout=_text(whole) + torn, signal="SIGKILL", status=StageStatus.TO))
+            return JobResult(run=Ending(stdout=_text(whole) + torn, signal="SIGKILL", status=StageStatus.TO))
         lines.append(Line(v=VERSION, nonce=plan.nonce, done=True))
-        return JobResult(run=Stage(stdout=_text(lines), code=0))
+        return JobResult(run=Ending(stdout=_text(lines), code=0))
 
     def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> Line:
         if test.groups and settled.issuperset(test.groups):

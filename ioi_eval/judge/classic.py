@@ -17,7 +17,7 @@ from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import Terms, checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, ungrouped
-from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus
+from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import (
     Blob,
@@ -34,11 +34,11 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.plan import PlannedTest, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import (
-    Ending,
+    BuildEnding,
+    build_ending,
     check_graders,
     classic_outcome,
     classic_result,
-    ending,
     first_error,
     lacks_space,
     last_line,
@@ -390,8 +390,8 @@ def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",
         )
-    ended = None if result.compile is None else ending(Ended.of(result.compile))
-    if ended in (Ending.IDLED, Ending.STOPPED, Ending.KILLED):
+    ended = None if result.compile is None else build_ending(result.compile)
+    if ended in (BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED):
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name
         )

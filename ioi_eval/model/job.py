@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 from ioi_eval.model.values import Blob, Value
 
@@ -51,7 +51,7 @@ class Job(Value):
 
 
 class StageStatus(StrEnum):
-    """Piston's words for how a stage ended badly."""
+    """Piston's words for a bad ending."""
 
     RE = "RE"  # exit code
     SG = "SG"  # signal
@@ -63,10 +63,28 @@ class StageStatus(StrEnum):
 
 CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"
 IDLED = "Time limit exceeded (wall clock)"
-"""What stands in the message of a stage that these ended; servers have others for their wall clocks."""
+"""The messages of these endings; servers have others for their wall clocks."""
+OWN_LIMITS = {
+    "Memory limit exceeded": "memory",
+    "Too many processes": "processes",
+    "Too many or too large files": "disk",
+}
+"""The limits for which Piston has no word, by the message of an ending."""
+_BY_LIMIT: Mapping[str, tuple[StageStatus, str]] = {
+    "wall": (StageStatus.TO, IDLED),
+    "hard": (StageStatus.TO, HARD_STOP),
+    "cpu": (StageStatus.TO, CPU_LIMIT),
+    **{limit: (StageStatus.SG, message) for message, limit in OWN_LIMITS.items()},
+    "stdout": (StageStatus.OL, "stdout length exceeded"),
+    "stderr": (StageStatus.EL, "stderr length exceeded"),
+}
+_BY_STREAM: Mapping[StageStatus | None, str] = {StageStatus.OL: "stdout", StageStatus.EL: "stderr"}
+_BY_CLOCK = {CPU_LIMIT: "cpu", IDLED: "wall"}
 
 
-class Stage(Value):
+class Ending(Value):
+    """How one program or script ended, and what it printed. The fields are those of Piston's stages."""
+
     stdout: str = ""
     stderr: str = ""
     code: int | None = None  # None when killed
@@ -77,46 +95,33 @@ class Stage(Value):
     wall_time: int | None = None  # ms
     memory: int | None = None  # bytes
 
-
-_BY_STREAM: Mapping[StageStatus | None, str] = {StageStatus.OL: "stdout", StageStatus.EL: "stderr"}
-_BY_CLOCK = {CPU_LIMIT: "cpu", IDLED: "wall"}
-OWN_LIMITS = {
-    "Memory limit exceeded": "memory",
-    "Too many processes": "processes",
-    "Too many or too large files": "disk",
-}
-"""The message of a stage that one of these limits ended."""
-
-
-class Ended(Value):
-    """The ending of a box's one program: by itself, by a signal, or by a limit; and what it printed."""
-
-    stdout: str = ""
-    stderr: str = ""
-    code: int = 0
-    signal: str = ""
-    killed: str = ""  # wall, hard, cpu, memory, processes, disk, stdout, stderr, size, other
-    words: str = ""  # a server's own about that
-    kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
-
     @classmethod
-    def of(cls, stage: Stage) -> Self:
-        """Read a stage as servers tell it. A message is a box's, no program's."""
-        code, status, words = stage.code, stage.status, stage.message or ""
-        if code is not None and status in (None, StageStatus.RE):
-            return cls(stdout=stage.stdout, stderr=stage.stderr, code=code)
-        killed = OWN_LIMITS.get(words, "") if stage.signal is not None else "other"
-        if status is StageStatus.TO:
-            killed = _BY_CLOCK.get(words, "hard")
-        killed = _BY_STREAM.get(status, killed)
-        return cls(
-            stdout=stage.stdout,
-            stderr=stage.stderr,
-            code=code or 0,
-            signal=stage.signal or "",
-            killed=killed,
-            words=words,
-        )
+    def by_limit(cls, limit: str, **fields: Any) -> Self:
+        """Return the ending of a program that a limit ended. An unknown one is the sandbox's failure."""
+        status, message = _BY_LIMIT.get(limit, (StageStatus.XX, "the box was killed from outside"))
+        return cls(signal="SIGKILL", status=status, message=message, **fields)
+
+    @property
+    def exited(self) -> bool:
+        """True if the program ended by itself, with an exit code."""
+        return self.code is not None and self.status in (None, StageStatus.RE)
+
+    @property
+    def limit(self) -> str:
+        """The limit that ended the program: wall, hard, cpu, memory, processes, disk, stdout, stderr, other.
+
+        Empty if a signal ended it, or it ended by itself.
+        """
+        if self.exited:
+            return ""
+        if self.status is StageStatus.TO:
+            return _BY_CLOCK.get(self.message or "", "hard")
+        if self.status in _BY_STREAM:
+            return _BY_STREAM[self.status]
+        return "other" if self.signal is None else OWN_LIMITS.get(self.message or "", "")
+
+
+Stage = Ending  # for engines/piston, until it has the new name
 
 
 PRECOMPILED = ".gch"
@@ -133,8 +138,8 @@ class Ahead(Value):
 
 
 class JobResult(Value):
-    run: Stage
-    compile: Stage | None = None
+    run: Ending
+    compile: Ending | None = None
     language: str = ""
     version: str = ""
     endpoint: str = ""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.job import OWN_LIMITS, Ended, JobResult, Stage, StageStatus
+from ioi_eval.model.job import OWN_LIMITS, Ending, JobResult, StageStatus
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.protocol import Line
 from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, Limits, Reason, TestResult, Value, Verdict
@@ -261,7 +261,7 @@ _LINKED = re.compile(r"\bld returned \d+ exit status|undefined reference")
 _MAX_WORDS = 1000  # characters
 
 
-def lacks_space(compiled: Stage | None) -> bool:
+def lacks_space(compiled: Ending | None) -> bool:
     """Return True if a compiler printed that the machine lacks disk space or memory.
 
     A source can cause it, too.
@@ -271,7 +271,7 @@ def lacks_space(compiled: Stage | None) -> bool:
     return _SIGNS_OF_NO_ROOM.search(compiled.stderr) is not None
 
 
-def may_be_judges_fault(compiled: Stage | None, source: str) -> bool:
+def may_be_judges_fault(compiled: Ending | None, source: str) -> bool:
     """Return True if a compiler found a fault that may not be the one of the submission `source`.
 
     That is an error in a file of the package, or a lack of space. The submission may have caused it, by a
@@ -283,7 +283,7 @@ def may_be_judges_fault(compiled: Stage | None, source: str) -> bool:
     return lacks_space(compiled) or any(file != source for file in files)
 
 
-def check_graders(compiled: Stage | None) -> None:
+def check_graders(compiled: Ending | None) -> None:
     """Raise JudgeFailure if the problem's files do not compile next to an empty submission.
 
     That these are not linked, because a function of the submission is missing, is no fault.
@@ -296,7 +296,7 @@ def check_graders(compiled: Stage | None) -> None:
         raise package_failure("the problem's grader does not compile on the server", compiled)
 
 
-def package_failure(what: str, compiled: Stage, test: str = "") -> JudgeFailure:
+def package_failure(what: str, compiled: Ending, test: str = "") -> JudgeFailure:
     """Return the failure of a classic job that could not compile a program of the package."""
     return JudgeFailure(
         f"{what}: {first_error(compiled)}"[:_MAX_WORDS],
@@ -306,7 +306,7 @@ def package_failure(what: str, compiled: Stage, test: str = "") -> JudgeFailure:
     )
 
 
-def first_error(compiled: Stage) -> str:
+def first_error(compiled: Ending) -> str:
     """Return the first line with an error of a compiler, or the first line of all."""
     errors = (line for line in compiled.stderr.splitlines() if _ERROR.search(line))
     return next(errors, "") or compiled.stderr.partition("\n")[0]
@@ -358,7 +358,7 @@ _PREAMBLE = re.compile(
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Ending(StrEnum):
+class BuildEnding(StrEnum):
     BUILT = "built"
     REFUSED = "refused"  # an error in the source
     CUT_SHORT = "cut short"  # a limit of ours that the source exceeded: CPU time, memory, output
@@ -369,20 +369,20 @@ class Ending(StrEnum):
     MACHINE = "machine"  # the control program could not be built either
 
 
-def ending(ended: Ended, refusals: Collection[int] = (1,)) -> Ending:
+def build_ending(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
     """`refusals`: the exit codes by which this compiler says that the source is wrong."""
-    if ended.killed:
-        return _STOPS.get(ended.killed, Ending.CUT_SHORT)
-    if ended.signal:
-        return Ending.KILLED
+    if ended.limit:
+        return _STOPS.get(ended.limit, BuildEnding.CUT_SHORT)
+    if not ended.exited:
+        return BuildEnding.KILLED
     if ended.code in _CODES:
         return _CODES[ended.code]
     if ended.code not in refusals or _SIGNS_OF_A_CRASH.search(ended.stdout):
-        return Ending.CRASHED
-    return Ending.REFUSED
+        return BuildEnding.CRASHED
+    return BuildEnding.REFUSED
 
 
-def lacked_room(ended: Ended) -> bool:
+def lacked_room(ended: Ending) -> bool:
     """Return True where a compiler says that it lacked room, memory or processes: others may have had them.
 
     A source can make it say so. That buys it only that its outcome is not remembered.
@@ -395,8 +395,8 @@ def lacks_library(words: str) -> bool:
     return _SIGNS_OF_A_LACK.search(words) is not None
 
 
-_STOPS = {"wall": Ending.IDLED, "hard": Ending.STOPPED}
-_CODES = {0: Ending.BUILT, MACHINE_AT_FAULT: Ending.MACHINE, _KILLED: Ending.KILLED}
+_STOPS = {"wall": BuildEnding.IDLED, "hard": BuildEnding.STOPPED}
+_CODES = {0: BuildEnding.BUILT, MACHINE_AT_FAULT: BuildEnding.MACHINE, _KILLED: BuildEnding.KILLED}
 _REASONS = {
     "wall": f"it did nothing for {BUILD_IDLE:g} s",
     **dict.fromkeys(("cpu", "hard"), "it took too long"),
@@ -405,15 +405,21 @@ _REASONS = {
 }
 
 
-def log_of(ended: Ended, limits: BuildLimits) -> str:
+def log_of(ended: Ending, limits: BuildLimits) -> str:
     """Return the compiler's output, printable and not above its limit, and the limit that stopped it."""
     text = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
     text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
     text = _PREAMBLE.sub("", text)
-    if ended.code != 0 and _TOO_LARGE.search(text):
+    if ended.code and _TOO_LARGE.search(text):
         most = limits.file_size >> 20
         text += f"\nA file that the compiler makes, the program among them, may have {most} MiB."
-    if ended.killed or ended.signal or ended.code == _KILLED:
-        reason = _REASONS.get(ended.killed) or ended.words or "killed by a signal, and by no limit"
-        text = "\n".join(filter(None, (text, f"The compiler was stopped: {reason}.")))
+    if not ended.exited or ended.code == _KILLED:
+        message = "" if ended.exited else ended.message
+        reason = _REASONS.get(ended.limit) or message or "killed by a signal, and by no limit"
+        text = "\n".join(filter(None, (text, stopped_by(reason))))
     return text
+
+
+def stopped_by(reason: str) -> str:
+    """Return the line of a build's log for a build that was stopped."""
+    return f"The compiler was stopped: {reason}."

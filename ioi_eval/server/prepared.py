@@ -23,7 +23,7 @@ import msgspec
 from ioi_eval.engines.contract import Profile, artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.verdicts import lacks_library
@@ -45,7 +45,7 @@ _PASSES = re.compile(
 class KeptBuild(Value):
     """A build's words, and the files that it made for jobs to come."""
 
-    stage: Stage
+    stage: Ending
     files: tuple[JobFile, ...] = ()
 
 
@@ -68,7 +68,7 @@ class KeptBuilds:
                 return None
         return found[0]
 
-    def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
+    def keep(self, key: str, stage: Ending, made: Mapping[str, str]) -> KeptBuild:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
 
         g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either,

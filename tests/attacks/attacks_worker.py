@@ -18,7 +18,7 @@ from support.servers import Server, ServerOptions
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.boxes import Uids
 from ioi_eval.errors import EngineUnavailable, InputError
-from ioi_eval.models import Stage
+from ioi_eval.models import Ending
 from ioi_eval.server.prepared import KeptBuilds
 from ioi_eval.store import contents
 
@@ -104,7 +104,7 @@ async def _all_the_room(site: Site) -> str:
         kept = KeptBuilds(store)
         for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):
             (site.place / key).write_bytes(b"x" * size)
-            kept.keep(key, Stage(code=0), {"built/submission": str(site.place / key)})
+            kept.keep(key, Ending(code=0), {"built/submission": str(site.place / key)})
     return "kept" if store.get("neighbour") else "evicted"
 
 

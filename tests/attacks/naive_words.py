@@ -11,14 +11,14 @@ from typing import Any
 from unittest import mock
 
 import msgspec
-from support.engines import Ending
+from support.engines import BuildEnding
 from support.plans import Line
 
 from ioi_eval.engines.jobs import build as builds
 from ioi_eval.engines.jobs import parcels
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import judge
-from ioi_eval.model.job import Ended
+from ioi_eval.model.job import Ending
 from ioi_eval.models import Limits, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
@@ -54,20 +54,20 @@ def words_are_believed() -> Iterator[None]:
         status, score = Verdict(found), float(found == "AC")
         return msgspec.structs.replace(ended, score=score, status=status, feedback=line.feedback)
 
-    def naive_ending(stage: Ended, refusals: Collection[int] = (1,)) -> Ending:
+    def naive_ending(stage: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
         named = {
-            AGAIN: Ending.MACHINE,
-            "TLE": Ending.CUT_SHORT,
-            "MLE": Ending.CUT_SHORT,
-            "CE": Ending.REFUSED,
+            AGAIN: BuildEnding.MACHINE,
+            "TLE": BuildEnding.CUT_SHORT,
+            "MLE": BuildEnding.CUT_SHORT,
+            "CE": BuildEnding.REFUSED,
         }
-        return named.get(heard(stage.stdout + stage.stderr), Ending.BUILT)
+        return named.get(heard(stage.stdout + stage.stderr), BuildEnding.BUILT)
 
     with (
         mock.patch.object(verdicts, "test_result", naive_result),
         mock.patch.object(judge, "test_result", naive_result),
-        mock.patch.object(builds, "ending", naive_ending),
-        mock.patch.object(parcels, "ending", naive_ending),
+        mock.patch.object(builds, "build_ending", naive_ending),
+        mock.patch.object(parcels, "build_ending", naive_ending),
     ):
         yield
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from lent import LentHere, artifacts_on
+from lent import Lent, artifacts_on
 from support.builds import graded_problem, named, plain_problem, submitted
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines import Check
 from ioi_eval.engines.contract import Built
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.model.job import Ended
-from ioi_eval.models import BuildOptions, Job, Problem
+from ioi_eval.models import BuildOptions, Job, JobResult, Problem
 
 pytestmark = pytest.mark.once
 
@@ -30,15 +30,16 @@ BIG = "#include <bits/stdc++.h>\n"
 _MAIN = "int main() { return 0; }\n"
 
 
-class Counting(LentHere):
+class Counting(Lent):
     """Counts what jobs were, and how they ended."""
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         super().__init__(engine)
         self.jobs: Counter[str] = Counter()
 
-    async def run(self, job: Job) -> Ended:
-        ended = await super().run(job)
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+        result = await super().execute(job, check)
+        limit = (result.compile or result.run).limit
         names = {file.name.rpartition("/")[2] for file in job.files}
         self.jobs.update(
             {
@@ -46,10 +47,10 @@ class Counting(LentHere):
                 "with a header": any(name.endswith(".gch") for name in names),
                 "with an object": "ioi-eval-grader.o" in names,
                 "alone": job.exclusive,
-                f"killed: {ended.killed}": bool(ended.killed),
+                f"killed: {limit}": bool(limit),
             }
         )
-        return ended
+        return result
 
 
 async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = None) -> str:

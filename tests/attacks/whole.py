@@ -36,7 +36,7 @@ from ioi_eval.engines.embedded import job
 from ioi_eval.engines.embedded.job import JobPlan
 from ioi_eval.engines.jobs import build as builder
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.model.job import Ended
+from ioi_eval.model.job import Ending
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob
 
 
@@ -107,7 +107,7 @@ def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
 
 @contextmanager
 def _all_that_a_compiler_says() -> Iterator[None]:
-    def naive(stage: Ended, limit: int) -> str:
+    def naive(stage: Ending, limit: int) -> str:
         return stage.stdout + stage.stderr
 
     with (

@@ -20,7 +20,7 @@ from aiohttp import web
 from support.wire import ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import Engine
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 
 Fault = Callable[["Server", web.Request, bytes], Awaitable[web.StreamResponse]]
 _FIRST = 2
@@ -39,7 +39,7 @@ class Pathless:
             return await self._inner.execute(msgspec.structs.replace(job, files=files))
         built = await self._inner.execute(msgspec.structs.replace(job, files=files, keep=("made",)))
         made = Path(built.kept["made"]) if built.kept else None
-        run = Stage(stdout=_delivery(made.read_bytes()), code=0) if made else built.run
+        run = Ending(stdout=_delivery(made.read_bytes()), code=0) if made else built.run
         return msgspec.structs.replace(built, run=run, kept={})
 
 

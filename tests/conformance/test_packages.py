@@ -14,7 +14,7 @@ from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
 from ioi_eval.model.errors import JudgeFailure, ProgramBroken
-from ioi_eval.models import Stage, StageStatus, Verdict
+from ioi_eval.models import Ending, StageStatus, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import of_packages
@@ -295,7 +295,7 @@ async def test_a_generator_that_forks_without_end(
 async def test_a_compiler_that_is_killed_is_no_fault_of_the_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
-    killed = Stage(signal="SIGKILL", status=StageStatus.SG)
+    killed = Ending(signal="SIGKILL", status=StageStatus.SG)
     monkeypatch.setattr(generating, "EmbeddedEngine", lambda store: FakeEngine(faults=[killed, killed]))
     with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a generator"):
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)

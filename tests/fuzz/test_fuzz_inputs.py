@@ -19,7 +19,7 @@ from support.wire import RefusedRequest, decode_package, decode_reply, decode_re
 from ioi_eval import Store
 from ioi_eval.engines.jobs.parcels import read_delivery
 from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
-from ioi_eval.models import Blob, Problem, Stage, Test
+from ioi_eval.models import Blob, Ending, Problem, Test
 from ioi_eval.problems.archive import ArchiveLimits, extracted
 
 pytestmark = pytest.mark.once
@@ -124,7 +124,7 @@ def test_replies_and_requests(sample: Path, changes: Any, keep: float, status: i
 @quick
 @given(st.text(max_size=200), st.booleans())
 def test_deliveries(said: str, killed: bool) -> None:
-    stage = Stage(stdout=said, code=None if killed else 0, signal="SIGKILL" if killed else None)
+    stage = Ending(stdout=said, code=None if killed else 0, signal="SIGKILL" if killed else None)
     with contextlib.suppress(EngineError, JudgeFailure):
         read_delivery(stage)
 

@@ -15,7 +15,7 @@ from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import NamedBlob, Problem, Submission
-from ioi_eval.rules.verdicts import Ending
+from ioi_eval.rules.verdicts import BuildEnding
 
 __all__ = [
     "CPU_LIMIT",
@@ -23,8 +23,8 @@ __all__ = [
     "IDLED",
     "LANGUAGES",
     "Batch",
+    "BuildEnding",
     "Built",
-    "Ending",
     "Fault",
     "Language",
     "Outcome",

@@ -30,7 +30,7 @@ from workload import problem, source, write_tests
 
 from ioi_eval import PistonEngine, Store, score_dump
 from ioi_eval.engines.jobs.piston_api import ServerRuntime, encode_result, encode_runtimes
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Value
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, Profile, Value
 from ioi_eval.problems import Problems
 from ioi_eval.runs import EngineChoice, Event, RunFinished, RunStarted
 
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
 
 
 async def serve(seconds: float, tests: int) -> None:
-    run = Stage(stdout="".join(_LINE % index for index in range(tests)), code=0, cpu_time=1, wall_time=2)
+    run = Ending(stdout="".join(_LINE % index for index in range(tests)), code=0, cpu_time=1, wall_time=2)
     body = encode_result(JobResult(run=run, language="ioi_eval", version="1.0.0"))
     reply = _HEAD % (len(body), body)
     loop = asyncio.get_running_loop()

@@ -25,17 +25,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable, JobRejected
-from ioi_eval.model.job import (
-    CPU_LIMIT,
-    HARD_STOP,
-    IDLED,
-    OWN_LIMITS,
-    PRECOMPILED,
-    Ended,
-    JobFile,
-    Stage,
-    StageStatus,
-)
+from ioi_eval.model.job import PRECOMPILED, Ending, JobFile, StageStatus
 from ioi_eval.model.protocol import Message
 from ioi_eval.rules.limits import GRACE
 
@@ -104,75 +94,35 @@ def decode_report(text: bytes) -> BoxReport:
     return report
 
 
-# --- what a report means, and how it is told in Piston's words ---------------------------------------
+# --- what a report means -----------------------------------------------------------------------------
 
 
-# A limit that killed -> status and message. Piston tells the two time limits apart by the message alone.
-# It has no word for memory: a box that its kernel killed is a signal there, and so it is here.
-_KILLED = {
-    "wall": (StageStatus.TO, IDLED),
-    "hard": (StageStatus.TO, HARD_STOP),
-    "cpu": (StageStatus.TO, CPU_LIMIT),
-    **{limit: (StageStatus.SG, words) for words, limit in OWN_LIMITS.items()},
-    "stdout": (StageStatus.OL, "stdout length exceeded"),
-    "stderr": (StageStatus.EL, "stderr length exceeded"),
-}
-_KILLED_FROM_OUTSIDE = (StageStatus.XX, "the box was killed from outside")
+def ending_of(report: BoxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
+    """Return how the box's program ended. `overflow`: the stream that exceeded its limit, if any."""
+    ending = _ending(report, overflow)
+    return msgspec.structs.replace(
+        ending,
+        stdout=stdout.decode("utf-8", "replace"),
+        stderr=stderr.decode("utf-8", "replace"),
+        cpu_time=report.cpu_us // 1000,
+        wall_time=report.wall_us // 1000,
+        memory=report.memory,
+    )
 
 
-class BoxEnd(msgspec.Struct, frozen=True):
-    """The end of a box: its report, and what its program printed."""
-
-    report: BoxReport
-    stdout: bytes
-    stderr: bytes
-    overflow: str = ""  # the stream (stdout, stderr) that went over its limit and had the box ended
-
-    @property
-    def is_well(self) -> bool:
-        """True where the program ended by itself, with code 0."""
-        report = self.report
-        return not (report.failure or report.killed or report.signal or report.code or self.overflow)
-
-    def ended(self) -> Ended:
-        """Return the program's outcome. EngineUnavailable where the box failed."""
-        report, killed = self.report, self.overflow or self.report.killed
-        if report.failure is not None or (killed and killed not in _KILLED):
-            raise EngineUnavailable(f"the box failed: {report.failure or _KILLED_FROM_OUTSIDE[1]}")
-        return Ended(
-            stdout=self.stdout.decode("utf-8", "replace"),
-            stderr=self.stderr.decode("utf-8", "replace"),
-            code=report.code,
-            signal=signal_name(report.signal) if report.signal else "",
-            killed=killed,
-        )
-
-    def stage(self) -> Stage:
-        """Return the same for a server's client."""
-        code, name, status, message = self._words()
-        return Stage(
-            stdout=self.stdout.decode("utf-8", "replace"),
-            stderr=self.stderr.decode("utf-8", "replace"),
-            code=code,
-            signal=name,
-            status=status,
-            message=message,
-            cpu_time=self.report.cpu_us // 1000,
-            wall_time=self.report.wall_us // 1000,
-            memory=self.report.memory,
-        )
-
-    def _words(self) -> tuple[int | None, str | None, StageStatus | None, str | None]:
-        report = self.report
-        if report.failure is not None:
-            return None, None, StageStatus.XX, report.failure
-        if killed := self.overflow or report.killed:
-            return None, "SIGKILL", *_KILLED.get(killed, _KILLED_FROM_OUTSIDE)
-        if report.signal:
-            return None, signal_name(report.signal), StageStatus.SG, f"Caught fatal signal {report.signal}"
-        if report.code:
-            return report.code, None, StageStatus.RE, f"Exited with error status {report.code}"
-        return 0, None, None, None
+def _ending(report: BoxReport, overflow: str) -> Ending:
+    if report.failure is not None:
+        return Ending(status=StageStatus.XX, message=report.failure)
+    if limit := overflow or report.killed:
+        return Ending.by_limit(limit)
+    number = report.signal
+    if number:
+        name, message = signal_name(number), f"Caught fatal signal {number}"
+        return Ending(signal=name, status=StageStatus.SG, message=message)
+    if report.code:
+        message = f"Exited with error status {report.code}"
+        return Ending(code=report.code, status=StageStatus.RE, message=message)
+    return Ending(code=0)
 
 
 def signal_name(number: int) -> str:
@@ -427,7 +377,7 @@ class Pipe:
 Streams = tuple[Pipe, Pipe, Pipe]
 
 
-def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> BoxEnd:
+def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> Ending:
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
@@ -453,7 +403,7 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
     if report.failure is not None:
         # A proctor that failed says where. Where boxes lie is nothing that a job's sender is told.
         report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
-    return BoxEnd(report, stdout, stderr, overflow)
+    return ending_of(report, stdout, stderr, overflow)
 
 
 def start(

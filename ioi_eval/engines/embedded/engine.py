@@ -41,7 +41,7 @@ from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.doing import at, log_step
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.model.job import Job, JobResult, Toolchain
+from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import WAITING
@@ -149,8 +149,8 @@ class EmbeddedEngine:
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
         done = await self._done(job, plan)
         return JobResult(
-            run=done.run.stage(),
-            compile=None if done.compile is None else done.compile.stage(),
+            run=done.run,
+            compile=done.compile,
             language=plan.language,
             version=plan.version,
             endpoint=ENDPOINT,
@@ -274,10 +274,10 @@ class EmbeddedEngine:
         plan, leash = JobPlan(compile=None, run=stage, read=python.read), Leash()
         work = partial(run_job, ground, Job(files=()), plan, slot, leash)
         end = (await to_its_end(work, hurry=leash.cut, undo=drop)).run
-        if end.report.killed == "hard":
+        if end.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_ASKED:.0f} s")
-        answer, error = (stream.decode(errors="replace") for stream in (end.stdout, end.stderr))
-        choose = partial(as_sandboxes_have_it, python, self._python, answer, end.report.failure or error)
+        failure = (end.message or "") if end.status is StageStatus.XX else ""
+        choose = partial(as_sandboxes_have_it, python, self._python, end.stdout, failure or end.stderr)
         return await to_its_end(choose)
 
     async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:

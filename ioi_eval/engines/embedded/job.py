@@ -13,7 +13,6 @@ import msgspec
 
 from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded.box import (
-    BoxEnd,
     BoxFile,
     BoxLimits,
     BoxSpec,
@@ -31,7 +30,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
-from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.retry import LEFT_FOLDER
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import build_idle, hard_stop, patience
@@ -195,8 +194,8 @@ class Ground(msgspec.Struct, frozen=True):
 class Done(msgspec.Struct, frozen=True):
     """The ends of a job's stages, and the files that it left by their names."""
 
-    compile: BoxEnd | None
-    run: BoxEnd
+    compile: Ending | None
+    run: Ending
     kept: Mapping[str, str] = {}
 
 
@@ -239,7 +238,7 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
     """Compile, then run. Where there is no run, or compile did not end well, run repeats compile's fields."""
     with room_for_files():
         box = ground.boxes.make(uid)
-    ends = list[BoxEnd]()
+    ends = list[Ending]()
     try:
         with room_for_files(box):
             links = ground.links if plan.without_proc else None
@@ -249,14 +248,14 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
             if stage is None:
                 continue
             if ends:
-                if not ends[0].is_well:
+                if ends[0].code != 0:
                     break
                 spec = msgspec.structs.replace(spec, files=unlink(box, spec.files))
             limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
             own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
             ends.append(run_stage(ground.proctor, own, plan.stdin, ground.caps, leash, ground.starting))
         # A box that failed has no result, and so nobody would remove what it leaves.
-        names = job.keep if ends[-1].report.failure is None else ()
+        names = () if ends[-1].status is StageStatus.XX else job.keep
         places = {name: ground.boxes.place_to_keep() for name in names}
         kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
     finally:

@@ -21,10 +21,7 @@ from threading import Lock
 import msgspec
 
 from ioi_eval.engines.embedded.box import (
-    VERSION,
-    BoxEnd,
     BoxFile,
-    BoxReport,
     BoxSpec,
     Caps,
     Leash,
@@ -35,7 +32,7 @@ from ioi_eval.engines.embedded.box import (
 )
 from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
-from ioi_eval.model.job import JobFile
+from ioi_eval.model.job import Ending, JobFile
 from ioi_eval.model.retry import LEFT_FOLDER, PERSISTENT_PROCTOR
 from ioi_eval.rules.limits import GRACE
 
@@ -78,7 +75,7 @@ class StandingProctor:
         self._failures = 0  # without a success between them
         self._rested = 0  # jobs since the last of as many as are enough
 
-    def judge(self, order: Order, leash: Leash) -> BoxEnd | None:
+    def judge(self, order: Order, leash: Leash) -> Ending | None:
         """Return the answers; None: nobody knows. Raises EngineUnavailable when the job's leash is cut."""
         if PERSISTENT_PROCTOR.is_last(self._failures) and self._rested < _REST:
             self._rested += 1
@@ -96,7 +93,7 @@ class StandingProctor:
         if answers is None:
             PERSISTENT_PROCTOR.log(_log, "it did not answer; this job runs without it")
         self._failures, self._rested = self._failures + 1 if answers is None else 0, 0
-        return None if answers is None else BoxEnd(BoxReport(v=VERSION), answers, b"")
+        return None if answers is None else Ending(stdout=answers.decode(errors="replace"), code=0)
 
     def close(self, *, seconds: float = _FAREWELL) -> None:
         """Ends the proctor and all that it started, and lets it go by itself first. May be called again."""

@@ -48,7 +48,7 @@ from ioi_eval.engines.jobs.headers import (
     header_recipe,
     sights_of,
 )
-from ioi_eval.engines.jobs.run import COMMAND, Delivery, Made, wait_for
+from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, wait_for
 from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Toolchain
@@ -57,7 +57,15 @@ from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest,
 from ioi_eval.model.retry import BUILD, PREBUILT, TOOLCHAIN
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
-from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, lacks_library, log_of
+from ioi_eval.rules.verdicts import (
+    MACHINE_AT_FAULT,
+    BuildEnding,
+    build_ending,
+    lacked_room,
+    lacks_library,
+    log_of,
+    stopped_by,
+)
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin, kept_in
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
@@ -230,7 +238,7 @@ async def check(delivery: Delivery, recipe: Recipe, profile: Profile) -> Built |
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
-    ended = await delivery.run(job, profile, phase="compiling")
+    ended, _ = await delivery.run(job, profile, phase="compiling")
     return _built(recipe, tool, ended.stdout, nonce)
 
 
@@ -408,9 +416,9 @@ def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
 # --- builds, each made once --------------------------------------------------------------------------
 
 
-_ONCE_MORE = frozenset({Ending.CRASHED, Ending.IDLED, Ending.STOPPED, Ending.KILLED})
+_ONCE_MORE = frozenset({BuildEnding.CRASHED, BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED})
 # By limits of ours, which do not change with the load; and what crashed a compiler twice crashes it again.
-_LASTING = frozenset({Ending.CUT_SHORT, Ending.IDLED, Ending.CRASHED})
+_LASTING = frozenset({BuildEnding.CUT_SHORT, BuildEnding.IDLED, BuildEnding.CRASHED})
 
 
 class Builder:
@@ -513,10 +521,12 @@ class Builder:
         files = await self._prebuilt(recipe, profile) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
         made = await build(recipe, files, profile)
-        end = ending(made.ended, recipe.refusals)
+        if made.too_large:
+            return Rejected(log=stopped_by(made.too_large), compiler=made.tool.name, lasting=False)
+        end = build_ending(made.ended, recipe.refusals)
         # With something prebuilt it may have been compiled twice under the limits of one build.
         maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(recipe)))
-        if end not in _ONCE_MORE and not (end is Ending.CUT_SHORT and maybe_twice):
+        if end not in _ONCE_MORE and not (end is BuildEnding.CUT_SHORT and maybe_twice):
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         BUILD.log(_log, f"the build ended as {end.value}")
@@ -524,9 +534,11 @@ class Builder:
         made = await build(recipe, None, profile)
         return await self._take(recipe, profile, made, lasting=False)
 
-    async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
+    async def _take(
+        self, recipe: Recipe, profile: Profile, made: BuildResult, *, lasting: bool
+    ) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
-        end = ending(made.ended, recipe.refusals)
+        end = build_ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
             "log": log_of(made.ended, recipe.limits),
             "compiler": made.tool.name,
@@ -537,12 +549,12 @@ class Builder:
             for source in recipe.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
-            gone = end is Ending.BUILT and made.content is None
-            faulty = gone or end in (Ending.MACHINE, Ending.KILLED)
+            gone = end is BuildEnding.BUILT and made.content is None
+            faulty = gone or end in (BuildEnding.MACHINE, BuildEnding.KILLED)
             if faulty and recipe.acts and await self._builds(_control_recipe(recipe), profile):
                 told["log"] += "\nWhat the source has run while it is built has ended its build."
                 return Rejected(**told, lasting=False)
-            if end is Ending.MACHINE:
+            if end is BuildEnding.MACHINE:
                 words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(
                     f"{made.tool.name} cannot build an empty program with the flags of this {recipe.kind},"
@@ -550,8 +562,8 @@ class Builder:
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
-            stopped = end is Ending.KILLED or (
-                end in (Ending.IDLED, Ending.STOPPED) and recipe.kind != SUBMISSION
+            stopped = end is BuildEnding.KILLED or (
+                end in (BuildEnding.IDLED, BuildEnding.STOPPED) and recipe.kind != SUBMISSION
             )
             if stopped and recipe.kind != GENERATED:  # which may kill all that is in its box
                 raise JudgeFailure(
@@ -560,7 +572,7 @@ class Builder:
                     phase="compiling",
                     remedy="Give the machine or the server more memory and time, then run the command again",
                 )
-            if end is Ending.BUILT:
+            if end is BuildEnding.BUILT:
                 if made.content is None:
                     raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
                 built = Built(
@@ -574,8 +586,8 @@ class Builder:
                 if outcome is built:
                     self._shelf.note(key, built, made.content.at)
                 return outcome
-            by_limits = end in _LASTING and not made.by_transport and not lacked_room(made.ended)
-            lasting = lasting and end is Ending.REFUSED and not lacks_library(told["log"])
+            by_limits = end in _LASTING and not lacked_room(made.ended)
+            lasting = lasting and end is BuildEnding.REFUSED and not lacks_library(told["log"])
             refused = Rejected(**told, lasting=by_limits or lasting)
             if not refused.lasting:
                 return refused
@@ -588,7 +600,7 @@ class Builder:
         """Return True if such a build ends well."""
         made = await self.delivery.build(recipe, None, profile, may_stay=False)
         made.discard()
-        return ending(made.ended, recipe.refusals) is Ending.BUILT
+        return build_ending(made.ended, recipe.refusals) is BuildEnding.BUILT
 
     # --- what is built beside the work, for many builds ---
 

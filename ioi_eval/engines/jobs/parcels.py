@@ -39,7 +39,7 @@ from ioi_eval.engines.contract import (
     Staying,
     least,
 )
-from ioi_eval.engines.embedded.box import BoxEnd, BoxLimits, BoxReport, BoxSpec, decode_report
+from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, ending_of
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
 from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_recipe, sights_of
 from ioi_eval.engines.jobs.run import (
@@ -47,8 +47,8 @@ from ioi_eval.engines.jobs.run import (
     PROCTOR_MEMORY,
     RUN_SCRIPT,
     WHICH,
+    BuildResult,
     JobTests,
-    Made,
     execute,
     fault_of,
     interpreters,
@@ -59,18 +59,17 @@ from ioi_eval.engines.jobs.run import (
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
 from ioi_eval.model.job import (
     Ahead,
-    Ended,
+    Ending,
     Job,
     JobFile,
     JobResult,
-    Stage,
     StageStatus,
     Toolchain,
 )
 from ioi_eval.model.retry import WORKER_PROGRAM
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
-from ioi_eval.rules.verdicts import Ending, ending
+from ioi_eval.rules.verdicts import BuildEnding, build_ending
 from ioi_eval.store.memory import Bounded, Shared
 
 _log = logging.getLogger(__name__)
@@ -94,10 +93,10 @@ class HttpDelivery:
         profile: Profile,
         *,
         may_stay: bool,
-    ) -> Made:
+    ) -> BuildResult:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
-            return Made(ended=Ended(killed="size", words=reason), tool=tool, by_transport=True)
+            return BuildResult(ended=Ending(), tool=tool, too_large=reason)
         job = build_job(recipe, tool, prebuilt, profile)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, made_for={recipe.tool: identities})
@@ -111,7 +110,7 @@ class HttpDelivery:
         async def check(result: JobResult) -> JobResult:
             ended = (await answers.of(result))[0].ended
             # What a source runs while it is built may break that machine: only another build tells.
-            if ending(ended, recipe.refusals) is Ending.MACHINE and not recipe.acts:
+            if build_ending(ended, recipe.refusals) is BuildEnding.MACHINE and not recipe.acts:
                 words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
                 raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
             return result
@@ -127,8 +126,8 @@ class HttpDelivery:
             # A source can make a program that no server lets through: that is no reason to leave it out.
             if recipe.kind != SUBMISSION:
                 raise
-            return Made(ended=Ended(killed="size", words=failure.reason), tool=tool, by_transport=True)
-        if not made.confinement and ending(made.ended) in _BY_LIMITS:
+            return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
+        if not made.confinement and build_ending(made.ended) in _BY_LIMITS:
             _check_limits(recipe, profile)
         if isinstance(made.content, Far) and await self.refusal(made.content, profile):
             # It may fit when it is packed, which is done where it was made.
@@ -181,31 +180,29 @@ class HttpDelivery:
             plan="",  # the script unpacks files, too
         )
 
-    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:
         job = await self.packing.shipped(job, "run", profile)
 
         async def check(result: JobResult) -> JobResult:
-            if fault := fault_of(Ended.of(result.run)):
+            if fault := fault_of(result.run):
                 raise MachineAtFault(fault, result)
             return result
 
         try:
-            result = await execute(self._engine, job, phase=phase, check=check)
-            return Ended.of(result.run)
+            return (await execute(self._engine, job, phase=phase, check=check)).run, ""
         except MachineAtFault as fault:
-            failed = Ended.of(fault.answer.run)
-            words = (failed.words, f"on {fault.where}" if fault.where else "")
-            return msgspec.structs.replace(failed, words="; ".join(filter(None, words)))
+            failed: JobResult = fault.answer
+            return failed.run, fault.where
 
 
 class _Answers:
     """What results of a build job mean. The last result is read once."""
 
-    def __init__(self, read: Callable[[JobResult], tuple[Made, bytes]]) -> None:
+    def __init__(self, read: Callable[[JobResult], tuple[BuildResult, bytes]]) -> None:
         self._read = read
-        self._last: tuple[JobResult, tuple[Made, bytes]] | None = None
+        self._last: tuple[JobResult, tuple[BuildResult, bytes]] | None = None
 
-    async def of(self, result: JobResult) -> tuple[Made, bytes]:
+    async def of(self, result: JobResult) -> tuple[BuildResult, bytes]:
         if self._last is not None and self._last[0] is result:
             return self._last[1]
         if len(result.run.stdout) < _SMALL:
@@ -220,10 +217,10 @@ class _Answers:
 
 
 _SAID = 300  # characters of a compiler's words about an empty program
-_BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
+_BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
-def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) -> tuple[Made, bytes]:
+def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) -> tuple[BuildResult, bytes]:
     """Return what was made, and the form in which it travelled."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
     boxed = recipe.proctor is not None
@@ -232,26 +229,28 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) 
     if in_two_stages:
         if result.compile is None:
             raise BrokenReply("the server's package has no compile stage")
-        ended = Ended.of(result.compile)
-        if ending(ended) is not Ending.BUILT:
-            return Made(ended=ended, tool=tool), b""
+        ended = result.compile
+        if build_ending(ended) is not BuildEnding.BUILT:
+            return BuildResult(ended=ended, tool=tool), b""
     elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
         # The box's own limits end a compiler. A server that runs out of time before them is to blame.
-        return Made(ended=Ended.of(msgspec.structs.replace(run, stdout="", stderr="")), tool=tool), b""
+        return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
     if (kept := result.stayed.get(recipe.output)) is not None and ended is not None:
         far = Staying(
             sha256=kept.sha256, size=kept.size, at=result.endpoint, recipe=recipe, toolchain=tool.identity
         )
-        return Made(ended=ended, tool=tool, content=far), b""
+        return BuildResult(ended=ended, tool=tool, content=far), b""
     delivery = read_delivery(run)
     if boxed and delivery.confinement is None:
         raise BrokenReply("a build job does not say how its box ended")
     ended = ended or delivery.stage
     if ended is None:
         raise BrokenReply("a build job does not say how the compiler ended")
-    if delivery.artifact is None and ending(ended) is Ending.BUILT:
+    if delivery.artifact is None and build_ending(ended) is BuildEnding.BUILT:
         raise BrokenReply(f"a build job did not hand over {recipe.output}")
-    made = Made(ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {})
+    made = BuildResult(
+        ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
+    )
     return made, delivery.packed
 
 
@@ -572,7 +571,7 @@ class TooLarge(JudgeFailure):
 
 
 class DeliveredBuild(Value):
-    stage: Ended | None  # how the compiler ended; None where the job has a stage for it
+    stage: Ending | None  # how the compiler ended; None where the job has a stage for it
     artifact: Blob | None
     packed: bytes = b""  # the artifact as it came, in gzip
     confinement: Mapping[str, Any] | None = None  # of the box, where there was one
@@ -638,7 +637,7 @@ def _part(kind: str, name: str, most: int | None) -> str:
 # --- what came of them -------------------------------------------------------------------------------
 
 
-def read_delivery(run: Stage) -> DeliveredBuild:
+def read_delivery(run: Ending) -> DeliveredBuild:
     """A delivery: the output of a stage that ran one of the scripts.
 
     BrokenReply for what is damaged, which may go well the next time; JudgeFailure where it cannot.
@@ -676,19 +675,19 @@ def read_delivery(run: Stage) -> DeliveredBuild:
     raise _cut_off(run, len(text))
 
 
-def killed_while_compiling(run: Stage) -> bool:
+def killed_while_compiling(run: Ending) -> bool:
     """Return True if a stage with `whole_build`, or a box, was ended before the compiler had."""
     return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
 
 
-def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Ended | None:
+def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Ending | None:
     """Return how the compiler ended; None where the job has a stage for it."""
     if report is not None:
-        return BoxEnd(report, log, b"").ended()
+        return ending_of(report, log, b"")
     text = log.decode(errors="replace")
     if code == _STOPPED:
-        return Ended(stdout=text, killed="hard")
-    return None if code is None else Ended(stdout=text, code=code)
+        return Ending.by_limit("hard", stdout=text)
+    return None if code is None else Ending(stdout=text, code=code)
 
 
 class _Part(NamedTuple):
@@ -705,7 +704,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _part_of(kind: str, size: int, digest: str, length: int, text: str, run: Stage) -> _Part:
+def _part_of(kind: str, size: int, digest: str, length: int, text: str, run: Ending) -> _Part:
     part = _unpacked(text, size) if len(text) == length else _NOTHING
     if part.content is not None and part.content.sha256 == digest:
         return part
@@ -728,12 +727,12 @@ def _unpacked(text: str, size: int) -> _Part:
     return _Part(Blob.of(data), packed) if whole else _NOTHING
 
 
-def _was_killed(run: Stage) -> bool:
+def _was_killed(run: Ending) -> bool:
     """Perhaps by the limit on output, which servers before isolate do not tell from others."""
     return run.status is StageStatus.OL or run.signal == "SIGKILL"
 
 
-def _cut_off(run: Stage, length: int) -> BrokenReply | JudgeFailure:
+def _cut_off(run: Ending, length: int) -> BrokenReply | JudgeFailure:
     if not _was_killed(run):
         ended = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
         words = " ".join(run.stderr.split())[-300:]

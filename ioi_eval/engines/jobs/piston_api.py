@@ -22,7 +22,7 @@ from ioi_eval.model.errors import (
     JobRejected,
     JobTooLarge,
 )
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
 
@@ -204,12 +204,12 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     )
 
 
-def _stage(stage: _Stage) -> Stage:
+def _stage(stage: _Stage) -> Ending:
     cpu_time, wall_time, memory = (
         None if number is None else round(number)
         for number in (stage.cpu_time, stage.wall_time, stage.memory)
     )
-    return Stage(
+    return Ending(
         stdout=stage.stdout,
         stderr=stage.stderr,
         code=stage.code,
@@ -291,7 +291,7 @@ def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
     yield b"}"
 
 
-def _told(stage: Stage, *, minimal: bool) -> Iterator[bytes]:
+def _told(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
     yield _ENCODER.encode({name: getattr(stage, name) for name in _FACTS}).removesuffix(b"}")
     streams: dict[str, tuple[str, ...]] = {"stdout": (stage.stdout,), "stderr": (stage.stderr,)}
     if not minimal:
@@ -312,7 +312,7 @@ def _escaped(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1]
 
 
-def bounded(stage: Stage, most: int) -> Stage:
+def bounded(stage: Ending, most: int) -> Ending:
     """The stage itself, or where a stream takes more than `most` bytes of JSON, one that printed too much.
 
     Of such a stream a part is kept that takes half of that.

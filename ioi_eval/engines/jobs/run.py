@@ -39,7 +39,7 @@ from ioi_eval.model.errors import (
     MachineAtFault,
     ToolchainGone,
 )
-from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Toolchain
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
 from ioi_eval.model.retry import REPLY
@@ -224,8 +224,11 @@ def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
-    """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
+def read_answers(batch: Batch, chosen: JobTests, ended: Ending, where: str) -> Answers:
+    """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed.
+
+    `where`: the servers that failed the job, or an empty string.
+    """
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}
     try:
@@ -234,8 +237,8 @@ def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
     for line in reported:
         if line.fatal is not None:
-            where = f" ({ended.words})" if ended.words else ""
-            raise JudgeFailure(line.fatal + where, phase=f"judging problem {batch.problem.id}")
+            phase = f"judging problem {batch.problem.id}"
+            raise JudgeFailure(f"{line.fatal} (on {where})" if where else line.fatal, phase=phase)
         if line.start is not None:
             confinement = line.start.confinement
         if line.test is not None and line.test not in chosen.tests:
@@ -247,9 +250,9 @@ def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
     return Answers(lines=lines, confinement=confinement)
 
 
-def fault_of(ended: Ended) -> str:
+def fault_of(ended: Ending) -> str:
     """Return how a job failed that neither a limit nor a signal ended: its script or the proctor says so."""
-    if ended.code == 0 or ended.killed or ended.signal:
+    if ended.code == 0 or not ended.exited:
         return ""
     fatal = _FATAL.search(ended.stdout)
     return str(msgspec.json.decode(fatal[1])) if fatal else without_lines(ended)
@@ -258,14 +261,13 @@ def fault_of(ended: Ended) -> str:
 _FATAL = re.compile(r'"fatal":("(?:[^"\\]|\\.)*")')
 
 
-def without_lines(ended: Ended) -> str:
-    """Why a job that judged nothing may have judged nothing."""
-    how = f"exit code {ended.code}"
-    if ended.killed or ended.signal:
-        how = f"killed by {ended.signal or 'a signal'}"
+def without_lines(ended: Ending, where: str = "") -> str:
+    """Why a job that judged nothing may have judged nothing. `where`: the servers that failed it."""
+    how = f"exit code {ended.code}" if ended.exited else f"killed by {ended.signal or 'a signal'}"
     words = " ".join(ended.stderr.split())[-500:]
     words = words if words.isprintable() else ascii(words)
-    details = [how, ended.killed and f"limit {ended.killed}", ended.words, words]
+    message = None if ended.exited else ended.message
+    details = [how, ended.limit and f"limit {ended.limit}", message, where and f"on {where}", words]
     return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
 
 
@@ -448,17 +450,18 @@ def brings_scripts(profile: Profile, runtime: str) -> bool:
     return bool(profile.bare) or OWN in profile.runtimes
 
 
-class Made(Value):
+class BuildResult(Value):
     """A build's ending and artifact."""
 
-    ended: Ended  # its kept files are the caller's to discard
+    ended: Ending
     tool: Toolchain  # that really built it
     content: Blob | None = None
+    kept: Mapping[str, str] = {}  # paths of files that the caller discards
     confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
-    by_transport: bool = False  # it is this one's limit that refused what was made
+    too_large: str = ""  # why the program cannot travel with its tests
 
     def discard(self) -> None:
-        for path in self.ended.kept.values():
+        for path in self.kept.values():
             Path(path).unlink(missing_ok=True)
 
 
@@ -478,7 +481,7 @@ class Delivery(Protocol):
         profile: Profile,
         *,
         may_stay: bool,
-    ) -> Made:
+    ) -> BuildResult:
         """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
 
         Args:
@@ -506,8 +509,11 @@ class Delivery(Protocol):
         """Return the job of these tests."""
         ...
 
-    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
-        """Execute such a job. JudgeFailure where no try helps."""
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:
+        """Execute such a job, and return its ending and the servers that failed it, if all of them did.
+
+        Raises JudgeFailure where no try helps.
+        """
         ...
 
 

@@ -25,9 +25,9 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.jobs.build import Builder, compile_script, sources
 from ioi_eval.engines.jobs.parcels import HttpDelivery
 from ioi_eval.engines.jobs.run import (
+    BuildResult,
     Delivery,
     Fitting,
-    Made,
     execute,
     read_answers,
     run_job,
@@ -36,7 +36,7 @@ from ioi_eval.engines.jobs.run import (
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.model.doing import logged_work
 from ioi_eval.model.errors import JudgeFailure, MachineAtFault
-from ioi_eval.model.job import Ended, Job, JobFile, JobResult
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.retry import ALONE, LOST_PROGRAM, NO_LINE
 from ioi_eval.model.values import Blob
@@ -63,7 +63,7 @@ class LocalDelivery:
         profile: Profile,
         *,
         may_stay: bool,
-    ) -> Made:
+    ) -> BuildResult:
         tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
         script = compile_script(recipe, tool, prebuilt=prebuilt is not None)
         job = Job(
@@ -80,18 +80,18 @@ class LocalDelivery:
             made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
         )
         result = await execute(self._engine, job, phase="compiling")
-        ended = msgspec.structs.replace(Ended.of(result.compile or result.run), kept=result.kept)
-        made = ended.kept.get(recipe.output)
+        ended = result.compile or result.run
+        made = result.kept.get(recipe.output)
         content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
-        return Made(ended=ended, tool=tool, content=content)
+        return BuildResult(ended=ended, tool=tool, content=content, kept=result.kept)
 
     async def weight(self, content: Blob) -> int:
         return content.size
 
     job = staticmethod(run_job)
 
-    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
-        return Ended.of((await execute(self._engine, job, phase=phase)).run)
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:
+        return (await execute(self._engine, job, phase=phase)).run, ""
 
 
 class TestRunner:
@@ -169,7 +169,7 @@ class TestRunner:
 
     async def _executed(self, batch: Batch, *, last: bool = False) -> Answers:
         """Run tests by one job, twice if it reports on no test. `last`: other jobs go first."""
-        here, ended = self._delivery.is_here, Ended()
+        here, ended, where = self._delivery.is_here, Ending(code=0), ""
         wait = _OTHERS_FIRST if last and here else 0.0
         async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
             for attempt in range(1, NO_LINE.max_attempts + 1):
@@ -178,13 +178,13 @@ class TestRunner:
                 chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
                 job = fitting.fits(self._delivery.job(batch, chosen, profile))
                 with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
-                    ended = await self._delivery.run(job, profile, phase="judging")
-                answers = read_answers(batch, chosen, ended)
+                    ended, where = await self._delivery.run(job, profile, phase="judging")
+                answers = read_answers(batch, chosen, ended, where)
                 if answers.lines:
                     return answers
                 NO_LINE.log(_log, "it reports nothing about any test", attempt)
         raise JudgeFailure(
-            f"{without_lines(ended)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
+            f"{without_lines(ended, where)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )

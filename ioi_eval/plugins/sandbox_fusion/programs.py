@@ -23,7 +23,7 @@ import msgspec
 from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
@@ -407,7 +407,7 @@ def _fetched(result: JobResult) -> dict[str, str] | None:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def _command(stage: Stage) -> CommandResult:
+def _command(stage: Ending) -> CommandResult:
     seconds = None if stage.wall_time is None else stage.wall_time / 1000
     if stage.status is StageStatus.XX:
         return CommandResult(status="Error", stderr=stage.message)

@@ -11,8 +11,8 @@ import pytest
 from support.contests import PROBLEMS, RIGHT, hidden_in
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
-from ioi_eval.model.job import Ended
-from ioi_eval.models import Blob, Job, NamedBlob, Verdict
+from ioi_eval.engines import Check
+from ioi_eval.models import Blob, Job, JobResult, NamedBlob, Verdict
 from ioi_eval.plugins.contest import Contest, NotJudged, Refused, Rules, Session
 from ioi_eval.store.resources import examples
 
@@ -52,9 +52,9 @@ class Counting(EmbeddedEngine):
 
     builds = 0
 
-    async def run(self, job: Job) -> Ended:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         self.builds += "submission" in job.keep
-        return await super().run(job)
+        return await super().execute(job, check)
 
 
 async def test_one_build_serves_runs_samples_and_submissions(store: Store) -> None:

@@ -21,7 +21,7 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import engine as engine_module
 from ioi_eval.engines.embedded.toolchains import everybody_may_start
 from ioi_eval.errors import EngineUnavailable, JobRejected
-from ioi_eval.models import Blob, Job, Stage
+from ioi_eval.models import Blob, Ending, Job
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -65,11 +65,11 @@ def engine(opened: EmbeddedEngine, place: Path) -> Iterator[EmbeddedEngine]:
     assert (inside(place), inside(place, "*/*")) == before
 
 
-async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Stage:
+async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Ending:
     return (await engine.execute(script(text, *others, **fields))).run
 
 
-def ending(stage: Stage) -> tuple[Any, ...]:
+def ending(stage: Ending) -> tuple[Any, ...]:
     return (stage.code, stage.signal, stage.status, stage.message)
 
 

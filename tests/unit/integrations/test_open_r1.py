@@ -31,7 +31,7 @@ from ioi_eval.integrations.open_r1 import (
     score_subtask,
     score_subtasks,
 )
-from ioi_eval.models import Job, JobResult, Stage
+from ioi_eval.models import Ending, Job, JobResult
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -332,7 +332,7 @@ class Recorded(FakeEngine):
         self.jobs.append(job)
         if self.faults:
             raise self.faults.pop()
-        return JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", code=0), language="cms")
+        return JobResult(compile=Ending(code=0), run=Ending(stdout="1\n", code=0), language="cms")
 
 
 async def test_a_client_over_an_engine_of_ours() -> None:

@@ -22,7 +22,7 @@ from ioi_eval.errors import InputError, JobRejected
 from ioi_eval.integrations import open_r1
 from ioi_eval.integrations.open_r1 import score_single_test_case
 from ioi_eval.model.secret import Secret
-from ioi_eval.models import Blob, Job, JobResult, Problem, Stage, Test
+from ioi_eval.models import Blob, Ending, Job, JobResult, Problem, Test
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -132,7 +132,7 @@ class Answering(FakeEngine):
         if b"judge" in code:
             raise JobRejected("no")
         return JobResult(
-            compile=Stage(code=0), run=Stage(stdout="1\n" if b"right" in code else "0\n", code=0)
+            compile=Ending(code=0), run=Ending(stdout="1\n" if b"right" in code else "0\n", code=0)
         )
 
 
@@ -204,7 +204,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
             except asyncio.CancelledError:
                 self.given_up.set()
                 raise
-            return JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", code=0))
+            return JobResult(compile=Ending(code=0), run=Ending(stdout="1\n", code=0))
 
     engine = Interrupting(profile=fake_profile())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")

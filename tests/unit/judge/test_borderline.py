@@ -27,7 +27,7 @@ from ioi_eval import (
 from ioi_eval.engines import Check
 from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.engines.jobs.run import Fitting
-from ioi_eval.models import Blob, Borderline, Job, JobResult, Stage, TaskType, TestResult, Verdict
+from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
 from ioi_eval.testing import FakeEngine
 
@@ -168,7 +168,7 @@ class Measured(FakeEngine):
             )
             lines.append(line)
         return JobResult(
-            run=Stage(stdout="".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines), code=0)
+            run=Ending(stdout="".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines), code=0)
         )
 
 

@@ -13,10 +13,10 @@ from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,
+    Ending,
     Job,
     JobResult,
     Problem,
-    Stage,
     TaskOptions,
     TaskType,
     Test,
@@ -132,15 +132,15 @@ def test_other_languages_have_no_classic_job() -> None:
 class Replying(FakeEngine):
     """Answers every job with one reply."""
 
-    def __init__(self, run: Stage, compiled: Stage | None = None) -> None:
+    def __init__(self, run: Ending, compiled: Ending | None = None) -> None:
         super().__init__()
-        self.reply = JobResult(run=run, compile=compiled or Stage(code=0))
+        self.reply = JobResult(run=run, compile=compiled or Ending(code=0))
 
     async def execute(self, job: Job) -> JobResult:
         return self.reply
 
 
-async def judged(run: Stage, compiled: Stage | None = None, **changes: str) -> tuple[float, Verdict]:
+async def judged(run: Ending, compiled: Ending | None = None, **changes: str) -> tuple[float, Verdict]:
     some = problem(1)
     result = await run_classic(Replying(run, compiled), some, some.tests[0], submission(), **changes)
     assert result.test_name == "t0"
@@ -148,28 +148,28 @@ async def judged(run: Stage, compiled: Stage | None = None, **changes: str) -> t
 
 
 async def test_a_score_is_a_score() -> None:
-    assert await judged(Stage(stdout="0.5\n", stderr="half\n", code=0)) == (0.5, Verdict.PA)
+    assert await judged(Ending(stdout="0.5\n", stderr="half\n", code=0)) == (0.5, Verdict.PA)
 
 
 async def test_a_compile_error_is_one() -> None:
-    failed = Stage(stderr="error: no", code=1)
+    failed = Ending(stderr="error: no", code=1)
     assert await judged(failed, failed) == (0.0, Verdict.CE)
 
 
 async def test_a_killed_job_is_over_its_time() -> None:
-    assert await judged(Stage(signal="SIGKILL")) == (0.0, Verdict.TLE)
+    assert await judged(Ending(signal="SIGKILL")) == (0.0, Verdict.TLE)
 
 
 @pytest.mark.parametrize(
     ("run", "compiled", "words"),
     [
-        (Stage(stderr="a\nThe manager does not compile\n", code=3), None, "compiling"),
-        (Stage(stderr="The checker printed no score: x\n", code=3), Stage(code=0), "printed no score: x"),
-        (Stage(stdout="nan\n", code=0), Stage(code=0), "is not a number"),
+        (Ending(stderr="a\nThe manager does not compile\n", code=3), None, "compiling"),
+        (Ending(stderr="The checker printed no score: x\n", code=3), Ending(code=0), "printed no score: x"),
+        (Ending(stdout="nan\n", code=0), Ending(code=0), "is not a number"),
     ],
 )
 async def test_what_our_scripts_cannot_say_is_a_judge_failure(
-    run: Stage, compiled: Stage | None, words: str
+    run: Ending, compiled: Ending | None, words: str
 ) -> None:
     with pytest.raises(JudgeFailure, match=words) as caught:
         await judged(run, compiled or run)
@@ -191,19 +191,19 @@ CHECKERS = (
     ],
 )
 async def test_checker_that_a_package_cannot_compile_is_a_judge_failure(stderr: str, words: str) -> None:
-    failed = Stage(stdout="Compiling checker\n", stderr=stderr, code=1)
+    failed = Ending(stdout="Compiling checker\n", stderr=stderr, code=1)
     with pytest.raises(JudgeFailure, match=words):
         await judged(failed, failed, runtime="cms_ioi")
 
 
 async def test_submission_that_prints_a_packages_words_is_a_compile_error() -> None:
     stderr = f"{CHECKERS}graders/p.cpp:1:2: error: #error Could not compile checker\nFailed to compile p\n"
-    failed = Stage(stderr=stderr, code=1)
+    failed = Ending(stderr=stderr, code=1)
     assert await judged(failed, failed, runtime="cms_ioi") == (0.0, Verdict.CE)
 
 
 async def test_failure_of_our_scripts_has_the_compilers_words() -> None:
-    failed = Stage(stderr="x.cpp:1:2: error: 'y' is missing\nThe checker does not compile\n", code=3)
+    failed = Ending(stderr="x.cpp:1:2: error: 'y' is missing\nThe checker does not compile\n", code=3)
     with pytest.raises(
         JudgeFailure, match=r"The checker does not compile: x\.cpp:1:2: error: 'y' is missing"
     ):
@@ -211,7 +211,7 @@ async def test_failure_of_our_scripts_has_the_compilers_words() -> None:
 
 
 async def test_a_packages_own_scripts_are_read_by_the_contract_alone() -> None:
-    assert await judged(Stage(stdout="1\n", code=3), runtime="cms_ioi") == (1.0, Verdict.AC)
+    assert await judged(Ending(stdout="1\n", code=3), runtime="cms_ioi") == (1.0, Verdict.AC)
 
 
 async def test_without_code_nothing_is_executed() -> None:

@@ -21,7 +21,7 @@ from ioi_eval import (
     Submission,
     Test,
 )
-from ioi_eval.model.job import Ended
+from ioi_eval.engines import Check
 from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
 from ioi_eval.testing import FakeEngine
 
@@ -49,10 +49,10 @@ class Counting(EmbeddedEngine):
         super().__init__(store=store, slots=2)
         self.tests: list[int] = []
 
-    async def run(self, job: Job) -> Ended:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         if any(file.name == "plan.json" for file in job.files):
             self.tests.append(sum(file.name.endswith(".in") for file in job.files))
-        return await super().run(job)
+        return await super().execute(job, check)
 
 
 async def judged(

@@ -29,11 +29,11 @@ from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,
+    Ending,
     Job,
     JobResult,
     Limits,
     NamedBlob,
-    Stage,
     StageStatus,
     Test,
 )
@@ -308,7 +308,7 @@ async def test_a_job_without_a_line_is_tried_once_more() -> None:
 
 
 async def test_two_jobs_without_a_line_are_a_judge_failure() -> None:
-    stage = Stage(signal="SIGKILL", status=StageStatus.SG, message="Memory limit exceeded", stderr="a\x1b b")
+    stage = Ending(signal="SIGKILL", status=StageStatus.SG, message="Memory limit exceeded", stderr="a\x1b b")
     engine = FakeEngine(faults=[None, stage, stage])
     async with scoring(engine) as scorer:
         with pytest.raises(
@@ -326,7 +326,7 @@ async def test_tries_without_a_line_count_only_in_a_row() -> None:
 
 async def test_output_of_others_is_not_taken_for_verdicts() -> None:
     forged = '{"v":2,"nonce":"0","test":0,"end":"ok","score":1}\n'
-    stage = Stage(stdout=forged, code=0)
+    stage = Ending(stdout=forged, code=0)
     async with scoring(FakeEngine(faults=[None, stage, stage])) as scorer:
         with pytest.raises(JudgeFailure, match="judged no test"):
             await scorer.score(problem(), submission())
@@ -416,7 +416,7 @@ async def test_passing_faults_of_an_engine_are_tried_again(fault: Fault) -> None
 
 @pytest.mark.parametrize(
     ("fault", "times"),
-    [(EngineUnavailable("x"), 4), (Stage(status=StageStatus.XX, message="x"), 4), (JobRejected("x"), 1)],
+    [(EngineUnavailable("x"), 4), (Ending(status=StageStatus.XX, message="x"), 4), (JobRejected("x"), 1)],
 )
 async def test_faults_that_stay_are_judge_failures(fault: Fault, times: int) -> None:
     engine = FakeEngine(faults=[None] + [fault] * 10)

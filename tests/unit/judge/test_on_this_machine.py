@@ -16,9 +16,9 @@ from support.engines import Built
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
+from ioi_eval.engines import Check
 from ioi_eval.errors import CheckerBroken, JudgeFailure
 from ioi_eval.model.errors import FileEdited
-from ioi_eval.model.job import Ended
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -26,6 +26,7 @@ from ioi_eval.models import (
     Checker,
     CheckerKind,
     Job,
+    JobResult,
     Limits,
     NamedBlob,
     Problem,
@@ -184,9 +185,9 @@ class Counting(EmbeddedEngine):
 
     builds = 0
 
-    async def run(self, job: Job) -> Ended:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         self.builds += bool(job.keep)
-        return await super().run(job)
+        return await super().execute(job, check)
 
 
 @pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])

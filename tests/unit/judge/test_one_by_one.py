@@ -19,12 +19,12 @@ from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,
+    Ending,
     Job,
     JobResult,
     NamedBlob,
     Problem,
     ScoreType,
-    Stage,
     StageStatus,
     Submission,
     SubmissionResult,
@@ -40,9 +40,9 @@ pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
 
 CMS = ("cms", "cms_ioi", "cms_checker")
 CODEFORCES = ("c++", "c++17", "cf_c++17", "c++20", "cf_c++20", "python3", "cf_python3")
-GOOD = JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", stderr="Output is correct\n", code=0))
-BAD = JobResult(compile=Stage(code=0), run=Stage(stdout="0\n", stderr="Output isn't correct\n", code=0))
-REFUSED = Stage(stderr="error: no", code=1, status=StageStatus.RE)
+GOOD = JobResult(compile=Ending(code=0), run=Ending(stdout="1\n", stderr="Output is correct\n", code=0))
+BAD = JobResult(compile=Ending(code=0), run=Ending(stdout="0\n", stderr="Output isn't correct\n", code=0))
+REFUSED = Ending(stderr="error: no", code=1, status=StageStatus.RE)
 
 Answer = JobResult | EngineUnavailable
 
@@ -124,7 +124,7 @@ async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
             words = "graders/sum.h:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
             if not by_itself and not contents(job)["graders/sum.cpp"]:
                 words = "/tmp/a.o: undefined reference to `sum'\ncollect2: error: ld returned 1 exit status\n"
-            failed = Stage(stderr=words, code=1)
+            failed = Ending(stderr=words, code=1)
             return JobResult(run=failed, compile=failed)
 
     server = Server("cms_ioi")
@@ -140,7 +140,7 @@ FULL = "cc1plus: fatal error: error writing to /tmp/a.s: No space left on device
 
 
 async def test_server_that_lacks_space_for_its_compiler_is_no_compile_error(tmp_path: Path) -> None:
-    failed = Stage(stderr=FULL, code=1)
+    failed = Ending(stderr=FULL, code=1)
     server = Cluster("cms_ioi", answer=lambda _: JobResult(run=failed, compile=failed))
     with pytest.raises(JudgeFailure, match=r"the server cannot compile: cc1plus: .*No space left on device"):
         await judged(server, tmp_path)
@@ -243,20 +243,20 @@ async def test_a_standard_that_the_server_has_not_is_a_judge_failure(tmp_path: P
 @pytest.mark.parametrize(
     ("run", "status"),
     [
-        (Stage(stdout=" 1\n", code=0), V.AC),
-        (Stage(stdout="1", code=1), V.RE),
-        (Stage(stdout="0", code=0), V.WA),
-        (Stage(stdout="0.5", code=0), V.WA),
-        (Stage(stdout="0", stderr="Runtime error with exit code 1", code=0), V.RE),
-        (Stage(stdout="0", stderr="Output limit exceeded", code=0), V.OLE),
-        (Stage(stderr="Time limit exceeded", code=1), V.TLE),
-        (Stage(signal="SIGKILL"), V.TLE),
-        (Stage(stderr="MemoryError", code=1), V.MLE),
-        (Stage(code=139), V.RE),
+        (Ending(stdout=" 1\n", code=0), V.AC),
+        (Ending(stdout="1", code=1), V.RE),
+        (Ending(stdout="0", code=0), V.WA),
+        (Ending(stdout="0.5", code=0), V.WA),
+        (Ending(stdout="0", stderr="Runtime error with exit code 1", code=0), V.RE),
+        (Ending(stdout="0", stderr="Output limit exceeded", code=0), V.OLE),
+        (Ending(stderr="Time limit exceeded", code=1), V.TLE),
+        (Ending(signal="SIGKILL"), V.TLE),
+        (Ending(stderr="MemoryError", code=1), V.MLE),
+        (Ending(code=139), V.RE),
     ],
 )
-async def test_passed_is_code_0_and_an_output_of_1(tmp_path: Path, run: Stage, status: V) -> None:
-    cluster = Cluster(*CODEFORCES, answer=lambda _: JobResult(compile=Stage(code=0), run=run))
+async def test_passed_is_code_0_and_an_output_of_1(tmp_path: Path, run: Ending, status: V) -> None:
+    cluster = Cluster(*CODEFORCES, answer=lambda _: JobResult(compile=Ending(code=0), run=run))
     result = await judged(cluster, tmp_path, problem(1))
     assert (result.tests[0].status, result.points) == (status, 100 if status is V.AC else 0)
 
@@ -331,14 +331,14 @@ async def test_cpu_time_is_asked_for_by_classic_jobs(tmp_path: Path) -> None:
     assert cluster.jobs[0].run_cpu_time == 5000
 
 
-CUT = Stage(signal="SIGKILL", status=StageStatus.OL)
-SLOW = Stage(signal="SIGKILL", status=StageStatus.TO)
+CUT = Ending(signal="SIGKILL", status=StageStatus.OL)
+SLOW = Ending(signal="SIGKILL", status=StageStatus.TO)
 
 
 @pytest.mark.parametrize(
     ("answer", "limits", "variable"),
     [
-        (JobResult(compile=Stage(code=0), run=CUT), {}, "PISTON_OUTPUT_MAX_SIZE"),
+        (JobResult(compile=Ending(code=0), run=CUT), {}, "PISTON_OUTPUT_MAX_SIZE"),
         (JobResult(compile=SLOW, run=SLOW), {"max_compile_time": 10_000}, "PISTON_COMPILE_TIMEOUT"),
     ],
 )
@@ -354,21 +354,23 @@ async def test_what_a_limit_of_the_server_ended_is_a_judge_failure(
 async def test_scripts_that_say_that_they_cannot_judge_are_believed(
     tmp_path: Path, runtimes: tuple[str, ...], compiles: bool
 ) -> None:
-    fault = Stage(stderr="The checker is broken\n", code=3, status=StageStatus.RE)
-    answer = JobResult(compile=Stage(code=0) if compiles else fault, run=fault)
+    fault = Ending(stderr="The checker is broken\n", code=3, status=StageStatus.RE)
+    answer = JobResult(compile=Ending(code=0) if compiles else fault, run=fault)
     with pytest.raises(JudgeFailure, match="The checker is broken"):
         await judged(Cluster(*runtimes, answer=lambda _: answer), tmp_path)
 
 
 @pytest.mark.parametrize("given", [30_000, 60_000])
 async def test_a_compiler_that_used_up_its_cpu_time_has_found_a_fault(tmp_path: Path, given: int) -> None:
-    spent = Stage(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT)
+    spent = Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT)
     cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=spent, run=spent), max_compile_time=given)
     assert not (await judged(cluster, tmp_path)).compiles
 
 
-@pytest.mark.parametrize("ended", [SLOW, Stage(signal="SIGKILL")])
-async def test_a_compiler_that_a_server_stopped_otherwise_is_no_verdict(tmp_path: Path, ended: Stage) -> None:
+@pytest.mark.parametrize("ended", [SLOW, Ending(signal="SIGKILL")])
+async def test_a_compiler_that_a_server_stopped_otherwise_is_no_verdict(
+    tmp_path: Path, ended: Ending
+) -> None:
     cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=ended, run=ended), max_compile_time=60_000)
     with pytest.raises(JudgeFailure, match="stopped before its CPU time was used up"):
         await judged(cluster, tmp_path)

@@ -30,12 +30,12 @@ from ioi_eval.models import (
     BuildOptions,
     Checker,
     CheckerKind,
+    Ending,
     Job,
     JobResult,
     Limits,
     NamedBlob,
     Profile,
-    Stage,
     StageStatus,
     Test,
     Toolchain,
@@ -174,7 +174,7 @@ async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
     tmp_path: Path, status: StageStatus, message: str | None
 ) -> None:
     store = Store(tmp_path / "store")
-    engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status, message=message)])
+    engine = FakeEngine(faults=[Ending(signal="SIGKILL", status=status, message=message)])
     async with engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
@@ -184,13 +184,13 @@ async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
         assert isinstance(await larger.submission(larger.prepared(plain_problem()), submitted()), Built)
 
 
-STOPPED = Stage(signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
-KILLED = Stage(signal="SIGKILL", status=StageStatus.SG, message="Caught fatal signal 9")
+STOPPED = Ending(signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
+KILLED = Ending(signal="SIGKILL", status=StageStatus.SG, message="Caught fatal signal 9")
 
 
-@pytest.mark.parametrize("ended", [STOPPED, KILLED, Stage(code=137, status=StageStatus.RE)])
+@pytest.mark.parametrize("ended", [STOPPED, KILLED, Ending(code=137, status=StageStatus.RE)])
 async def test_a_compiler_that_something_else_ended_builds_once_more_beside_others(
-    tmp_path: Path, ended: Stage
+    tmp_path: Path, ended: Ending
 ) -> None:
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
@@ -208,7 +208,7 @@ async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path:
 
 
 async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_path: Path) -> None:
-    idled = Stage(signal="SIGKILL", status=StageStatus.TO, message=IDLED)
+    idled = Ending(signal="SIGKILL", status=StageStatus.TO, message=IDLED)
     engine = FakeEngine(faults=[idled, idled])
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
@@ -225,7 +225,7 @@ async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: 
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
-CRASH = Stage(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
+CRASH = Ending(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
 
 
 async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> No
 async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> None:
     go = Toolchain(command="go", path="/usr/bin/go", version="1.19", identity="go 1.19")
     profile = msgspec.structs.replace(fake_profile(), toolchains={"go": go})
-    refused = Stage(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
+    refused = Ending(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
     engine = FakeEngine(profile=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
@@ -268,19 +268,19 @@ async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Pat
 
 
 async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Path) -> None:
-    stage = Stage(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
+    stage = Ending(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
     async with opened(tmp_path, FakeEngine(faults=[stage])) as artifacts:
         with pytest.raises(JudgeFailure, match=r"g\+\+ 1\.0 cannot build an empty program.*No space.*doctor"):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
-FAULTY = Stage(stderr="compile: .ioi-eval-code: Permission denied", code=90, status=StageStatus.RE)
+FAULTY = Ending(stderr="compile: .ioi-eval-code: Permission denied", code=90, status=StageStatus.RE)
 TEMPLATE = "{-# LANGUAGE TemplateHaskell #-}\nmain = $(undefined)\n"
 
 
 @pytest.mark.parametrize("stages", [[FAULTY], [KILLED, KILLED]])
 async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_one_is_built(
-    tmp_path: Path, stages: list[Stage]
+    tmp_path: Path, stages: list[Ending]
 ) -> None:
     """It may kill all that is in its box, or close the folder, and was unscored by that."""
     ghc = Toolchain(command="ghc", path="/usr/bin/ghc", version="9", identity="ghc 9")

@@ -14,7 +14,7 @@ from support.plans import VERSION, Line, decode_lines
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst
-from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Verdict
+from ioi_eval.models import Ending, JobResult, Limits, StageStatus, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
 pytestmark = pytest.mark.once
@@ -229,7 +229,7 @@ def test_not_compiled() -> None:
 
 # --- the classic job ---------------------------------------------------------------------------------
 
-COMPILED = Stage(code=0, stdout="Compiled\n")
+COMPILED = Ending(code=0, stdout="Compiled\n")
 
 
 @pytest.mark.parametrize(
@@ -237,38 +237,38 @@ COMPILED = Stage(code=0, stdout="Compiled\n")
     [
         # 1. compile present and its code is not 0, killed included; what run repeats does not matter
         (
-            Stage(code=1, stderr="no ;"),
-            Stage(code=0, stdout="1"),
+            Ending(code=1, stderr="no ;"),
+            Ending(code=0, stdout="1"),
             ("0", "Compilation error exit code 1\nno ;"),
         ),
         (
-            Stage(code=None, signal="SIGKILL", status=StageStatus.TO),
-            Stage(stdout="1"),
+            Ending(code=None, signal="SIGKILL", status=StageStatus.TO),
+            Ending(stdout="1"),
             ("0", "Compilation error exit code None\n"),
         ),
         # 2. code 1 and MemoryError, before the score
-        (COMPILED, Stage(code=1, stdout="1", stderr="MemoryError: x"), ("0", "Memory limit exceeded")),
-        (COMPILED, Stage(code=2, stdout="1", stderr="MemoryError: x"), ("1", "MemoryError: x")),
+        (COMPILED, Ending(code=1, stdout="1", stderr="MemoryError: x"), ("0", "Memory limit exceeded")),
+        (COMPILED, Ending(code=2, stdout="1", stderr="MemoryError: x"), ("1", "MemoryError: x")),
         # 3. anything on standard output, whatever code or signal
-        (COMPILED, Stage(code=0, stdout="1\n", stderr="ok\n"), ("1\n", "ok\n")),
-        (COMPILED, Stage(code=None, stdout="0.5", signal="SIGKILL"), ("0.5", "")),
-        (None, Stage(code=0, stdout="1"), ("1", "")),
+        (COMPILED, Ending(code=0, stdout="1\n", stderr="ok\n"), ("1\n", "ok\n")),
+        (COMPILED, Ending(code=None, stdout="0.5", signal="SIGKILL"), ("0.5", "")),
+        (None, Ending(code=0, stdout="1"), ("1", "")),
         # 4. killed without a word
-        (COMPILED, Stage(code=None, signal="SIGKILL", status=StageStatus.TO), ("0", "Time limit exceeded")),
+        (COMPILED, Ending(code=None, signal="SIGKILL", status=StageStatus.TO), ("0", "Time limit exceeded")),
         # 5. all the rest
-        (COMPILED, Stage(code=None, signal="SIGSEGV", stderr="oh"), ("0", "Unknown error")),
-        (COMPILED, Stage(code=0), ("0", "Unknown error")),
+        (COMPILED, Ending(code=None, signal="SIGSEGV", stderr="oh"), ("0", "Unknown error")),
+        (COMPILED, Ending(code=0), ("0", "Unknown error")),
     ],
 )
-def test_classic_outcome(compile_stage: Stage | None, run: Stage, outcome: tuple[str, str]) -> None:
+def test_classic_outcome(compile_stage: Ending | None, run: Ending, outcome: tuple[str, str]) -> None:
     assert verdicts.classic_outcome(JobResult(compile=compile_stage, run=run)) == outcome
 
 
 @pytest.mark.parametrize("phase", ["compile", "run"])
 def test_a_failed_box_is_no_answer(phase: str) -> None:
-    broken = Stage(stdout="1", message="no cgroup", status=StageStatus.XX)
+    broken = Ending(stdout="1", message="no cgroup", status=StageStatus.XX)
     compiling = broken if phase == "compile" else COMPILED
-    running = broken if phase == "run" else Stage(code=0, stdout="1")
+    running = broken if phase == "run" else Ending(code=0, stdout="1")
     with pytest.raises(JudgeFailure, match="no cgroup"):
         verdicts.classic_outcome(JobResult(compile=compiling, run=running))
 

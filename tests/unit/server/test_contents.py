@@ -21,7 +21,7 @@ from support.waits import until
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
-from ioi_eval.models import JobResult, Stage
+from ioi_eval.models import Ending, JobResult
 from ioi_eval.server import Server, ServerOptions, routes, serve
 from ioi_eval.server import contents as contents_module
 from ioi_eval.server.contents import Contents
@@ -240,7 +240,7 @@ async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path,
     made = tmp_path / "made"
     made.write_bytes(b"a program")
     contents = Contents(Depot(place, room) if room else None, 1000, Counter())
-    kept = await contents.keep(JobResult(run=Stage(), kept={"program": str(made)}))
+    kept = await contents.keep(JobResult(run=Ending(), kept={"program": str(made)}))
     assert not made.exists() and list(kept.stayed) == (["program"] if room == 100 else [])
     assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
 
@@ -260,7 +260,7 @@ async def test_programs_are_looked_through_now_and_then(
     contents = Contents(Looked(place, 1000), 1000, Counter())
     for number in range(64):
         (tmp_path / "made").write_bytes(b"%d" % number)
-        await contents.keep(JobResult(run=Stage(), kept={"program": str(tmp_path / "made")}))
+        await contents.keep(JobResult(run=Ending(), kept={"program": str(tmp_path / "made")}))
     assert 0 < len(looks) < 2 * 64
 
 
@@ -287,7 +287,7 @@ async def test_a_full_disk_takes_no_job_s_result_away(
     made = tmp_path / "made"
     made.write_bytes(b"a program")
     contents = Contents(Depot(place, ROOM), 1000, Counter())
-    result = await contents.keep(JobResult(run=Stage(stdout="7"), kept={"program": str(made)}))
+    result = await contents.keep(JobResult(run=Ending(stdout="7"), kept={"program": str(made)}))
     assert (result.run.stdout, result.stayed, inside(place), made.exists()) == ("7", {}, [], False)
 
 

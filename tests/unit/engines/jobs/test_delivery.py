@@ -10,26 +10,25 @@ import pytest
 
 from ioi_eval.engines.jobs.parcels import hand_over, killed_while_compiling, read_delivery, whole_build
 from ioi_eval.errors import BrokenReply, JudgeFailure
-from ioi_eval.model.job import Ended
-from ioi_eval.models import Blob, Stage, StageStatus
-from ioi_eval.rules.verdicts import Ending, ending
+from ioi_eval.models import Blob, Ending, StageStatus
+from ioi_eval.rules.verdicts import BuildEnding, build_ending
 
 pytestmark = pytest.mark.alike
 
 CONTENT = random.Random(7).randbytes(5000)
 
 
-def ran(folder: Path, script: str) -> Stage:
+def ran(folder: Path, script: str) -> Ending:
     done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, check=False)
-    return Stage(stdout=done.stdout.decode(), stderr=done.stderr.decode(), code=done.returncode)
+    return Ending(stdout=done.stdout.decode(), stderr=done.stderr.decode(), code=done.returncode)
 
 
-def handed_over(folder: Path, most: int | None = None) -> Stage:
+def handed_over(folder: Path, most: int | None = None) -> Ending:
     (folder / "made").write_bytes(CONTENT)
     return ran(folder, hand_over("made", most))
 
 
-def built(folder: Path, script: str, **limits: float | None) -> Stage:
+def built(folder: Path, script: str, **limits: float | None) -> Ending:
     (folder / "compile").write_text(script)
     hard, cpu = limits.get("hard_stop", 300.0), limits.get("cpu_time", 30.0)
     return ran(folder, whole_build("made", None, hard_stop=hard, cpu_time=cpu))
@@ -45,23 +44,23 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_path: Path) -> None:
     good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
-    assert (good.stage, good.artifact) == (Ended(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
+    assert (good.stage, good.artifact) == (Ending(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
     assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
-    assert bad.stage.code == 1 and ending(bad.stage) is Ending.REFUSED
+    assert bad.stage.code == 1 and build_ending(bad.stage) is BuildEnding.REFUSED
 
 
 @pytest.mark.parametrize(
     ("script", "end"),
     [
-        pytest.param("while :; do :; done", Ending.STOPPED, marks=pytest.mark.long),
-        ("sleep 60", Ending.STOPPED),  # at the hard stop, which is ours
-        ("kill -KILL $$", Ending.KILLED),  # by somebody else
+        pytest.param("while :; do :; done", BuildEnding.STOPPED, marks=pytest.mark.long),
+        ("sleep 60", BuildEnding.STOPPED),  # at the hard stop, which is ours
+        ("kill -KILL $$", BuildEnding.KILLED),  # by somebody else
     ],
 )
-def test_what_ended_a_build_in_one_stage_is_told_apart(tmp_path: Path, script: str, end: Ending) -> None:
+def test_what_ended_a_build_in_one_stage_is_told_apart(tmp_path: Path, script: str, end: BuildEnding) -> None:
     stage = read_delivery(built(tmp_path, script, hard_stop=0.3)).stage
-    assert stage is not None and ending(stage) is end
+    assert stage is not None and build_ending(stage) is end
 
 
 def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:
@@ -86,7 +85,7 @@ def test_what_a_compiler_prints_is_taken_for_nothing_but_its_log(tmp_path: Path)
     ids=["current server", "before isolate"],
 )
 def test_the_limit_on_output_is_named(tmp_path: Path, kept: int, ended: dict[str, object]) -> None:
-    cut = Stage(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
+    cut = Ending(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
     with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --max-output to 64mb$"):
         read_delivery(cut)
 
@@ -100,7 +99,7 @@ def test_a_known_limit_on_output_is_kept(tmp_path: Path) -> None:
 
 def test_no_time_to_hand_over_is_the_servers_fault() -> None:
     with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
-        read_delivery(Stage(signal="SIGKILL", status=StageStatus.TO))
+        read_delivery(Ending(signal="SIGKILL", status=StageStatus.TO))
 
 
 def test_every_damage_is_found(tmp_path: Path) -> None:
@@ -118,7 +117,7 @@ def test_every_damage_is_found(tmp_path: Path) -> None:
     ]
     for stdout in damaged:
         with pytest.raises(BrokenReply):
-            read_delivery(Stage(stdout=stdout, code=0))
+            read_delivery(Ending(stdout=stdout, code=0))
 
 
 def test_nothing_but_one_packed_file_is_taken() -> None:
@@ -126,7 +125,7 @@ def test_nothing_but_one_packed_file_is_taken() -> None:
     for more in (b"", b"x", gzip.compress(b"more")):
         text = base64.encodebytes(gzip.compress(CONTENT) + more).decode()
         head = f"ioi-eval 1 artifact {len(CONTENT)} {Blob.of(CONTENT).sha256} {len(text)}\n"
-        stage = Stage(stdout=f"{head}{text}ioi-eval 1 end\n", code=0)
+        stage = Ending(stdout=f"{head}{text}ioi-eval 1 end\n", code=0)
         if more:
             with pytest.raises(BrokenReply, match="damaged"):
                 read_delivery(stage)
@@ -135,7 +134,7 @@ def test_nothing_but_one_packed_file_is_taken() -> None:
 
 
 def test_killed_before_the_compiler_ended() -> None:
-    killed = Stage(signal="SIGKILL")
+    killed = Ending(signal="SIGKILL")
     assert killed_while_compiling(killed)
-    assert not killed_while_compiling(Stage(stdout="ioi-eval 1 code 0\n", signal="SIGKILL"))
-    assert not killed_while_compiling(Stage(code=91))
+    assert not killed_while_compiling(Ending(stdout="ioi-eval 1 code 0\n", signal="SIGKILL"))
+    assert not killed_while_compiling(Ending(code=91))

@@ -29,7 +29,7 @@ from ioi_eval.engines.jobs.build import Shelf
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
-from ioi_eval.models import Blob, BuildLimits, Job, JobResult, Profile, Stage, StageStatus, Toolchain
+from ioi_eval.models import Blob, BuildLimits, Ending, Job, JobResult, Profile, StageStatus, Toolchain
 from ioi_eval.store import contents
 from ioi_eval.testing import FakeEngine
 
@@ -73,14 +73,14 @@ class Server:
     ) -> None: ...
 
 
-def delivered(content: bytes = MADE, ahead: str = "") -> Stage:
+def delivered(content: bytes = MADE, ahead: str = "") -> Ending:
     packed = base64.b64encode(gzip.compress(content)).decode() + "\n"
     header = f"ioi-eval 1 artifact {len(content)} {hashlib.sha256(content).hexdigest()} {len(packed)}\n"
-    return Stage(stdout=f"{ahead}{header}{packed}ioi-eval 1 end\n", code=0)
+    return Ending(stdout=f"{ahead}{header}{packed}ioi-eval 1 end\n", code=0)
 
 
-GOOD = JobResult(compile=Stage(code=0), run=delivered(), endpoint="http://b")
-CUT = Stage(signal="SIGKILL", status=StageStatus.TO)
+GOOD = JobResult(compile=Ending(code=0), run=delivered(), endpoint="http://b")
+CUT = Ending(signal="SIGKILL", status=StageStatus.TO)
 IN_ONE = JobResult(run=delivered(ahead="ioi-eval 1 code 0\n"), endpoint="http://b")
 
 
@@ -108,7 +108,7 @@ async def test_a_build_of_two_stages(tmp_path: Path) -> None:
 async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     large = b"the same again " * 1000
     run = delivered(large)
-    async with opened(tmp_path, Server(JobResult(compile=Stage(code=0), run=run))) as artifacts:
+    async with opened(tmp_path, Server(JobResult(compile=Ending(code=0), run=run))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert isinstance(built, Built) and built.artifact.read() == large
         parcel = await artifacts.builder.delivery.packing.parcel(built.artifact)
@@ -136,7 +136,7 @@ def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damage
 async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_compile(tmp_path: Path) -> None:
     """Otherwise a submission could choose to be unscored: by a table that cannot be compressed."""
     noise = random.Random(7).randbytes(1 << 20)
-    made = JobResult(compile=Stage(code=0), run=delivered(noise))
+    made = JobResult(compile=Ending(code=0), run=delivered(noise))
     for room, kind in ((8 << 20, Built), (2 << 20, Rejected)):
         async with opened(tmp_path, Server(made, max_body=room)) as artifacts:
             found = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -172,7 +172,7 @@ def ended(*, log: str = "", made: bool = False, **report: Any) -> JobResult:
         packed = base64.b64encode(gzip.compress(log.encode())).decode() + "\n"
         digest = hashlib.sha256(log.encode()).hexdigest()
         ahead += f"ioi-eval 1 log {len(log)} {digest} {len(packed)}\n{packed}"
-    run = delivered(ahead=ahead) if made else Stage(stdout=f"{ahead}ioi-eval 1 end\n", code=0)
+    run = delivered(ahead=ahead) if made else Ending(stdout=f"{ahead}ioi-eval 1 end\n", code=0)
     return JobResult(run=run, endpoint="http://b")
 
 
@@ -282,7 +282,7 @@ async def test_how_a_box_ended_is_its_proctors_word(
         (ended(failure="cannot enter the box"), "the box of a build failed: cannot enter the box"),
         (JobResult(run=CUT), "Raise PISTON_RUN_TIMEOUT"),
         (
-            JobResult(run=Stage(code=91, stderr="cannot execute")),
+            JobResult(run=Ending(code=91, stderr="cannot execute")),
             "handed over nothing whole .*cannot execute",
         ),
         (IN_ONE, "does not say how its box ended"),
@@ -299,7 +299,7 @@ async def test_a_box_that_failed_is_nobodys_compilation_error(
 @pytest.mark.parametrize(
     "killed",
     [
-        JobResult(run=Stage(signal="SIGKILL", status=StageStatus.SG, message="killed")),  # all of the job
+        JobResult(run=Ending(signal="SIGKILL", status=StageStatus.SG, message="killed")),  # all of the job
         ended(signal=9),  # the compiler in its box
     ],
 )
@@ -311,7 +311,7 @@ async def test_a_build_that_no_limit_of_ours_killed_is_no_verdict(tmp_path: Path
 
 async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
     """The source is the same, and so is the store."""
-    stopped = JobResult(compile=Stage(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
+    stopped = JobResult(compile=Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
     refusing, taking = Server(stopped), Server(GOOD)
     for server, seconds, kind in ((refusing, 1, Rejected), (refusing, 1, Rejected), (taking, 2, Built)):
         async with opened(tmp_path, server) as artifacts:
@@ -374,8 +374,8 @@ async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: P
 @pytest.mark.parametrize(
     ("result", "runtimes"),
     [
-        (JobResult(compile=Stage(code=90, stderr="unknown -std"), run=Stage(code=90)), ("ioi_eval",)),
-        (JobResult(run=Stage(stdout="ioi-eval 1 code 90\nioi-eval 1 end\n", code=0)), ("bash",)),
+        (JobResult(compile=Ending(code=90, stderr="unknown -std"), run=Ending(code=90)), ("ioi_eval",)),
+        (JobResult(run=Ending(stdout="ioi-eval 1 code 90\nioi-eval 1 end\n", code=0)), ("bash",)),
     ],
 )
 async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
@@ -428,8 +428,8 @@ async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
 
 
 async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) -> None:
-    half = Stage(stdout=delivered().stdout[:-20], code=0)
-    server = Server(JobResult(compile=Stage(code=0), run=half))
+    half = Ending(stdout=delivered().stdout[:-20], code=0)
+    server = Server(JobResult(compile=Ending(code=0), run=half))
     async with opened(tmp_path, server) as artifacts:
         with pytest.raises(JudgeFailure, match="arrived damaged"):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -439,16 +439,18 @@ async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "run",
     [
-        Stage(stdout="ioi-eval 1 too-large artifact 64000001\n", code=0),
-        Stage(
+        Ending(stdout="ioi-eval 1 too-large artifact 64000001\n", code=0),
+        Ending(
             stdout=f"ioi-eval 1 artifact 9 {'0' * 64} 64000001\nH4sI", signal="SIGKILL", status=StageStatus.OL
         ),
     ],
     ids=["told", "cut off"],
 )
-async def test_a_program_that_no_server_lets_through_is_its_sources_fault(tmp_path: Path, run: Stage) -> None:
+async def test_a_program_that_no_server_lets_through_is_its_sources_fault(
+    tmp_path: Path, run: Ending
+) -> None:
     """Of a checker it is ours. It is not remembered: an engine that takes paths can judge it."""
-    server = Server(JobResult(compile=Stage(code=0), run=run))
+    server = Server(JobResult(compile=Ending(code=0), run=run))
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
             built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -460,7 +462,7 @@ async def test_a_program_that_no_server_lets_through_is_its_sources_fault(tmp_pa
 
 async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path) -> None:
     """Servers repeat its fields as those of the run stage."""
-    forged = Stage(stdout=delivered().stdout, code=1, status=StageStatus.RE)
+    forged = Ending(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(built, Rejected)

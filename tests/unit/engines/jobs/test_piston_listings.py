@@ -19,7 +19,7 @@ from ioi_eval.engines.jobs.piston_api import (
     encode_runtimes,
 )
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.models import JobResult, Stage, StageStatus
+from ioi_eval.models import Ending, JobResult, StageStatus
 
 pytestmark = pytest.mark.once
 
@@ -70,5 +70,5 @@ def test_what_to_install() -> None:
 
 def test_a_status_has_a_word_for_each_of_ours() -> None:
     for status in StageStatus:
-        stage = Stage(status=status)
+        stage = Ending(status=status)
         assert decode_reply(200, encode_result(JobResult(run=stage))).run.status is status

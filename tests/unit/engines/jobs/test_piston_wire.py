@@ -33,7 +33,7 @@ from ioi_eval.errors import (
     JobRejected,
     JobTooLarge,
 )
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 
 pytestmark = pytest.mark.once
 
@@ -173,7 +173,7 @@ def test_pages_of_gateways_in_words(status: int, body: bytes, words: str) -> Non
 
 def test_words_of_a_submission_are_no_refusal() -> None:
     said = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
-    result = decode_reply(200, encode_result(JobResult(run=Stage(stdout=said, stderr=said, code=0))))
+    result = decode_reply(200, encode_result(JobResult(run=Ending(stdout=said, stderr=said, code=0))))
     assert result.run.stdout == said
 
 

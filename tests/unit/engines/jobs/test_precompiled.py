@@ -24,7 +24,7 @@ from support.once import seen_tool
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_recipe
 from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_recipe
-from ioi_eval.model.job import Ended
+from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 from ioi_eval.rules.verdicts import log_of
 
@@ -365,7 +365,7 @@ def test_second_try_finds_nothing_of_the_first(tmp_path: Path, lean: Path) -> No
     for name, header in (("with", lean), ("without", None)):
         told.append(run_build(tmp_path / name, build, header, refused="?"))
     assert b"file not found" in told[0]
-    logs = [log_of(Ended(stdout=words.decode()), LIMITS) for words in told]
+    logs = [log_of(Ending(stdout=words.decode()), LIMITS) for words in told]
     assert logs[0] == logs[1]
 
 

@@ -13,9 +13,8 @@ from support.engines import CPU_LIMIT, Recipe, compiler_in_shell, find, submissi
 from support.once import seen_tool
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
-from ioi_eval.model.job import Ended
-from ioi_eval.models import Blob, BuildLimits, NamedBlob, Stage, StageStatus, Toolchain
-from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, log_of
+from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain
+from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, build_ending, log_of
 from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.alike
@@ -29,7 +28,7 @@ def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "
     return submission_recipe(plain_problem(), submitted(code, language), limits, helpers)
 
 
-def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ended:
+def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ending:
     """Runs the script as an engine does: in the folder of its files."""
     box = folder / "box"
     lay_out(box, recipe)
@@ -38,12 +37,12 @@ def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ended:
     done = subprocess.run(
         ["sh", "compile"], cwd=box, env=environment, capture_output=True, text=True, check=False
     )
-    return Ended(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
+    return Ending(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
 
 
 def test_a_good_source_becomes_an_artifact(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() {}"), seen_tool())
-    assert (ending(stage), stage.stdout) == (Ending.BUILT, "")
+    assert (build_ending(stage), stage.stdout) == (BuildEnding.BUILT, "")
     assert (tmp_path / "box/submission").stat().st_size > 0
 
 
@@ -51,35 +50,35 @@ def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
     """Whoever runs the script: servers have limits of their own, and each another one."""
     code = 'asm(".data\\n.fill {size}, 1, 7"); int main() {{}}'
     limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
-    for size, end in ((1 << 20, Ending.BUILT), (9 << 20, Ending.CRASHED)):
+    for size, end in ((1 << 20, BuildEnding.BUILT), (9 << 20, BuildEnding.CRASHED)):
         stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), seen_tool())
-        assert ending(stage) is end, stage
+        assert build_ending(stage) is end, stage
 
 
 def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() { return x; }"), seen_tool())
-    assert ending(stage) is Ending.REFUSED
+    assert build_ending(stage) is BuildEnding.REFUSED
     told = log_of(stage, BuildLimits(log=10_000))
     assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
 
 
 def test_a_missing_function_is_refused(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), seen_tool())
-    assert ending(stage) is Ending.REFUSED
+    assert build_ending(stage) is BuildEnding.REFUSED
 
 
 def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path) -> None:
     recipe = submission_recipe(plain_problem(cpp_standard="gnu++99"), submitted("int main() {}"), LIMITS)
     stage = build(tmp_path, recipe, seen_tool())
-    assert ending(stage) is Ending.MACHINE
+    assert build_ending(stage) is BuildEnding.MACHINE
     assert "-std=gnu++99" in stage.stderr
 
 
-@pytest.mark.parametrize(("code", "end"), [("print(1)", Ending.BUILT), ("print(", Ending.REFUSED)])
-def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: Ending) -> None:
+@pytest.mark.parametrize(("code", "end"), [("print(1)", BuildEnding.BUILT), ("print(", BuildEnding.REFUSED)])
+def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: BuildEnding) -> None:
     stage = build(tmp_path, recipe_of(code, language="python"), seen_tool("python3"))
-    assert ending(stage) is end
-    if end is Ending.BUILT:
+    assert build_ending(stage) is end
+    if end is BuildEnding.BUILT:
         assert (tmp_path / "box/submission").read_text() == code and stage.stdout == ""
     else:
         assert "SyntaxError" in stage.stdout
@@ -87,7 +86,7 @@ def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: End
 
 def test_a_compiler_that_is_gone_is_the_machines_fault(tmp_path: Path) -> None:
     gone = Toolchain(command="g++", path="/nowhere/g++", version="1", identity="1")
-    assert ending(build(tmp_path, recipe_of(), gone)) is Ending.MACHINE
+    assert build_ending(build(tmp_path, recipe_of(), gone)) is BuildEnding.MACHINE
 
 
 def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
         tmp_path, "echo 'fatal error: error writing to x.s: No space left on device' >&2; exit 1"
     )
     stage = build(tmp_path, recipe_of(), tool)
-    assert ending(stage) is Ending.MACHINE
+    assert build_ending(stage) is BuildEnding.MACHINE
     assert "No space left" in stage.stderr
 
 
@@ -106,7 +105,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
     """The program finds no room there, and an empty one does."""
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
-    assert ending(build(tmp_path, recipe_of(), tool)) is Ending.BUILT
+    assert build_ending(build(tmp_path, recipe_of(), tool)) is BuildEnding.BUILT
     (tmp_path / "box/compile").write_text(compile_script(recipe_of(), tool))
     mount = 'mount -t tmpfs -o size=4m disk "$0" && cp "$1" "$0" && cd "$0" && exec sh compile'
     small, script = tmp_path / "small", tmp_path / "box" / "compile"
@@ -115,41 +114,48 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr:
         pytest.skip("this user may not make namespaces")
-    stage = Ended(stderr=done.stderr, code=done.returncode)
-    assert ending(stage) is Ending.MACHINE
+    stage = Ending(stderr=done.stderr, code=done.returncode)
+    assert build_ending(stage) is BuildEnding.MACHINE
     assert "No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("echo 'error: no' >&2; exit 1", Ending.REFUSED),
-        ("exit 4", Ending.CRASHED),
-        ("kill -SEGV $$", Ending.CRASHED),
-        ("echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1", Ending.CRASHED),
-        ("echo 'cannot execute cc1plus' >&2; exit 1", Ending.CRASHED),
-        ("echo 'collect2: fatal error: vfork: Resource temporarily unavailable' >&2; exit 1", Ending.CRASHED),
+        ("echo 'error: no' >&2; exit 1", BuildEnding.REFUSED),
+        ("exit 4", BuildEnding.CRASHED),
+        ("kill -SEGV $$", BuildEnding.CRASHED),
+        (
+            "echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1",
+            BuildEnding.CRASHED,
+        ),
+        ("echo 'cannot execute cc1plus' >&2; exit 1", BuildEnding.CRASHED),
+        (
+            "echo 'collect2: fatal error: vfork: Resource temporarily unavailable' >&2; exit 1",
+            BuildEnding.CRASHED,
+        ),
     ],
 )
-def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: Ending) -> None:
+def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: BuildEnding) -> None:
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
-    assert ending(build(tmp_path, recipe_of(), tool)) is end
+    assert build_ending(build(tmp_path, recipe_of(), tool)) is end
 
 
 @pytest.mark.parametrize(
-    ("code", "end"), [(1, Ending.REFUSED), (2, Ending.REFUSED), (3, Ending.CRASHED), (0, Ending.BUILT)]
+    ("code", "end"),
+    [(1, BuildEnding.REFUSED), (2, BuildEnding.REFUSED), (3, BuildEnding.CRASHED), (0, BuildEnding.BUILT)],
 )
-def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Ending) -> None:
+def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: BuildEnding) -> None:
     """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
     recipe = recipe_of("package main", language="go")
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
     stage = build(tmp_path, recipe, msgspec.structs.replace(tool, command="go"))
-    assert ending(stage, recipe.refusals) is end
+    assert build_ending(stage, recipe.refusals) is end
 
 
 def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of(), compiler_in_shell(tmp_path, "exit 0"))
-    assert (ending(stage), stage.stdout) == (Ending.REFUSED, "nothing came of it\n")
+    assert (build_ending(stage), stage.stdout) == (BuildEnding.REFUSED, "nothing came of it\n")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,9 @@ def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> No
     """Of which nobody would hear before it is to be started."""
     recipe = recipe_of(code, language=language)
     needs(language)
-    assert ending(build(tmp_path, recipe, seen_tool(recipe.tool)), recipe.refusals) is Ending.REFUSED
+    assert (
+        build_ending(build(tmp_path, recipe, seen_tool(recipe.tool)), recipe.refusals) is BuildEnding.REFUSED
+    )
 
 
 def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:
@@ -172,7 +180,7 @@ def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) 
         tmp_path, "i=0; while [ $i -lt 20000 ]; do echo warning $i; i=$((i+1)); done; : > submission"
     )
     stage = build(tmp_path, recipe_of(limits=BuildLimits(log=1000)), tool)
-    assert (ending(stage), len(stage.stdout)) == (Ending.BUILT, 1000)
+    assert (build_ending(stage), len(stage.stdout)) == (BuildEnding.BUILT, 1000)
 
 
 def test_names_are_quoted(tmp_path: Path) -> None:
@@ -180,7 +188,7 @@ def test_names_are_quoted(tmp_path: Path) -> None:
     recipe = submission_recipe(
         problem, submitted('#include "it\'s; touch owned .h"\nint main() { return x; }'), LIMITS
     )
-    assert ending(build(tmp_path, recipe, seen_tool())) is Ending.BUILT
+    assert build_ending(build(tmp_path, recipe, seen_tool())) is BuildEnding.BUILT
     assert not list(tmp_path.rglob("owned*"))
 
 
@@ -202,13 +210,13 @@ def test_the_control_program_takes_the_place_of_all_sources() -> None:
 )
 def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> None:
     message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
-    stage = Ended.of(Stage(stdout="half a ", signal="SIGKILL", status=status, message=message))
-    assert ending(stage) is Ending.CUT_SHORT
+    stage = Ending(stdout="half a ", signal="SIGKILL", status=status, message=message)
+    assert build_ending(stage) is BuildEnding.CUT_SHORT
     assert log_of(stage, BuildLimits(log=100)) == f"half a \nThe compiler was stopped: {words}."
 
 
 def test_the_log_is_printable_and_bounded() -> None:
-    stage = Ended(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1)
+    stage = Ending(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1)
     assert log_of(stage, BuildLimits(log=20)) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
 
 
@@ -220,14 +228,14 @@ def test_a_log_has_the_same_words_each_time() -> None:
     """Names of the compiler's own files are made up anew for each build."""
     places = ("/tmp/ccaB3dE9", "/tmp/ccZz00Qq", "/dev/shm/ioi-eval-0-1-x_y/box-12/ccaB3dE9")
     said = (f"ld: {place}.o: undefined reference to `f()'\n" for place in places)
-    logs = {log_of(Ended(stdout=words, code=1), LIMITS) for words in said}
+    logs = {log_of(Ending(stdout=words, code=1), LIMITS) for words in said}
     assert logs == {"ld: /tmp/cc.o: undefined reference to `f()'"}
 
 
 @pytest.mark.parametrize(
     ("killed", "found"),
-    [("wall", Ending.IDLED), ("hard", Ending.STOPPED), ("cpu", Ending.CUT_SHORT)],
+    [("wall", BuildEnding.IDLED), ("hard", BuildEnding.STOPPED), ("cpu", BuildEnding.CUT_SHORT)],
 )
-def test_only_a_limit_that_a_source_exceeds_cuts_it_short(killed: str, found: Ending) -> None:
+def test_only_a_limit_that_a_source_exceeds_cuts_it_short(killed: str, found: BuildEnding) -> None:
     """A source whose build waited, or was slow beside others, is built once more."""
-    assert ending(Ended(killed=killed)) is found
+    assert build_ending(Ending.by_limit(killed)) is found

@@ -17,7 +17,7 @@ from ioi_eval.engines.fleet import State
 from ioi_eval.engines.piston.contents import ContentSender, Server, TimeOf
 from ioi_eval.engines.piston.engine import ServerFleet
 from ioi_eval.engines.piston.wire import HttpWire
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, Profile
 
 QUICK = Patience(
     margin=5.0, first_look=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
@@ -34,7 +34,7 @@ def job(text: str = "true", *others: JobFile, **fields: Any) -> Job:
 async def fine(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
     """Prints the script back."""
     said = asked.files[0].content.read().decode()
-    return told(JobResult(run=Stage(stdout=said, code=0), language=asked.runtime, version="1.0.0"))
+    return told(JobResult(run=Ending(stdout=said, code=0), language=asked.runtime, version="1.0.0"))
 
 
 def told(result: JobResult) -> web.Response:

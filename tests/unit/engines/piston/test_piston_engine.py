@@ -36,7 +36,7 @@ from ioi_eval.engines.piston import sending
 from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
 from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
 
 pytestmark = pytest.mark.once
 
@@ -84,8 +84,8 @@ async def test_a_servers_fault_is_tried_on_another_one(fault: Answer) -> None:
 @pytest.mark.parametrize("stage", ["compile", "run"])
 async def test_a_box_that_failed_is_the_servers_fault(stage: str) -> None:
     async def broken(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        failed = Stage(status=StageStatus.XX, message="no cgroup")
-        return told(msgspec.structs.replace(JobResult(run=Stage()), **{stage: failed}))
+        failed = Ending(status=StageStatus.XX, message="no cgroup")
+        return told(msgspec.structs.replace(JobResult(run=Ending()), **{stage: failed}))
 
     async with Loopback(broken) as bad, Loopback() as good, engine_on(bad, good) as engine:
         for _ in range(3):
@@ -138,7 +138,7 @@ async def test_a_job_that_cannot_be_sent_is_not_sent(tmp_path: Path) -> None:
 )
 async def test_nothing_that_a_submission_prints_has_a_say(said: str) -> None:
     async def prints(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        run = Stage(stdout=said, stderr=said, code=1, status=StageStatus.RE)
+        run = Ending(stdout=said, stderr=said, code=1, status=StageStatus.RE)
         return told(JobResult(run=run))
 
     async with Loopback(prints) as server, engine_on(server) as engine:

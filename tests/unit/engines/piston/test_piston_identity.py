@@ -30,7 +30,7 @@ from ioi_eval.errors import (
     ServerReplaced,
     ToolchainGone,
 )
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Toolchain
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, Toolchain
 
 pytestmark = pytest.mark.alike
 
@@ -66,9 +66,9 @@ class Machine(Loopback):
         if found := re.search('\necho "(ioi-eval answers [0-9a-f]+)"\n', script):
             tells += f"{found[1] if self.heard is None else self.heard}\n"
             self.marks.append(found[1])
-        stage = Stage(stdout=f"{tells}built by {version}\n", code=0)
+        stage = Ending(stdout=f"{tells}built by {version}\n", code=0)
         two = any(file.name == "compile" for file in asked.files) and asked.runtime == "ioi_eval"
-        reply = told(JobResult(run=Stage(code=0), compile=stage) if two else JobResult(run=stage))
+        reply = told(JobResult(run=Ending(code=0), compile=stage) if two else JobResult(run=stage))
         if self.worker:
             reply.headers[HEADER] = self.worker
         return reply
@@ -172,10 +172,10 @@ async def test_what_tells_nothing_is_no_reply(on: Opening) -> None:
     engine, _ = await on(machine, attempts=2)
     silent = Identity(tools="x").checked
     with pytest.raises(BrokenReply, match="does not tell with which compilers"):
-        silent("run", JobResult(run=Stage(stdout="built by 12\n")))
+        silent("run", JobResult(run=Ending(stdout="built by 12\n")))
 
     async def mute(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        return told(JobResult(run=Stage(stdout="built by 12\n", code=0)))
+        return told(JobResult(run=Ending(stdout="built by 12\n", code=0)))
 
     machine.answer = mute
     with pytest.raises(AttemptsUsedUp, match="does not tell"):
@@ -231,8 +231,8 @@ def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> 
     known = Identity(tools=told_first(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
-        known.checked("run", JobResult(run=Stage(stdout=forged)))
-    kept = known.checked("run", JobResult(run=Stage(stdout=words("12") + words("13"))))
+        known.checked("run", JobResult(run=Ending(stdout=forged)))
+    kept = known.checked("run", JobResult(run=Ending(stdout=words("12") + words("13"))))
     assert kept.run.stdout == words("13")
 
 
@@ -241,9 +241,9 @@ def test_a_compile_stage_of_the_package_tells_nothing() -> None:
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     known = Identity(tools=told_first(words("12"))[0])
     _, script = known.asking(run_alone)
-    reply = JobResult(compile=Stage(code=0), run=Stage(stdout=words("12") + "3\n"))
+    reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
     assert known.checked(script, reply).run.stdout == "3\n"
-    other = msgspec.structs.replace(reply, run=Stage(stdout=words("13") + "3\n"))
+    other = msgspec.structs.replace(reply, run=Ending(stdout=words("13") + "3\n"))
     with pytest.raises(ServerReplaced):
         known.checked(script, other)
 

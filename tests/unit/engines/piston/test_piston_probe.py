@@ -28,7 +28,7 @@ from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
 from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.piston.uses import uses
 from ioi_eval.errors import ServerReplaced
-from ioi_eval.models import Job, JobResult, Stage, StageStatus
+from ioi_eval.models import Ending, Job, JobResult, StageStatus
 
 pytestmark = pytest.mark.alike
 
@@ -189,7 +189,7 @@ def old_server(limit: int = 3000) -> Answer:
             "machine aarch64\ntool g++ /usr/bin/g++ 8.3.0 0123\nstandard gnu++17\nstatic no\nopen_files 9\n"
         )
         out = "x" * 1500 if text == stairs(STEPS) else words
-        return told(JobResult(run=Stage(stdout=out, code=0)))
+        return told(JobResult(run=Ending(stdout=out, code=0)))
 
     return answer
 
@@ -207,19 +207,21 @@ async def test_a_server_from_before_isolate() -> None:
 
 
 WORDS = "machine aarch64\ntool python3 /usr/bin/python3 3.11.2 0123\n"
-TIMED_OUT = Stage(stdout="machine aarch64\n", code=None, signal="SIGKILL", status=StageStatus.TO, wall_time=9)
-KILLED = Stage(stdout="machine aarch64\n", code=137)  # as servers from before isolate say it
+TIMED_OUT = Ending(
+    stdout="machine aarch64\n", code=None, signal="SIGKILL", status=StageStatus.TO, wall_time=9
+)
+KILLED = Ending(stdout="machine aarch64\n", code=137)  # as servers from before isolate say it
 
 
-def busy_server(script: str, *stopped: Stage) -> Answer:
+def busy_server(script: str, *stopped: Ending) -> Answer:
     """Stops one script as often as there are stages, and lets all others end."""
     left = list(stopped)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         if asked.files[0].content.read().decode() != script:
-            return told(JobResult(run=Stage(stdout=WORDS, code=0)))
+            return told(JobResult(run=Ending(stdout=WORDS, code=0)))
         out = "x" * height(STEPS) if script == stairs(STEPS) else WORDS
-        return told(JobResult(run=left.pop(0) if left else Stage(stdout=out, code=0)))
+        return told(JobResult(run=left.pop(0) if left else Ending(stdout=out, code=0)))
 
     return answer
 
@@ -232,7 +234,7 @@ async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
 
 @pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
-async def test_what_ran_out_of_time_is_asked_again_with_more(script: str, stopped: Stage) -> None:
+async def test_what_ran_out_of_time_is_asked_again_with_more(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, stopped, stopped)) as server:
         report = await probed_in(60, server)
         asked = [job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()]
@@ -244,7 +246,7 @@ async def test_what_ran_out_of_time_is_asked_again_with_more(script: str, stoppe
 
 @pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
-async def test_one_that_is_too_slow_lacks_nothing(script: str, stopped: Stage) -> None:
+async def test_one_that_is_too_slow_lacks_nothing(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, *[stopped] * 3)) as server:
         report = await probed_in(120, server)
     [(ok, detail, remedy)] = found(report).values()
@@ -254,13 +256,13 @@ async def test_one_that_is_too_slow_lacks_nothing(script: str, stopped: Stage) -
 
 async def test_one_that_was_stopped_early_was_not_stopped_by_time() -> None:
     """A server from before isolate kills what prints too much, and does not say why."""
-    stopped = Stage(stdout="x" * 1000, code=None, signal="SIGKILL")
+    stopped = Ending(stdout="x" * 1000, code=None, signal="SIGKILL")
     async with Loopback(busy_server(stairs(STEPS), *[stopped] * 3)) as server:
         report = await probed_in(1, server)
     assert report.reachable and report.max_output == 1000
 
 
-NOTHING = Stage(stderr="prlimit: failed to execute nosocket: No such file or directory", code=127)
+NOTHING = Ending(stderr="prlimit: failed to execute nosocket: No such file or directory", code=127)
 
 
 async def test_one_that_runs_nothing_is_of_no_use() -> None:
@@ -291,7 +293,7 @@ async def test_a_proctor_that_ran_out_of_time_found_nothing() -> None:
     assert line.ok is None and "is too slow to be asked" in line.detail
 
 
-def always_told(stage: Stage) -> Answer:
+def always_told(stage: Ending) -> Answer:
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         return told(JobResult(run=stage))
 

@@ -29,12 +29,12 @@ from ioi_eval.models import (
     Blob,
     BuildLimits,
     BuildOptions,
+    Ending,
     Job,
     JobFile,
     Limits,
     NamedBlob,
     Problem,
-    Stage,
     Submission,
     Subtask,
     Test,
@@ -96,17 +96,17 @@ def submission() -> Submission:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[tuple[Any, ...], Stage]:
+def found() -> dict[tuple[Any, ...], Ending]:
     """The findings of each script that looks at a worker, with its limits."""
     return {}
 
 
 @pytest.fixture
-def looked_at_once(found: dict[tuple[Any, ...], Stage], monkeypatch: pytest.MonkeyPatch) -> None:
+def looked_at_once(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.MonkeyPatch) -> None:
     """The findings of a probe's script on the first worker, for all: they are on this machine."""
     ended = Prober._ended
 
-    async def once(prober: Prober, url: str, job: Job, *limits: Any) -> Stage:
+    async def once(prober: Prober, url: str, job: Job, *limits: Any) -> Ending:
         asked = (job.files[0].content.sha256, job.runtime, *limits)
         if asked not in found:
             found[asked] = await ended(prober, url, job, *limits)

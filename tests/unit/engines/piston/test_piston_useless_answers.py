@@ -15,7 +15,7 @@ from ioi_eval.engines.fleet import State
 from ioi_eval.engines.jobs.run import execute
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply
 from ioi_eval.model.errors import MachineAtFault
-from ioi_eval.models import Job, JobResult, Stage
+from ioi_eval.models import Ending, Job, JobResult
 
 pytestmark = pytest.mark.once
 
@@ -26,7 +26,7 @@ LONG_REST = Patience(
 
 
 async def full_disk(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-    return told(JobResult(run=Stage(stderr="No space left on device", code=92)))
+    return told(JobResult(run=Ending(stderr="No space left on device", code=92)))
 
 
 async def check(result: JobResult) -> str:
