@@ -38,7 +38,7 @@ class Job(Value):
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()  # files that outlive the job; `run` prints them for engines that keep none
-    plan: str = ""  # the plan's file, if `run` does nothing but start the proctor on it
+    plan: str = ""  # instead of scripts: the file of the plan that the engine starts `./proctor run` on
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     exclusive: bool = False  # the engine runs no other job meanwhile; only for profiles with `exclusive`
     without_proc: bool = False  # its programs see no /proc, and so name no open file and no other process

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import pytest_asyncio
-from lent import lent
+from lent import Lent
 from missing import needs
 from support.servers import Fixed
 
@@ -182,7 +182,7 @@ async def scorer(
     engines: tuple[Engine, Engine | None], store: Store, builds: BuildOptions
 ) -> AsyncIterator[Scorer]:
     there, trusted = engines
-    async with Scorer(lent(there), store=store, builds=builds, trusted=trusted and lent(trusted)) as opened:
+    async with Scorer(Lent(there), store=store, builds=builds, trusted=trusted and Lent(trusted)) as opened:
         yield opened
 
 

@@ -27,7 +27,7 @@ from ioi_eval.engines.embedded.box import (
 )
 from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
+from ioi_eval.engines.embedded.standing import PROCTOR, Order, StandingProctor, Ward, suits
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
@@ -75,6 +75,13 @@ def plan_of(
     job: Job, *, file_size: int, processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
 ) -> JobPlan:
     """The plan of a job as servers get them. Raises JobRejected as one would."""
+    if job.plan:
+        check_names(file.name for file in job.files)
+        limits = _limits(job, "run", file_size, processes)
+        return JobPlan(
+            compile=None,
+            run=StagePlan(argv=(PROCTOR, "run", job.plan), profile="stage", limits=limits),
+        )
     package = find_package(packages, job.runtime, job.version)
     if package is None:
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
@@ -210,7 +217,7 @@ class Slot:
 def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> Done:
     """Closes the leash when it is done: until then its descriptor is in use."""
     with contextlib.closing(leash):
-        if job.plan and plan.run is not None:
+        if job.plan and plan.run is not None and suits(job):
             order = _order(ground, job, plan, plan.run, slot.uid)
             run = slot.standing.judge(order, leash)
             if run is not None:
@@ -223,7 +230,7 @@ def _order(ground: Ground, job: Job, plan: JobPlan, stage: StagePlan, uid: int |
     room, limits = ground.room, stage.limits
     spec = msgspec.structs.replace(
         _spec(ground, plan, Path(), (), uid),
-        argv=("./proctor", "stand"),
+        argv=(PROCTOR, "stand"),
         profile=stage.profile,
         limits=BoxLimits(
             file_size=limits.file_size, processes=limits.processes, disk=room.disk, names=room.names

@@ -126,11 +126,11 @@ def _why_out_of_sight(folder: Path) -> str | None:
 
 def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -> LanguagePackage | None:
     """The newest that a request means; of equally new ones the first."""
-    fitting = (
-        package
-        for package in packages
-        if name in (package.language, *package.aliases) and satisfies(package.version, version)
-    )
+    fitting = [package for package in packages if name in (package.language, *package.aliases)]
+    if version != "*":
+        fitting = [package for package in fitting if satisfies(package.version, version)]
+    if len(fitting) == 1:  # most often, and versions are slow to read
+        return fitting[0]
     return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
 

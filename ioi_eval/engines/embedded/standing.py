@@ -32,8 +32,10 @@ from ioi_eval.engines.embedded.box import (
 )
 from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
-from ioi_eval.model.job import Ending, JobFile
+from ioi_eval.model.job import Ending, Job, JobFile
+from ioi_eval.model.protocol import Plan
 from ioi_eval.model.retry import LEFT_FOLDER, PERSISTENT_PROCTOR
+from ioi_eval.model.values import TaskType
 from ioi_eval.rules.limits import GRACE
 
 _log = logging.getLogger(__name__)
@@ -41,6 +43,22 @@ _PIECE = 1 << 18
 _REST = 1000  # jobs until it is tried again: what was wrong, as a full disk, may be over
 _FAREWELL = 1.0  # seconds for a proctor without further orders
 _LAST = b',"done":true}\n'  # no other line ends so: within a text of a program's, quotes are escaped
+
+
+PROCTOR = "./proctor"  # the file of a job with a plan, which is started in its folder
+_MOST_BYTES = 1 << 20  # of a job's files, which are copied: links take no time
+_PLAN = msgspec.json.Decoder(Plan)
+_ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})
+
+
+def suits(job: Job) -> bool:
+    """Return True for a job in which the submission alone runs, by an interpreter that may wait for it."""
+    plan = _PLAN.decode(next(file.content.read() for file in job.files if file.name == job.plan))
+    others = plan.checker.argv or plan.manager or plan.layers or plan.allow_unconfined or plan.alone
+    if plan.submission.warm is None or others or plan.task_type not in _ALONE:
+        return False
+    tests = {name for test in plan.tests for name in (test.input, test.answer, test.output)}
+    return sum(file.content.size for file in job.files if file.name in tests) <= _MOST_BYTES
 
 
 class Ward(msgspec.Struct, frozen=True):

@@ -233,7 +233,7 @@ async def check(delivery: Delivery, recipe: Recipe, profile: Profile) -> Built |
 
     It does not for a program in Python of one source, beside what builds it.
     """
-    alone = recipe.kind == SUBMISSION and len(recipe.sources) == 2
+    alone = delivery.is_here and recipe.kind == SUBMISSION and len(recipe.sources) == 2
     if not alone or profile.waiting is None or profile.proctor is None:
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
@@ -252,7 +252,6 @@ def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library:
     named = f"{source.name}\n".encode() + source.content.read()
     return Job(
         files=(
-            JobFile(name="run", content=Blob.of(f"exec ./{_PROCTOR} run {_PLAN}\n")),
             JobFile(name=_PROCTOR, content=proctor, executable=True),
             JobFile(name=_PLAN, content=Blob.of(msgspec.json.encode(_plan(recipe, tool, submission, nonce)))),
             JobFile(name=_SCRIPT, content=helper.content),

@@ -174,10 +174,10 @@ class HttpDelivery:
         together = None if job.run_timeout is None else job.run_timeout * (processes_of(problem) + 1)
         return msgspec.structs.replace(
             job,
-            files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files[1:]),
+            files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
             run_cpu_time=least(together, profile.max_run_cpu_time),
             run_memory_limit=memory,
-            plan="",  # the script unpacks files, too
+            plan="",
         )
 
     async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:

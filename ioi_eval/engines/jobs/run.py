@@ -62,7 +62,6 @@ _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
 WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
 PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
-_COPIED = 1 << 20  # bytes of tests at most that are copied for a proctor that stays: links take no time
 _HANDED = "handed"  # of a test's files the one that is the submission's
 
 
@@ -115,7 +114,7 @@ class JobTests(Value):
 
 
 def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
-    """The job of these tests; its first file is the script."""
+    """Return the job of these tests, for an engine that starts the proctor itself."""
     tools = interpreters(batch.program, profile)
     made_for = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(tools)}
     if batch.program.interpreter:  # the one that took the source
@@ -173,28 +172,16 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     most = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
     return Job(
         files=(
-            JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
             JobFile(name=PLAN, content=Blob.of(msgspec.json.encode(plan))),
             *program.files,
             *brought,
         ),
         run_timeout=milliseconds(min(idling, options.max_job_time, most)),
-        plan=PLAN if _suits_persistent_proctor(batch, program, brought) else "",
+        plan=PLAN,
         exclusive=plan.alone,
         made_for=made_for,
     )
-
-
-def _suits_persistent_proctor(batch: Batch, program: Program, tests: Iterable[JobFile]) -> bool:
-    """Return True for a job in which the submission alone runs, by an interpreter that may wait for it."""
-    options = batch.options
-    others = program.checker.argv or program.manager or options.layers or options.allow_unconfined
-    if program.submission.warm is None or others or batch.alone:
-        return False
-    if batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
-        return False
-    return sum(file.content.size for file in tests) <= _COPIED
 
 
 def interpreters(program: Program, profile: Profile) -> dict[str, Toolchain]:

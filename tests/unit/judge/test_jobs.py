@@ -54,7 +54,6 @@ def plan_of(job: Job) -> Plan:
 def test_a_job_holds_what_the_proctor_needs_and_nothing_else() -> None:
     job = job_of(problem(2))
     assert {file.name: file.executable for file in job.files} == {
-        "run": False,
         "proctor": True,
         "plan.json": False,
         "submission": True,

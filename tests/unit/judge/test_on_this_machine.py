@@ -315,7 +315,7 @@ async def test_a_precompiled_header_changes_nothing_but_the_time(
         async with artifacts_on(engine, Store(tmp_path / "quick"), BuildOptions()) as quick:
             for number in range(2):
                 await quick.submission(quick.prepared(summing()), submission(f"{source}// {number}\n"))
-                await until(lambda: not quick.engine.builds.busy, every=0.001)
+                await until(lambda: not quick.builder.busy, every=0.001)
             build = await quick.submission(quick.prepared(summing()), submission(source))
     assert isinstance(without, Built) and isinstance(build, Built)
     assert build.artifact.sha256 == without.artifact.sha256
