@@ -18,7 +18,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -235,13 +235,14 @@ def is_noexec(place: Path) -> bool:
 def _place(
     box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
 ) -> BoxFile | None:
-    target = box / file.name
-    for place in reversed(PurePosixPath(file.name).parents[:-1]):
-        folder = box / place
+    folder, (*folders, last) = box, file.name.split("/")
+    for name in folders:
+        folder /= name
         if not folder.is_dir():
             make_folder(folder, 0o755)
             if uid is not None:
                 os.chown(folder, uid, uid)
+    target = folder / last
     source = file.content.path
     if source is not None and file.content.data is None:
         # Whether a descriptor of the file serves inside: it keeps the file's own mode.

@@ -10,6 +10,7 @@ import logging
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -409,9 +410,13 @@ def wait_for(
 ) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
     """A program with an interpreter that waits for it, and what that waits with: first the library."""
     warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
-    script = Blob.of_file(graders() / "python" / _SCRIPT)
-    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=script))
+    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=_waiting_script()))
     return msgspec.structs.replace(submission, warm=warm), files
+
+
+@cache
+def _waiting_script() -> Blob:
+    return Blob.of_file(graders() / "python" / _SCRIPT)
 
 
 def _named(sources: Iterable[Blob]) -> list[str]:

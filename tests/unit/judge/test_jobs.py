@@ -62,9 +62,7 @@ def test_a_job_holds_what_the_proctor_needs_and_nothing_else() -> None:
         "t/1.in": False,
         "t/1.out": False,
     }
-    assert (job.keep, job.run_memory_limit, job.runtime) == ((), None, "ioi_eval")
-    run = next(file for file in job.files if file.name == "run")
-    assert run.content.read() == b"exec ./proctor run plan.json\n"
+    assert (job.keep, job.run_memory_limit, job.plan) == ((), None, "plan.json")
 
 
 def test_the_plan_says_what_the_problem_says() -> None:
