@@ -9,7 +9,6 @@ from typing import Self
 
 from ioi_eval import Engine, JudgeOptions, Store
 from ioi_eval.engines import Check
-from ioi_eval.engines.contract import CheckingEngine
 from ioi_eval.engines.jobs.runner import TestRunner, opened
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
@@ -30,9 +29,7 @@ class Lent:
         return await self._engine.profile()
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        if check is not None and isinstance(self._engine, CheckingEngine):
-            return await self._engine.execute_checked(job, check)
-        return await self._engine.execute(job)
+        return await self._engine.execute(job, check)
 
     async def __aenter__(self) -> Self:
         return self

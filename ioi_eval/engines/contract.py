@@ -337,22 +337,6 @@ class Engine(Protocol):
     ) -> None: ...
 
 
-@runtime_checkable
-class CheckingEngine(Protocol):
-    """Piston's engine, until its `execute` takes the check. Delete with `execute_checked`."""
-
-    async def execute_checked(self, job: Job, check: Check) -> JobResult: ...
-
-
-@runtime_checkable
-class TakesOrders(Protocol):
-    """Ray's engine, which builds and judges instead of executing jobs. Delete when it executes jobs."""
-
-    async def build(self, recipe: Recipe) -> Built | Rejected: ...
-
-    async def judge(self, batch: Batch) -> Answers: ...
-
-
 # --- engines of many servers -------------------------------------------------------------------------
 
 

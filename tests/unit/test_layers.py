@@ -109,7 +109,7 @@ def engine_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 ENGINES = {"EmbeddedEngine", "PistonEngine", "RayEngine", "FakeEngine", "RentedEngine"}
-ENGINES |= {"Engine", "CheckingEngine", "TakesOrders", "Cluster"}
+ENGINES |= {"Engine", "Cluster"}
 
 
 def kind_offences(module: str, tree: ast.AST) -> Iterator[str]:

@@ -36,7 +36,6 @@ from ioi_eval.engines.contract import (
     Recipe,
     Rejected,
     Staying,
-    TakesOrders,
 )
 from ioi_eval.engines.jobs.headers import (
     BIG,
@@ -458,8 +457,6 @@ class Builder:
 
         Raises JudgeFailure if the engine is at fault, and not the source.
         """
-        if isinstance(self.engine, TakesOrders):
-            return await self.engine.build(recipe)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             profile = await self.engine.profile()
             profile.shell()  # without it there are no compilers either, but that is not why

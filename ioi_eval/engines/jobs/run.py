@@ -22,7 +22,6 @@ from ioi_eval.engines.contract import (
     ArtifactsLost,
     Batch,
     Check,
-    CheckingEngine,
     Engine,
     Profile,
     Program,
@@ -530,11 +529,8 @@ async def execute(
     attempt = 1
     while True:
         try:
-            if check is None:
-                return sound(await engine.execute(job))
-            if isinstance(engine, CheckingEngine):
-                return await engine.execute_checked(job, check)
-            return await check(sound(await engine.execute(job, check)))
+            result = sound(await engine.execute(job, check))
+            return result if check is None else await check(result)
         except JobTooLarge as error:
             # What a self-hoster changes. Limits of a server are named as its variables are.
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""

@@ -20,7 +20,6 @@ from ioi_eval.engines.contract import (
     Profile,
     Recipe,
     Stall,
-    TakesOrders,
 )
 from ioi_eval.engines.jobs.build import Builder, compile_script, sources
 from ioi_eval.engines.jobs.parcels import HttpDelivery
@@ -116,9 +115,6 @@ class TestRunner:
 
         A result that `check` refuses is returned if no server has a better one.
         """
-        if isinstance(self.engine, TakesOrders):
-            name = (await self.profile()).name
-            raise JudgeFailure(f"engine {name} takes no classic jobs", phase="preparing")
         try:
             return await execute(self.engine, job, phase=phase, check=check)
         except MachineAtFault as error:
@@ -133,8 +129,6 @@ class TestRunner:
         again of which something was killed from outside, as by a machine that is out of memory: what it made
         of the test before is nobody's.
         """
-        if isinstance(self.engine, TakesOrders):
-            return await self.engine.judge(batch)
         attempt = 1
         while True:
             try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -338,14 +338,11 @@ class FleetEngine(ABC):
     async def profile(self) -> Profile:
         return self._entered().profile
 
-    async def execute(self, job: Job) -> JobResult:
-        result: JobResult = await self.execute_checked(job, None)
-        return result
-
-    async def execute_checked(self, job: Job, check: Check | None) -> Any:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Return what `check` returns for the job's result; without a check, the result."""
         where = (file.content.at for file in job.files if isinstance(file.content, Staying))
-        return await self._entered().execute(job, next(where, ""), check)
+        result: JobResult = await self._entered().execute(job, next(where, ""), check)
+        return result
 
     @property
     def endpoints(self) -> Sequence[Server]:

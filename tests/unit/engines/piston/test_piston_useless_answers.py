@@ -29,10 +29,10 @@ async def full_disk(server: Loopback, request: web.Request, asked: Job) -> web.S
     return told(JobResult(run=Ending(stderr="No space left on device", code=92)))
 
 
-async def check(result: JobResult) -> str:
+async def check(result: JobResult) -> JobResult:
     if result.run.code:
         raise MachineAtFault(result.run.stderr, result)
-    return result.run.stdout
+    return result
 
 
 async def test_job_that_a_server_fails_is_done_by_another_and_the_server_rests() -> None:
@@ -41,7 +41,7 @@ async def test_job_that_a_server_fails_is_done_by_another_and_the_server_rests()
         async with engine_on(full, good, patience=LONG_REST) as engine:
             engine.tell = heard.append
             for number in range(12):
-                assert await engine.execute_checked(job(str(number)), check) == str(number)
+                assert (await engine.execute(job(str(number)), check)).run.stdout == str(number)
             assert len(full.executed) == 3 and endpoints_of(engine)[full.url].state is State.DOWN
             [event] = heard
             assert isinstance(event, ServerChanged) and event.change is Change.LOST
@@ -57,7 +57,7 @@ async def test_server_that_fails_every_second_job_rests_too() -> None:
         engine_on(full, good, patience=LONG_REST) as engine,
     ):
         for number in range(30):
-            assert await engine.execute_checked(job(str(number)), check) == str(number)
+            assert (await engine.execute(job(str(number)), check)).run.stdout == str(number)
         assert endpoints_of(engine)[full.url].state is State.DOWN and len(full.executed) < 12
 
 
@@ -69,7 +69,7 @@ async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
         engine_on(one, good, patience=LONG_REST) as engine,
     ):
         for number in range(40):
-            await engine.execute_checked(job(str(number)), check)
+            await engine.execute(job(str(number)), check)
         assert endpoints_of(engine)[one.url].state is State.HEALTHY
 
 
@@ -84,45 +84,46 @@ async def test_job_that_every_server_fails_is_asked_of_each_once_and_none_rests(
             with pytest.raises(
                 MachineAtFault, match=r"^No space left on device \(on http:.*, http:.*\)$"
             ) as found:
-                await engine.execute_checked(job(), check)
+                await engine.execute(job(), check)
             assert found.value.answer.run.code == 92
         assert len(a.executed) == len(b.executed) == 5
         assert {each.state for each in engine.endpoints} == {State.HEALTHY}
-        result = await execute(engine, job(), attempts=4, phase="judging", check=check)
-        assert result.run.code == 92, "who can make something of the answer gets it"
+        with pytest.raises(MachineAtFault) as failed:
+            await execute(engine, job(), attempts=4, phase="judging", check=check)
+        assert failed.value.answer.run.code == 92, "callers get the answer"
 
 
 async def test_reply_that_is_cut_off_is_the_servers_fault_too() -> None:
-    async def whole(result: JobResult) -> str:
+    async def whole(result: JobResult) -> JobResult:
         if result.run.code:
             raise BrokenReply("a build job handed over nothing whole")
-        return result.run.stdout
+        return result
 
     async with (
         Loopback(full_disk) as full,
         Loopback() as good,
         engine_on(full, good) as engine,
     ):
-        assert await engine.execute_checked(job("1"), whole) == "1"
-        assert await engine.execute_checked(job("2"), whole) == "2"
+        assert (await engine.execute(job("1"), whole)).run.stdout == "1"
+        assert (await engine.execute(job("2"), whole)).run.stdout == "2"
         good.answer = full_disk
         with pytest.raises(
             AttemptsUsedUp, match=r"2 attempts failed, on http.*, the last one: .* nothing whole"
         ):
-            await engine.execute_checked(job("3"), whole)
+            await engine.execute(job("3"), whole)
 
 
 async def test_server_on_trial_rests_again_after_one_useless_answer() -> None:
     async with Loopback(full_disk) as full, Loopback() as good, engine_on(full, good) as engine:
         for number in range(6):
-            await engine.execute_checked(job(str(number)), check)
+            await engine.execute(job(str(number)), check)
         endpoint: Any = endpoints_of(engine)[full.url]
         await until(lambda: endpoint.state is State.TRIAL)
         before, rests = len(full.executed), endpoint.rests
         while len(full.executed) == before:
-            await engine.execute_checked(job(), check)
+            await engine.execute(job(), check)
         assert endpoint.rests == rests + 1, "it rests; how long is short here"
         full.answer = fine
         await until(lambda: endpoint.state is State.TRIAL)
         while endpoint.state is not State.HEALTHY:
-            await engine.execute_checked(job(), check)
+            await engine.execute(job(), check)
