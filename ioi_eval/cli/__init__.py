@@ -31,6 +31,7 @@ COMMANDS = {
     "judge": "Judge one program and show a table of its tests.",
     "run": "Ask a model for programs and score them as they arrive.",
     "validate": "Check a package: run its reference solutions and list unexpected verdicts.",
+    "audit": "Say how far the tests of SOURCE can be trusted, by solutions of known worth.",
     "contest": "Hold a contest over MCP: agents read statements, try programs, submit them.",
     "report": "Write the reports of runs again, also of unfinished ones, and compare runs.",
     "view": "Show a run in a browser while it goes on: progress, verdicts, failures.",
@@ -60,6 +61,7 @@ _OVERVIEW = {
     "Problems": {
         "problems": "List the problems of a source and check them",
         "validate": "Check a package by its reference solutions",
+        "audit": "Say how far a dataset's tests can be trusted",
         "export": "Write packages as tasks of Harbor",
     },
     "Machines": {
@@ -68,7 +70,7 @@ _OVERVIEW = {
     },
 }
 # Commands of plugins, by the plugin.
-_OF_PLUGINS = {"contest": "contest", "export": "contest"}
+_OF_PLUGINS = {"audit": "audit", "contest": "contest", "export": "contest"}
 # The others are called as their command.
 _MODULES = {"view": "worker", "package": "worker"}
 # Groups of options, in the order of their help.
@@ -91,6 +93,7 @@ _USUAL = {
     "judge": "problems problem year language all-tests time-factor engine json",
     "run": "config problems problem difficulty limit model base-url samples command workers out",
     "validate": "problems problem year limit calibrate engine workers time-factor out json",
+    "audit": "solutions references sample mutants out engine workers",
     "contest": "problem year difficulty duration feedback port engine workers out",
     "problems": "problem year difficulty tag sample generate json",
     "report": "json open mode k pages medals out",
