@@ -38,6 +38,7 @@ from ioi_eval.model.options import Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import counted
+from ioi_eval.reports.trust import trust_sentence
 from ioi_eval.runs import ReferenceOptions, Selection
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, rows_left_out, score_dump
 
@@ -117,6 +118,7 @@ _EXAMPLES = """
   ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
   ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
   ioi-eval score generations.jsonl --problems packages --quiet --json
+  ioi-eval score generations.jsonl --problems packages --trust audits/packages/audit.json
   ioi-eval score generations.jsonl --problems ioi --shard 1/4    then: ioi-eval report DIR DIR DIR DIR
 """
 
@@ -137,6 +139,14 @@ def score(
         problems_option(show_default="the benchmark that ids and columns tell"),
     ] = None,
     problems: ProblemOptions,
+    trust: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also report the numbers without the problems that this audit does not trust.",
+            rich_help_panel="Problems",
+        ),
+    ] = None,
     validate_references: ValidateReferences = False,
     references: References,
     selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys", "shard"))],
@@ -181,7 +191,8 @@ def score(
             _show_forecast(forecast_dump(named, source, **same), output)
             return
         scored, seconds = watched(
-            output, lambda tell: score_dump(named, source, references=asked, on_event=tell, **same)
+            output,
+            lambda tell: score_dump(named, source, references=asked, trust=trust, on_event=tell, **same),
         )
     _show(scored, asked, seconds, output)
     export(scored.out, output)
@@ -200,6 +211,8 @@ def _show(scored: ScoredDump, asked: ReferenceOptions | None, seconds: float, ou
         if scored.references is not None and asked is not None:
             show_references(scored.references, asked, scored.out)
         show_scores(scored.summary)
+        if scored.summary.trust is not None:
+            console.show_wrapped(trust_sentence(scored.summary))
     say_failures(scored.failures, scored.out)
     say_unscored(scored.summary.models)
     if not output.silent:

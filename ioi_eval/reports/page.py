@@ -61,6 +61,7 @@ from ioi_eval.reports.records import (
 from ioi_eval.reports.scoreboard import section as scoreboard
 from ioi_eval.reports.summary import SUMMARY, Each, Pass, PassCounts, check_run, from_plain, summary, to_plain
 from ioi_eval.reports.tables import TESTS, KeptTests, writing_tests
+from ioi_eval.reports.trust import trust_section
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import draft_of, read_value, replace, sweep_drafts
@@ -118,6 +119,7 @@ def document(
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
             *([headline_section(sections.entries(run))] if run.scored and validation is None else []),
+            *filter(None, [trust_section(run)]),
             *_overview(run, apart=apart, pages=pages),
             *(
                 part

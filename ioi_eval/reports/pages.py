@@ -52,6 +52,7 @@ from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary
 from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
 from ioi_eval.reports.summary import uses_of
+from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import ending
 from ioi_eval.store.files import draft_of, read_value, refused
 from ioi_eval.store.folder import (
@@ -791,7 +792,7 @@ class Stamp(Value):
             hashlib.sha256(msgspec.json.encode((options, is_written_now(folder)))),
             hashlib.sha256(),
         )
-        for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, PEOPLE, TASKS):
+        for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, PEOPLE, TRUST, TASKS):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             others.update(content)

@@ -207,6 +207,15 @@ class Headline(Value):
     models: tuple[HeadlineRow, ...] = ()
 
 
+class TrustSummary(Value):
+    """The numbers of a run without the problems that an audit does not trust."""
+
+    audit: str  # the audit's file, as it was named
+    sha256: str  # of that file
+    problems: Mapping[str, str]  # of the run, with the reason why each is not trusted
+    headline: Headline  # over the other problems
+
+
 class Failures(Value):
     """Submissions that could not be judged, for one reason."""
 
@@ -247,6 +256,7 @@ class Summary(Value, kw_only=True):
     verdicts: Mapping[str, int]
     models: tuple[ModelSummary, ...]  # the best headline first
     headline: Headline
+    trust: TrustSummary | None = None  # `None` means that no audit was named
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
     warnings: tuple[str, ...] = ()  # to be read before any number
     repeated: int = 0  # of the scored, those that have the result of an equal program

@@ -38,17 +38,19 @@ from ioi_eval.reports.records import (
     Settings,
     Step,
     Summary,
+    TrustSummary,
     Use,
     no_program_warning,
 )
 from ioi_eval.reports.scoreboard import Entrant, Scores
+from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import list_in
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
-from ioi_eval.store.files import is_torn
+from ioi_eval.store.files import is_torn, read_value
 from ioi_eval.store.folder import (
     RESULTS,
     RunInfo,
@@ -654,6 +656,7 @@ class Pass:
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
             headline=headline(models, self._options.mode, self._options.submissions),
+            trust=self._trust(tallies, traits),
             failures=_failures(self._failures.values()),
             warnings=tuple(warnings),
             repeated=counts.repeated,
@@ -662,6 +665,22 @@ class Pass:
             suspicious=tuple(suspicious),
             contest=tuple(_beside(self._scores, models)),
             settings=counts.facts.settings(self._info),
+        )
+
+    def _trust(
+        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
+    ) -> TrustSummary | None:
+        """Return the headline without the problems that an audit does not trust, if the run names one."""
+        trust = read_value(self._folder / TRUST, Trust, "is not a run's", "Repeat the command of the run")
+        if trust is None:
+            return None
+        trusted = {place: tally for place, tally in tallies.items() if place[1] not in trust.problems}
+        models = self._models(trusted, traits)
+        return TrustSummary(
+            audit=trust.audit,
+            sha256=trust.sha256,
+            problems={name: trust.problems[name] for _, name in sorted(tallies) if name in trust.problems},
+            headline=headline(models, self._options.mode, self._options.submissions),
         )
 
     def _incomplete(self, judged: int) -> str:

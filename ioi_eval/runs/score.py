@@ -38,6 +38,7 @@ from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.records import write_json
+from ioi_eval.reports.trust import TRUST, read_audit
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import (
@@ -107,6 +108,7 @@ async def score_dump(
     reading: DumpOptions | None = None,
     selection: Selection | None = None,
     references: ReferenceOptions | None = None,
+    trust: str | Path | None = None,
     engine: AnyEngine | None = None,
     options: RunOptions | None = None,
     store: Store | None = None,
@@ -119,12 +121,13 @@ async def score_dump(
 
     `dumps`: files, folders, datasets on the hub, or rows: a frame, a `datasets.Dataset`, a list of dicts.
     `problems`: packages, a benchmark's name, a file of its rows, or problems that are loaded; `choice` and
-    `selection` say which. `engine` may be a scorer that is open. Raises InputError before anything is
-    written; of a large dump that is new, only for faults of its first rows: others end the run, and what was
-    judged stays. Cancelled, it leaves whole results and nothing else.
+    `selection` say which. `engine` may be a scorer that is open. `trust`: an audit's file; the report then
+    also has the numbers without the problems that the audit does not trust. Raises InputError before anything
+    is written; of a large dump that is new, only for faults of its first rows: others end the run, and what
+    was judged stays. Cancelled, it leaves whole results and nothing else.
     """
     with as_files(dumps) as named:
-        paths = tuple(map(called, named))
+        paths, audit = tuple(map(called, named)), None if trust is None else read_audit(trust)
         setup = RunSetup.of(out or _usual_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
@@ -149,6 +152,10 @@ async def score_dump(
             write_rejected(setup.folder, dump.rejected)
     if found is not None:
         write_json(setup.folder / REFERENCES, found)
+    if audit is not None:
+        write_json(setup.folder / TRUST, audit)
+    else:
+        (setup.folder / TRUST).unlink(missing_ok=True)
     folder = str(setup.folder)
     return ScoredDump(
         out=folder,

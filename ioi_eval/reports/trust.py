@@ -1,0 +1,84 @@
+"""The problems that an audit does not trust, and the numbers of a run without them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Value
+from ioi_eval.reports.document import Section, TableBlock, counted, number, visible
+from ioi_eval.reports.headline import NO_NAME, percent
+from ioi_eval.reports.records import HeadlineRow, Measure, Summary
+
+TRUST = "trust.json"  # in a run's folder
+
+
+class Trust(Value):
+    """trust.json: the problems that an audit does not trust."""
+
+    audit: str  # the audit's file, as it was named
+    sha256: str  # of that file
+    problems: Mapping[str, str]  # why each is not trusted, by id
+
+
+class _AuditFile(msgspec.Struct):
+    """The part of an audit that a run uses."""
+
+    untrusted: dict[str, str]
+
+
+def read_audit(path: str | Path) -> Trust:
+    """Return the problems that an audit's file does not trust. Raise InputError for any other file."""
+    remedy = "Name the audit.json that `ioi-eval audit` wrote"
+    try:
+        content = Path(path).read_bytes()
+        found = msgspec.json.decode(content, type=_AuditFile)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), remedy=remedy) from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"is not an audit: {error}", where=str(path), remedy=remedy) from error
+    return Trust(audit=str(path), sha256=hashlib.sha256(content).hexdigest(), problems=found.untrusted)
+
+
+def trust_sentence(run: Summary) -> str:
+    """Return both numbers of each model: over all problems, and over those that the audit trusts."""
+    trust = run.trust
+    if trust is None:
+        return ""
+    if not trust.problems:
+        return f"{trust.audit} trusts all problems of this run."
+    trusted = {row.model: row for row in trust.headline.models}
+    numbers = "; ".join(
+        f"{visible(row.model or NO_NAME)} {_shown(trusted.get(row.model), trust.headline.measure)}"
+        f" (all problems: {_shown(row, run.headline.measure)})"
+        for row in run.headline.models
+    )
+    left_out = counted(len(trust.problems), "problem")
+    return f"{run.headline.measure.value} without {left_out} that {trust.audit} does not trust: {numbers}."
+
+
+def trust_section(run: Summary) -> Section | None:
+    """Return both numbers of each model, and the problems that the audit does not trust."""
+    if (trust := run.trust) is None:
+        return None
+    return Section(
+        title="Trusted problems",
+        text=[trust_sentence(run)],
+        table=TableBlock(
+            heads=["Problem", "Not trusted because"],
+            rows=[[name, reason] for name, reason in sorted(trust.problems.items())],
+            align="ll",
+        )
+        if trust.problems
+        else None,
+        notes=[f"The audit has the SHA-256 {trust.sha256}."],
+    )
+
+
+def _shown(row: HeadlineRow | None, measure: Measure) -> str:
+    value = None if row is None else row.value
+    return percent(value) if measure is Measure.PASS_AT_1 else number(value)
