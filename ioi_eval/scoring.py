@@ -20,6 +20,8 @@ from ioi_eval.model.lazy import shown_in
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import STATUS_ORDER, worst
 from ioi_eval.rules.assertions import Asserted
+from ioi_eval.rules.calibration import with_time_factor
+from ioi_eval.rules.expectations import must_be_right, must_be_wrong
 from ioi_eval.rules.extraction import extract, repair
 from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
 from ioi_eval.rules.languages import choose_language
@@ -61,6 +63,8 @@ __all__ = [
     "extract",
     "find_language",
     "json_value",
+    "must_be_right",
+    "must_be_wrong",
     "pass_at_k",
     "pass_rate",
     "read_call",
@@ -71,5 +75,6 @@ __all__ = [
     "summarise",
     "with_cases",
     "with_tests",
+    "with_time_factor",
     "worst",
 ]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ioi_eval.generate import Prompts
     from ioi_eval.model.languages import read_packages
     from ioi_eval.problems import Package, Problems, check_problems
+    from ioi_eval.runs.references import with_references
+    from ioi_eval.runs.solutions import read_solutions
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
 else:
@@ -34,6 +36,8 @@ else:
             "generate": "Prompts",
             "model.languages": "read_packages",
             "problems": "Package Problems check_problems",
+            "runs.references": "with_references",
+            "runs.solutions": "read_solutions",
             "runs.sources": "benchmark_of language_of open_problems=open_source",
         },
     )
@@ -54,4 +58,6 @@ __all__ = [
     "language_of",
     "open_problems",
     "read_packages",
+    "read_solutions",
+    "with_references",
 ]

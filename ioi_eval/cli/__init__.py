@@ -45,7 +45,7 @@ COMMANDS = {
 # The commands on one screen: what people do first, and each in a few words.
 _OVERVIEW = {
     "Start": {
-        "doctor": "Check this machine: what works, what fails, how to fix it",
+        "doctor": "Check this machine, and say how to fix it",
         "new": "Write examples, a starter package or a configuration",
     },
     "Judge": {
@@ -61,7 +61,7 @@ _OVERVIEW = {
     "Problems": {
         "problems": "List the problems of a source and check them",
         "validate": "Check a package by its reference solutions",
-        "audit": "Say how far a dataset's tests can be trusted",
+        "audit": "Say how far tests can be trusted",
         "export": "Write packages as tasks of Harbor",
     },
     "Machines": {

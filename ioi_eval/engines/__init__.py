@@ -9,14 +9,14 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.discovery import Discovery
-    from ioi_eval.engines.registry import EngineSetup, find_engine
+    from ioi_eval.engines.registry import EngineSetup, find_engine, open_engine
 else:
     # Loaded when they are first used.
     __getattr__, __dir__ = shown_in(
         __name__,
         {
             "engines.piston.discovery": "Discovery",
-            "engines.registry": "EngineSetup find_engine",
+            "engines.registry": "EngineSetup find_engine open_engine",
         },
     )
 
@@ -26,4 +26,5 @@ __all__ = [
     "Engine",
     "EngineSetup",
     "find_engine",
+    "open_engine",
 ]

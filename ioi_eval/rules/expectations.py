@@ -209,6 +209,11 @@ def must_be_right(word: str) -> bool:
     return agrees(word, 1.0, {Verdict.AC}, share=1.0) and not agrees(word, 0.0, failed, share=0.0)
 
 
+def must_be_wrong(word: str) -> bool:
+    """Return True if full marks disagree with a word."""
+    return is_known(word) and not agrees(word, 1.0, {Verdict.AC}, share=1.0)
+
+
 def right_solution(problem: Problem) -> Solution | None:
     """Return the first program of the package that must be right on all tests."""
     right = (each for each in problem.solutions if must_be_right(each.expected) and not each.exceptions)

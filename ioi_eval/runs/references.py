@@ -139,12 +139,14 @@ async def judge_references(
     return References(most=most, problems=tuple(ask.outcome(memory) for ask in asked))
 
 
-def with_references(problems: Loaded, most: int) -> tuple[Problems, dict[str, int]]:
-    """The problems with solutions of their dataset, at most `most` of them of each kind.
+def with_references(problems: Problems, most: int) -> tuple[Problems, dict[str, int]]:
+    """Return the problems with solutions of their dataset, at most `most` of each kind.
 
-    Beside them, how many solutions are left out, by reason. Problems that cannot be judged are, too.
+    Next to them, how many solutions and problems are left out, by reason. Packages have all their solutions.
     """
     left_out = Counter[str]()
+    if not isinstance(problems, Loaded):
+        return problems, {}
     taken = [
         msgspec.structs.replace(problem, solutions=tuple(_taken(problems.references(label), most, left_out)))
         for label, problem in problems.items()

@@ -14,20 +14,29 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Loaded, Selection, read_official
+from ioi_eval.benchmarks import (
+    BenchmarkOptions,
+    DumpOptions,
+    Loaded,
+    Selection,
+    as_files,
+    find_dumps,
+    open_dump,
+    read_official,
+)
 from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find
-from ioi_eval.model.values import CheckerKind, Problem, Submission, Value, Verdict
+from ioi_eval.model.values import CheckerKind, Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems
 from ioi_eval.problems.package import ARCHIVES
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
 from ioi_eval.reports.validation import conclusion, differences, validation
 from ioi_eval.rules.calibration import Calibration, Distance, calibration, distance, kind_of, with_time_factor
-from ioi_eval.rules.expectations import KeyedExpectation, of_packages
+from ioi_eval.rules.expectations import KeyedExpectation, max_points, of_packages
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
@@ -180,6 +189,35 @@ def _of_file(
         )
 
 
+def read_solutions(
+    dump: str | Path, problems: Problems, *, column: str | None = None
+) -> list[tuple[str, Solution]]:
+    """Return the programs of a dump, each with its problem's label, and what a column says of their worth.
+
+    Without `column`, the column is found as `validate` finds it. Raises BadRows for unusable rows.
+    """
+    with as_files(str(dump)) as files:
+        rows = open_dump(find_dumps(files), problems=problems, options=DumpOptions(), selection=Selection())
+        cases = {case.key: case for case in read_official(rows, problems, column=column).cases}
+        return [
+            (submission.problem_id, _as_solution(submission, cases[submission.key], problems))
+            for submission in rows
+            if submission.code is not None
+        ]
+
+
+def _as_solution(submission: Submission, case: KeyedExpectation, problems: Problems) -> Solution:
+    score = case.score
+    points = max_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
+    return Solution(
+        name=submission.key,
+        language=submission.language,
+        code=submission.code or "",
+        expected=case.words[0].word if case.words else "",
+        score=None if score is None else (score.value * points, score.value * points),
+    )
+
+
 # --- the solutions of packages -----------------------------------------------------------------------
 
 
@@ -196,7 +234,7 @@ def _of_packages(
         if most != MOST and not isinstance(loaded, Loaded):
             words = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(words, field="most", remedy="Leave it out")
-        problems, left_out = with_references(loaded, most) if isinstance(loaded, Loaded) else (loaded, {})
+        problems, left_out = with_references(loaded, most)
         submissions, cases_of_all = of_packages(problems)
         if not cases_of_all:
             raise InputError("no solutions in it", where=where, remedy="Is it the right source?")

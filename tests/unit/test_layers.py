@@ -143,7 +143,8 @@ _DOORS = ("command", "mcp", "openenv")  # of contests, which do what the command
 
 
 def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    if within(module, ["cli", "integrations", *(f"plugins.contest.{name}" for name in _DOORS)]):
+    doors = [f"plugins.contest.{name}" for name in _DOORS]
+    if within(module, ["cli", "integrations", "plugins.audit.command", *doors]):
         return
     names = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.getenvb"}
     yield from (f"line {line}: {name}" for line, name in imported(tree) if name in names)
@@ -193,7 +194,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """The library speaks of arguments; the command line says what it calls them."""
-    if within(module, ["cli", "plugins.contest.command"]):
+    if within(module, ["cli", "plugins.audit.command", "plugins.audit.evidence", "plugins.contest.command"]):
         return
     texts = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
     for node in nodes(tree):

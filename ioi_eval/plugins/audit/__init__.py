@@ -1,0 +1,1 @@
+"""Audits of the tests of a source of problems."""

@@ -1,0 +1,201 @@
+"""The audit of a source: judge solutions of known worth, diagnose each problem, write what was found."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from ioi_eval import InputError, Limits, Problem, Results, Scorer, Store, validate
+from ioi_eval.models import Value
+from ioi_eval.plugins.audit.diagnosis import Diagnosing, Known
+from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
+from ioi_eval.plugins.audit.mutants import MutantRun
+from ioi_eval.plugins.audit.page import page
+from ioi_eval.plugins.audit.records import Audit, Flaw, ProblemAudit, Rate
+from ioi_eval.plugins.audit.solutions import key_of, with_solutions
+from ioi_eval.runs import BenchmarkOptions, RunOptions, Timing, ValidatedSolutions
+from ioi_eval.scoring import with_time_factor
+from ioi_eval.sources import Problems, benchmark_of, open_problems, read_solutions, with_references
+
+REFERENCES = 5  # solutions of each kind of a benchmark's problem, if the user does not say
+AUDIT, PAGE, RUN, MUTANTS = "audit.json", "audit.html", "run", "mutants"
+OnEvent = Callable[[object], None]
+
+
+class AuditOptions(Value):
+    """What an audit judges."""
+
+    references: int = REFERENCES  # solutions of each kind of a benchmark's problem
+    solutions: str = ""  # a dump of programs of known worth
+    column: str | None = None  # of the dump
+    mutants: int = 0  # wrong programs that each problem is brought up to by mutants
+    seed: int = 0  # of the sample and of the mutants
+    timing: Timing = Timing()
+    fresh: bool = False
+
+
+async def audit(
+    source: str,
+    scorer: Scorer,
+    *,
+    out: str | Path,
+    store: Store,
+    choice: BenchmarkOptions | None = None,
+    options: AuditOptions | None = None,
+    on_event: OnEvent = lambda event: None,
+) -> Audit:
+    """Judge what a source calls right and wrong, and say how far its tests can be trusted.
+
+    Called again with the same `out`, the audit goes on where it stopped.
+
+    Args:
+        scorer: an open scorer with the options `all_tests`, and `echo` for outputs that are compared.
+        out: the folder of audit.json, of audit.html and of the runs.
+
+    Raises:
+        InputError: the source has no solutions.
+    """
+    options, choice, out = options or AuditOptions(), choice or BenchmarkOptions(), Path(out)
+    with contextlib.closing(open_problems(source, choice, store)) as loaded:
+        problems, left_out = with_references(loaded, options.references)
+        rows = read_solutions(options.solutions, problems, column=options.column) if options.solutions else []
+        problems = with_solutions(problems, rows)
+        if not any(problem.solutions for problem in problems.values()):
+            remedy = "Name a dump of programs of known worth with solutions=FILE"
+            raise InputError("it has no solutions of its own", where=source, remedy=remedy)
+        judging = RunOptions(
+            timing=options.timing, fresh=options.fresh, keep_outputs=True, all_tests=True, share=True
+        )
+        judge = partial(validate, engine=scorer, options=judging, store=store, on_event=on_event)
+        found = await judge(problems, out=out / RUN)
+        origin = _origin(source, choice, options, frozenset(solution.name for _, solution in rows))
+        known = _known(problems, found, out / RUN, origin)
+        mutants = MutantRun(known, scorer, wanted=options.mutants, seed=options.seed)
+        if mutants.problems:
+            await judge(Problems(mutants.problems, packages=problems.packages), out=out / MUTANTS)
+            await mutants.read(Results.open(out / MUTANTS))
+        audits = await _diagnosed(known, mutants, scorer)
+    result = _summed_up(source, audits, left_out, choice, options)
+    (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
+    (out / PAGE).write_text(page(result), "utf-8")
+    return result
+
+
+def _origin(
+    source: str, choice: BenchmarkOptions, options: AuditOptions, rows_of_dump: frozenset[str]
+) -> Origin:
+    benchmark = benchmark_of(source)
+    return Origin(
+        source=source,
+        benchmark="" if benchmark is None else benchmark.name,
+        references=options.references,
+        data_dir=choice.data_dir,
+        checker=choice.checker,
+        time_factor=options.timing.factor,
+        dump=options.solutions,
+        column=options.column,
+        rows_of_dump=rows_of_dump,
+    )
+
+
+def _known(problems: Problems, found: ValidatedSolutions, run: Path, origin: Origin) -> list[Known]:
+    """Return the problems with the results of their solutions, under the limits that these had."""
+    results = {result.key: result for result in Results.open(run)}
+    unjudged = {each.key: each.reason for each in found.validation.unjudged}
+    measured = {limit.problem: limit.cpu_time for limit in found.validation.limits.values()}
+    return [
+        Known(
+            label=label,
+            problem=_limited(problem, measured, origin.time_factor),
+            results={key: results[key] for key in _keys(label, problem) if key in results},
+            unjudged=unjudged,
+            commands=EvidenceCommands(origin, label),
+        )
+        for label, problem in problems.items()
+    ]
+
+
+def _keys(label: str, problem: Problem) -> Iterator[str]:
+    return (key_of(label, solution) for solution in problem.solutions)
+
+
+def _limited(problem: Problem, measured: Mapping[str, float], factor: float) -> Problem:
+    if problem.limits.cpu_time is None and problem.id in measured:
+        return replace(problem, limits=Limits.contest(measured[problem.id], problem.limits.memory))
+    return with_time_factor(problem, factor)
+
+
+async def _diagnosed(known: Sequence[Known], mutants: MutantRun, scorer: Scorer) -> list[ProblemAudit]:
+    slots = asyncio.Semaphore(2 * scorer.slots)
+
+    async def one(problem: Known) -> ProblemAudit:
+        async with slots:
+            counts, killed_by = mutants.of(problem.label)
+            return await Diagnosing(problem, scorer).audit(counts, killed_by)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(problem)) for problem in known]
+    return [task.result() for task in tasks]
+
+
+# --- the whole ---------------------------------------------------------------------------------------
+
+
+def _summed_up(
+    source: str,
+    audits: Sequence[ProblemAudit],
+    left_out: Mapping[str, int],
+    choice: BenchmarkOptions,
+    options: AuditOptions,
+) -> Audit:
+    settings: dict[str, str | int | float] = {
+        "references": options.references,
+        "mutants": options.mutants,
+        "seed": options.seed,
+        **({"sample": choice.sample} if choice.sample is not None else {}),
+        **({"checker": choice.checker} if choice.checker else {}),
+        **({"solutions": options.solutions} if options.solutions else {}),
+        **({"time_factor": options.timing.factor} if options.timing.factor != 1 else {}),
+    }
+    return Audit(
+        source=source,
+        settings=settings,
+        sentences=tuple(_sentences(audits)),
+        right=_total(each.right for each in audits),
+        wrong=_total(each.wrong for each in audits),
+        left_out=dict(sorted(left_out.items())),
+        problems=tuple(audits),
+        untrusted={
+            each.problem: ", ".join(dict.fromkeys(found.fault.value for found in each.diagnoses))
+            for each in audits
+            if each.diagnoses
+        },
+    )
+
+
+def _total(rates: Iterable[Rate]) -> Rate:
+    every = list(rates)
+    return Rate.make(sum(rate.number for rate in every), sum(rate.of for rate in every))
+
+
+def _sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
+    with_right = [each for each in audits if each.right.of]
+    with_wrong = [each for each in audits if each.wrong.of or each.mutants.accepted]
+    if with_right:
+        share = 100 * sum(each.rejects_right for each in with_right) / len(with_right)
+        yield (
+            f"{share:.1f} % of this dataset's problems reject a right solution;"
+            " on them pass@1 is a lower bound."
+        )
+    if with_wrong:
+        weak = sum(any(found.fault is Flaw.WEAK for found in each.diagnoses) for each in with_wrong)
+        share = 100 * weak / len(with_wrong)
+        yield f"{share:.1f} % accept a wrong solution; on them pass@1 is an upper bound."
+    if unknown := sum(not each.right.of and not each.wrong.of for each in audits):
+        yield f"Of {unknown} problems nothing is known: no solution of them says anything."

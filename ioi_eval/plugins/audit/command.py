@@ -1,0 +1,171 @@
+"""`ioi-eval audit SOURCE`: how far the tests of a source can be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ioi_eval import JudgeOptions, Scorer, Store
+from ioi_eval.engines import open_engine
+from ioi_eval.plugins.audit.audit import AUDIT, PAGE, REFERENCES, AuditOptions
+from ioi_eval.plugins.audit.audit import audit as run_audit
+from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
+from ioi_eval.runs import BenchmarkOptions, EngineChoice, Timing, progress
+from ioi_eval.sources import benchmark_of
+
+FOUND, UNJUDGED, INTERRUPTED = 1, 3, 130  # exit codes
+_ECHO = 1 << 16  # bytes of a wrong output that is compared with others
+_MAX_SHOWN = 20  # problems in the terminal
+
+
+def audit(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="A benchmark's name, problem packages, or a file of its rows."),
+    ],
+    *,
+    problem: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Audit this problem only; may be repeated.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Audit a sample of N problems.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample and of the mutants.")] = 0,
+    data_dir: Annotated[
+        str, typer.Option(metavar="DIR", help="Copies of the benchmark's files.", show_default="the hub")
+    ] = "",
+    checker: Annotated[
+        str, typer.Option(metavar="KIND", help="Another built-in comparison.", show_default="the source's")
+    ] = "",
+    solutions: Annotated[
+        str,
+        typer.Option(metavar="DUMP", help="More solutions: a dump with known verdicts.", show_default="none"),
+    ] = "",
+    expected_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The dump's column of verdicts.", show_default="if there is one only"
+        ),
+    ] = None,
+    references: Annotated[
+        int, typer.Option(metavar="N", min=1, help="A benchmark's solutions of each kind per problem.")
+    ] = REFERENCES,
+    mutants: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Change right solutions until a problem has N wrong ones.",
+            show_default="0",
+        ),
+    ] = 0,
+    time_factor: Annotated[
+        float, typer.Option(metavar="F", min=0.01, max=1000, help="Multiply all time limits.")
+    ] = 1.0,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="ENGINE", help="Where jobs run, as for `score`.", show_default="this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Jobs that run at once.", show_default="all")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The audit's folder.", show_default="audits/<SOURCE>")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard what was judged before.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+) -> None:
+    """Say how far the tests of SOURCE can be trusted, by solutions of known worth.
+
+    The solutions that the source calls right or wrong are judged by all tests. The folder gets audit.json,
+    which `score --trust` takes, and audit.html. The same command again goes on where the last one stopped.
+
+    Exit code 0: nothing was found; 1: some problems are not to be trusted; 2: bad input; 3: nothing was
+    found, but some solutions could not be judged; 130: interrupted.
+
+    \b
+    Examples:
+      ioi-eval audit packages
+      ioi-eval audit code_contests --sample 100 --references 5
+      ioi-eval audit packages --solutions submissions.jsonl --mutants 10
+    """
+    choice = BenchmarkOptions(
+        problems=frozenset(problem or ()),
+        sample=sample,
+        seed=seed if sample is not None else 0,
+        data_dir=data_dir,
+        checker=checker,
+    )
+    options = AuditOptions(
+        references=references,
+        solutions=solutions,
+        column=expected_column,
+        mutants=mutants,
+        seed=seed,
+        timing=Timing(factor=time_factor),
+        fresh=fresh,
+    )
+    folder = out or Path("audits") / (Path(source).stem or "source")
+    chosen = EngineChoice.meant(engine, os.environ, slots=workers)
+    store = Store.usual(os.environ.get("IOI_EVAL_CACHE"))
+    on_event = (lambda event: None) if quiet else progress()
+    try:
+        found = asyncio.run(_audited(source, chosen, store, folder, choice, options, on_event))
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. The same command goes on.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if not quiet:
+        for line in lines(found):
+            typer.echo(line)
+        typer.echo(f"{folder / AUDIT}, {folder / PAGE}")
+    if found.untrusted:
+        raise typer.Exit(FOUND)
+    if any(each.unjudged for each in found.problems):
+        raise typer.Exit(UNJUDGED)
+
+
+async def _audited(
+    source: str,
+    chosen: EngineChoice,
+    store: Store,
+    folder: Path,
+    choice: BenchmarkOptions,
+    options: AuditOptions,
+    on_event: Any,
+) -> Audit:
+    benchmark = benchmark_of(source)
+    engine, trusted = open_engine(chosen, store, () if benchmark is None else tuple(benchmark.packages))
+    judging = JudgeOptions(job=chosen.job, all_tests=True, echo=_ECHO, borderline=options.timing.borderline)
+    async with Scorer(engine, store=store, options=judging, trusted=trusted) as scorer:
+        return await run_audit(
+            source, scorer, out=folder, store=store, choice=choice, options=options, on_event=on_event
+        )
+
+
+def lines(found: Audit) -> list[str]:
+    """Return the audit in lines for a terminal: what was found of which problem, and the whole."""
+    shown = [each for each in found.problems if each.diagnoses]
+    text = [line for each in shown[:_MAX_SHOWN] for line in _of_problem(each)]
+    if len(shown) > _MAX_SHOWN:
+        text.append(f"{len(shown) - _MAX_SHOWN} more problems are in {AUDIT}.")
+    text.append(f"Right solutions accepted: {_rate(found.right)}; wrong ones rejected: {_rate(found.wrong)}.")
+    return [*text, *found.sentences]
+
+
+def _of_problem(found: ProblemAudit) -> list[str]:
+    return [
+        line
+        for each in found.diagnoses
+        for line in (f"{found.problem}: {each.fault}: {each.sentence}", f"    {each.command}")
+    ]
+
+
+def _rate(rate: Rate) -> str:
+    if rate.share is None or rate.low is None or rate.high is None:
+        return "none to judge"
+    interval = f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"
+    return f"{rate.number} of {rate.of} ({100 * rate.share:.1f} %, {interval})"

@@ -1,0 +1,374 @@
+"""One problem: what its right and wrong solutions show of its tests, and probes that tell the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ioi_eval import JudgeFailure, Problem, Scorer, Submission, SubmissionResult, TestResult, Verdict
+from ioi_eval.models import Checker, Solution
+from ioi_eval.plugins.audit.comparisons import is_compared, looser, loosest
+from ioi_eval.plugins.audit.evidence import EvidenceCommands
+from ioi_eval.plugins.audit.outputs import difference, is_reordered, normal
+from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts, ProblemAudit, Rate, Rejection
+from ioi_eval.plugins.audit.solutions import is_right, key_of, submission_of
+from ioi_eval.scoring import with_time_factor
+
+REACH = 8  # times the limit of time or memory that a probe gives
+_FACTORS = (2, 4, REACH)  # that a sentence names
+_MAX_SHOWN = 200  # bytes of an input, an output and an expected answer
+_MAX_NAMED = 5  # tests and solutions in a sentence
+PASSED = (Verdict.AC, Verdict.SKIPPED)
+_EXCEEDED = (Verdict.TLE, Verdict.MLE)
+_WRONG_OUTPUT = (Verdict.WA, Verdict.PA)
+
+Failures = dict[str, dict[str, TestResult]]  # by test, then by solution
+
+
+@dataclass
+class Known:
+    """A problem with the results of its solutions, by key."""
+
+    label: str
+    problem: Problem
+    results: Mapping[str, SubmissionResult]
+    unjudged: Mapping[str, str]
+    commands: EvidenceCommands
+    solutions: dict[str, Solution] = field(init=False)
+    right: dict[str, SubmissionResult] = field(init=False)
+    wrong: dict[str, SubmissionResult] = field(init=False)
+    unusable: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.solutions = {key_of(self.label, each): each for each in self.problem.solutions}
+        self.unusable = {key: self.unjudged[key] for key in self.solutions if key in self.unjudged}
+        worth = {key: is_right(self.problem, each) for key, each in self.solutions.items()}
+        compiled = dict[str, SubmissionResult]()
+        for key in sorted(self.solutions.keys() & self.results.keys()):
+            if worth[key] is None:
+                continue
+            if self.results[key].compiles:
+                compiled[key] = self.results[key]
+            else:
+                self.unusable[key] = "it does not compile"
+        self.wrong = {key: result for key, result in compiled.items() if not worth[key]}
+        right = {key: result for key, result in compiled.items() if worth[key]}
+        crashing = {key for key, result in right.items() if _crashes_always(result)}
+        if crashing != right.keys():  # an interpreter of another version, as a rule
+            self.unusable |= dict.fromkeys(crashing, "it crashes on every test, and other right ones do not")
+            right = {key: result for key, result in right.items() if key not in crashing}
+        self.right = right
+
+    def submission(self, key: str) -> Submission:
+        return submission_of(self.label, self.solutions[key], self.problem.year)
+
+    def names(self, keys: Iterable[str]) -> list[str]:
+        return [self.solutions[key].name for key in keys]
+
+    def with_tests(self, names: Collection[str]) -> Problem:
+        """Return the problem with some of its tests, each of which counts."""
+        tests = tuple(test for test in self.problem.tests if test.name in names)
+        return replace(self.problem, tests=tests, subtasks=(), grader=None)
+
+
+def _crashes_always(result: SubmissionResult) -> bool:
+    return bool(result.tests) and all(test.status is Verdict.RE for test in result.tests)
+
+
+class Diagnosing:
+    """Finds the reasons why a problem rejects right solutions and accepts wrong ones."""
+
+    def __init__(self, known: Known, scorer: Scorer) -> None:
+        self._known, self._scorer = known, scorer
+        self._found = list[Diagnosis]()
+        self._failures: Failures = {}
+        for key, result in known.right.items():
+            if not result.solved:
+                for test in result.tests:
+                    if test.status not in PASSED:
+                        self._failures.setdefault(test.test_name, {})[key] = test
+
+    async def audit(self, mutants: MutantCounts, killed_by: Collection[str]) -> ProblemAudit:
+        """Return all that is found. `killed_by`: tests that reject mutants."""
+        known = self._known
+        rejections = tuple(self._rejections())
+        if self._failures:
+            try:
+                await self._probe_limits()
+                await self._probe_comparisons()
+                self._explain_rest()
+            except JudgeFailure as failure:  # that solutions are rejected is known, and why is not
+                self._found.clear()
+                rows = [each.row for each in rejections]
+                words = f"are rejected; the reason could not be judged ({failure})"
+                self._add(Flaw.UNCLEAR, f"{_of(rows, known.right)} {words}", rows)
+        accepted = tuple(key for key, result in known.wrong.items() if result.solved) + mutants.accepted
+        if accepted:
+            of = f"The source has {len(known.wrong)} wrong solutions"
+            by_mutants = f" ({len(mutants.accepted)} mutants)" if mutants.accepted else ""
+            own = known.names(key for key in accepted if key in known.solutions)
+            self._add(
+                Flaw.WEAK,
+                f"The tests accept {_listed(accepted)}{by_mutants}, which must be rejected. {of}",
+                accepted,
+                command=known.commands.shows(own),
+            )
+        rejecting = {
+            test.test_name
+            for result in known.wrong.values()
+            for test in result.tests
+            if test.status not in PASSED
+        } | set(killed_by)
+        names = [test.name for test in known.problem.tests]
+        has_wrong = bool(known.wrong) or mutants.rejected > 0
+        order = list(Flaw)
+        return ProblemAudit(
+            problem=known.label,
+            tests=len(names),
+            right=Rate.make(sum(each.solved for each in known.right.values()), len(known.right)),
+            wrong=Rate.make(sum(not each.solved for each in known.wrong.values()), len(known.wrong)),
+            unusable=dict(sorted(known.unusable.items())),
+            unjudged=tuple(sorted(known.unjudged.keys() & known.unusable.keys())),
+            undecided=tuple(name for name in names if name not in rejecting) if has_wrong else (),
+            rejections=rejections,
+            diagnoses=tuple(sorted(self._found, key=lambda each: order.index(each.fault))),
+            mutants=mutants,
+        )
+
+    def _rejections(self) -> Iterator[Rejection]:
+        tests = {test.name: test for test in self._known.problem.tests}
+        for key, result in self._known.right.items():
+            failed = [test for test in result.tests if test.status not in PASSED]
+            if result.solved or not failed:
+                continue
+            first = next((test for test in failed if test.output), failed[0])
+            test = tests[first.test_name]
+            expected = "" if test.answer is None else test.answer.beginning(_MAX_SHOWN)
+            shown = difference(first.output, expected) if first.output and expected else first.feedback
+            if first.status in _EXCEEDED:  # words that measure time differ from run to run
+                shown = "It exceeds the limit"
+            yield Rejection(
+                row=key,
+                language=self._known.solutions[key].language,
+                tests=tuple(test.test_name for test in failed),
+                status=first.status.value,
+                difference=shown,
+                input=test.input.beginning(_MAX_SHOWN),
+                output=first.output[:_MAX_SHOWN],
+                expected=expected,
+            )
+
+    def _add(
+        self,
+        fault: Flaw,
+        sentence: str,
+        rows: Iterable[str],
+        tests: Iterable[str] = (),
+        command: str = "",
+    ) -> None:
+        keys = tuple(sorted(set(rows)))
+        shows = command or self._known.commands.shows(self._known.names(keys))
+        order = {test.name: number for number, test in enumerate(self._known.problem.tests)}
+        self._found.append(
+            Diagnosis(
+                fault=fault,
+                sentence=f"{sentence}.",
+                rows=keys,
+                tests=tuple(sorted(set(tests), key=order.__getitem__)),
+                command=shows,
+            )
+        )
+
+    # --- probes ---
+
+    async def _probe(self, problem: Problem, key: str) -> dict[str, TestResult]:
+        """Return the results of a right or wrong solution on a problem's tests."""
+        result = await self._scorer.score(problem, self._known.submission(key))
+        return {test.test_name: test for test in result.tests}
+
+    def _keys(self, statuses: Collection[Verdict]) -> dict[str, list[str]]:
+        """Return the tests that right solutions fail with one of these statuses, by solution."""
+        found = dict[str, list[str]]()
+        for test, failed in self._failures.items():
+            for key, result in failed.items():
+                if result.status in statuses:
+                    found.setdefault(key, []).append(test)
+        return found
+
+    async def _probe_limits(self) -> None:
+        """Judge what is too slow or too large under raised limits, on the largest such test that is right."""
+        limits, needed, rows = self._known.problem.limits, dict[str, float](), dict[str, list[str]]()
+        sizes = {test.name: test.input.size for test in self._known.problem.tests}
+        for key, exceeded in self._keys(_EXCEEDED).items():
+            tests = sorted(exceeded, key=lambda name: -sizes[name])
+            for number, test in enumerate(tests):
+                raised = with_time_factor(self._known.with_tests([test]), REACH)
+                if self._failures[test][key].status is Verdict.MLE and limits.memory:
+                    raised = replace(raised, limits=replace(raised.limits, memory=limits.memory * REACH))
+                result = (await self._probe(raised, key))[test]
+                if result.status not in (*_EXCEEDED, *PASSED):
+                    self._failures[test][key] = result  # it is wrong, too
+                    continue
+                needed[key] = float("inf")
+                if result.status in PASSED:
+                    time = (result.cpu_time or 0.0) / limits.cpu_time if limits.cpu_time else 0.0
+                    needed[key] = max(time, (result.memory or 0) / limits.memory if limits.memory else 0.0)
+                rows[key] = tests[number:]
+                for other in rows[key]:
+                    del self._failures[other][key]
+                break
+        if not rows:
+            return
+        most = max(needed.values())
+        factor = next((factor for factor in _FACTORS if most <= factor), None)
+        words = f"up to {factor} times" if factor else f"more than {REACH} times"
+        languages = sorted({self._known.solutions[key].language for key in rows})
+        self._add(
+            Flaw.LIMITS,
+            f"{_of(rows, self._known.right)} exceed the limits ({', '.join(languages)});"
+            f" they need {words} the time or memory",
+            rows,
+            (test for tests in rows.values() for test in tests),
+            self._known.commands.shows(self._known.names(sorted(rows)), factor=factor or REACH),
+        )
+
+    async def _probe_comparisons(self) -> None:
+        """Judge rejected outputs by the loosest comparison, and where it accepts them by each looser one."""
+        known, problem = self._known, self._known.problem
+        wrong_outputs = self._keys(_WRONG_OUTPUT)
+        if not wrong_outputs or not is_compared(problem):
+            return
+        accepted = {test for tests in wrong_outputs.values() for test in tests}
+        for key, tests in wrong_outputs.items():
+            got = await self._probe(self._compared(tests, loosest(problem.checker)), key)
+            for test in tests:
+                if got[test].status is not Verdict.AC:
+                    accepted.discard(test)
+                if got[test].status in _WRONG_OUTPUT:
+                    self._failures[test][key] = got[test]  # it has the output
+        if not accepted:
+            return
+        rows = {key for test in accepted for key in self._failures[test]}
+        fitting = [name for name, checker in looser(problem.checker) if await self._fits(checker, accepted)]
+        where = f"on {_listed(_in_order(problem, accepted), 'test')}"
+        if fitting:
+            self._add(
+                Flaw.STRICT,
+                f"{_of(rows, known.right)} are rejected {where}. Comparisons that accept all right ones"
+                f" and no more wrong ones: {', '.join(fitting)}",
+                rows,
+                accepted,
+                known.commands.shows(known.names(sorted(rows)), checker=fitting[0]),
+            )
+        else:
+            self._add(
+                Flaw.CHECKER,
+                f"{_of(rows, known.right)} are rejected {where}. Looser comparisons accept them, and also"
+                " more wrong ones",
+                rows,
+                accepted,
+            )
+        for test in accepted:
+            del self._failures[test]
+
+    def _compared(self, tests: Collection[str], checker: Checker) -> Problem:
+        return replace(self._known.with_tests(tests), checker=checker)
+
+    async def _fits(self, checker: Checker, tests: Collection[str]) -> bool:
+        """Return True if a comparison accepts the right ones on some tests and no more wrong solutions."""
+        for key in sorted({key for test in tests for key in self._failures[test]}):
+            failed = {test for test in tests if key in self._failures[test]}
+            got = await self._probe(self._compared(failed, checker), key)
+            if any(result.status is not Verdict.AC for result in got.values()):
+                return False
+        for key, result in self._known.wrong.items():
+            missed = {test.test_name: test.status for test in result.tests if test.status not in PASSED}
+            if result.solved or not set(missed.values()) <= set(_WRONG_OUTPUT):
+                continue
+            got = await self._probe(self._compared(missed, checker), key)
+            if all(test.status is Verdict.AC for test in got.values()):
+                return False
+        return True
+
+    # --- the rest ---
+
+    def _explain_rest(self) -> None:
+        """Explain what neither limits nor a comparison explain, by tests and outputs."""
+        known, differing, alike, unclear = self._known, set[str](), set[str](), set[str]()
+        for test in _in_order(known.problem, self._failures):
+            failed = self._failures[test]
+            if not failed:
+                continue
+            if self._needs_checker(test, failed):
+                differing.add(test)
+            elif len(failed) == len(known.right) > 1 and not all(map(_crashes_always, known.right.values())):
+                alike.add(test)
+            else:
+                unclear.add(test)
+        if differing:
+            differing |= {test for test in alike if self._is_compared_output(test)}
+            alike -= differing
+            several = "give outputs that differ from each other or have another order than the answer"
+            if len({key for test in differing for key in self._failures[test]}) == 1 < len(known.right):
+                several += ", or this solution is wrong"
+            self._explain(Flaw.CHECKER, differing, several)
+        if alike:
+            self._explain(Flaw.BROKEN, alike, "fail the same test, with the same output or without any")
+        for test in unclear:
+            if self._failures[test].keys() <= {key for other in differing for key in self._failures[other]}:
+                unclear = unclear - {test}
+        if unclear:
+            self._explain(
+                Flaw.UNCLEAR, unclear, "are rejected; the test, the checker or the solution is wrong"
+            )
+
+    def _is_compared_output(self, test: str) -> bool:
+        return all(result.status in _WRONG_OUTPUT for result in self._failures[test].values())
+
+    def _needs_checker(self, test: str, failed: Mapping[str, TestResult]) -> bool:
+        """Return True if right solutions give several outputs on a test that a comparison decides."""
+        known = self._known
+        if not is_compared(known.problem) or not self._is_compared_output(test):
+            return False
+        answer = next(each.answer for each in known.problem.tests if each.name == test)
+        expected = "" if answer is None else answer.read().decode(errors="replace")
+        if any(is_reordered(result.output, expected) for result in failed.values()):
+            return True
+        outputs = {normal(result.output) for result in failed.values()}
+        return len(outputs) + (len(failed) < len(known.right)) > 1
+
+    def _explain(self, fault: Flaw, tests: Collection[str], words: str) -> None:
+        known = self._known
+        rows = {key for test in tests for key in self._failures[test]}
+        named = _listed(_in_order(known.problem, tests), "test")
+        shown = sorted(self._differences(tests))
+        evidence = f" ({'; '.join(shown[:2])})" if shown else ""
+        self._add(fault, f"{_of(rows, known.right)} {words}: {named}{evidence}", rows, tests)
+
+    def _differences(self, tests: Collection[str]) -> set[str]:
+        """Return how outputs differ from the answer on the first of some tests."""
+        first = _in_order(self._known.problem, tests)[0]
+        answer = next(each.answer for each in self._known.problem.tests if each.name == first)
+        expected = "" if answer is None else answer.read().decode(errors="replace")
+        return {
+            difference(result.output, expected) if result.output else result.status.value
+            for result in self._failures[first].values()
+        }
+
+
+def _in_order(problem: Problem, tests: Iterable[str]) -> list[str]:
+    chosen = set(tests)
+    return [test.name for test in problem.tests if test.name in chosen]
+
+
+def _of(some: Collection[str], every: Collection[str]) -> str:
+    return f"{len(some)} of {len(every)} right solutions"
+
+
+def _listed(names: Sequence[str], noun: str = "") -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    head = f"{noun}{'' if len(names) == 1 else 's'} " if noun else ""
+    return f"{head}{', '.join(names[:_MAX_NAMED])}{more}"

@@ -1,0 +1,66 @@
+"""EvidenceCommands that show the evidence of a diagnosis."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from ioi_eval.models import CheckerKind, Value
+
+_ROWS = frozenset({".parquet", ".jsonl", ".json", ".csv"})
+
+
+class Origin(Value):
+    """The origin of an audit's problems and solutions, as its user named it."""
+
+    source: str
+    benchmark: str  # empty: problem packages
+    references: int
+    data_dir: str = ""
+    checker: str = ""
+    time_factor: float = 1.0
+    dump: str = ""  # with more solutions
+    column: str | None = None  # of the dump
+    rows_of_dump: frozenset[str] = frozenset()  # names of the dump's solutions
+
+
+class EvidenceCommands:
+    """Makes the commands for one problem."""
+
+    def __init__(self, origin: Origin, label: str) -> None:
+        self._origin = origin
+        name, _, year = label.rpartition("@")
+        of_year = ["--year", year] if name and year.isdigit() else []
+        self._problem = ["--problem", name if of_year else label, *of_year]
+
+    def shows(self, names: list[str], *, factor: float = 1.0, checker: str = "") -> str:
+        """Return the command that judges solutions by their names.
+
+        Args:
+            names: the names of the solutions.
+            factor: of the time limits, beyond the factor of the audit.
+            checker: another comparison than the audit's; ignored if it has no name that the command takes.
+        """
+        origin = self._origin
+        kinds = {kind.value for kind in CheckerKind if not kind.is_program}
+        checker = checker if checker in kinds and origin.benchmark else origin.checker
+        factor *= origin.time_factor
+        options = [
+            *self._problem,
+            *(word for name in names for word in ("--only", name)),
+            *(["--data-dir", origin.data_dir] if origin.data_dir else []),
+            *(["--checker", checker] if checker else []),
+            *(["--time-factor", f"{factor:g}"] if factor != 1 else []),
+        ]
+        return shlex.join(["ioi-eval", "validate", *self._source(names), *options])
+
+    def _source(self, names: list[str]) -> list[str]:
+        origin = self._origin
+        if origin.dump and origin.rows_of_dump.issuperset(names):
+            column = ["--expected-column", origin.column] if origin.column else []
+            return [origin.dump, "--problems", origin.source, *column]
+        if not origin.benchmark:
+            return [origin.source]
+        is_file = Path(origin.source).suffix.lower() in _ROWS
+        source = [origin.benchmark, "--dataset", origin.source] if is_file else [origin.source]
+        return [*source, "--references", str(origin.references)]

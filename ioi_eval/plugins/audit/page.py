@@ -1,0 +1,107 @@
+"""audit.html: the sentences, a picture of right accepted against wrong rejected, and a table of problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
+
+_SIDE, _EDGE = 320, 40  # of the picture, in pixels
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+td, th { border-bottom: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top; }
+pre { margin: .2rem 0; white-space: pre-wrap; }
+circle { fill: #2a6fdb; fill-opacity: .45; } circle.found { fill: #d1442e; }
+path { fill: none; stroke: #999; }
+"""
+
+
+def page(audit: Audit) -> str:
+    """Return the page. All text of the dataset is escaped."""
+    rows = "\n".join(
+        _row(each)
+        for each in sorted(
+            audit.problems, key=lambda each: (not each.diagnoses, _verdict(each), each.problem)
+        )
+    )
+    sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in audit.sentences)
+    title = escape(f"Audit of {audit.source}")
+    heads = "".join(
+        f"<th>{head}</th>" for head in ("Problem", "Verdict", "Right accepted", "Wrong rejected", "Evidence")
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n{sentences}\n"
+        f"<p>All problems: right solutions accepted {_rate(audit.right)}, wrong ones rejected"
+        f" {_rate(audit.wrong)}. In parentheses the 95 % interval.</p>\n{_picture(audit)}\n"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table>\n</body></html>\n"
+    )
+
+
+def _row(problem: ProblemAudit) -> str:
+    evidence = "".join(_evidence(problem))
+    cells = (escape(problem.problem), _verdict(problem), _rate(problem.right), _rate(problem.wrong), evidence)
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _verdict(problem: ProblemAudit) -> str:
+    found = ", ".join(dict.fromkeys(each.fault.value for each in problem.diagnoses))
+    return found or ("nothing found" if problem.right.of or problem.wrong.of else "unknown")
+
+
+def _evidence(problem: ProblemAudit) -> Iterator[str]:
+    for found in problem.diagnoses:
+        yield f"{escape(found.sentence)}<pre>{escape(found.command)}</pre>"
+    for rejected in problem.rejections:
+        text = f"{rejected.row}: {rejected.status} on {rejected.tests[0]}. {rejected.difference}"
+        texts = "\n".join(
+            f"{name}: {shown}"
+            for name, shown in (
+                ("input", rejected.input),
+                ("output", rejected.output),
+                ("expected", rejected.expected),
+            )
+            if shown
+        )
+        yield f"<details><summary>{escape(text)}</summary><pre>{escape(texts)}</pre></details>"
+    if problem.undecided:
+        yield f"{len(problem.undecided)} of {problem.tests} tests reject no wrong solution."
+    if problem.mutants.judged:
+        counts = problem.mutants
+        yield (
+            f" Mutants: {counts.judged}, rejected {counts.rejected}, accepted and wrong"
+            f" {len(counts.accepted)}, not told apart {counts.same}."
+        )
+
+
+def _rate(rate: Rate) -> str:
+    if rate.share is None or rate.low is None or rate.high is None:
+        return "none"
+    return f"{rate.number} of {rate.of} ({100 * rate.low:.0f} to {100 * rate.high:.0f} %)"
+
+
+def _picture(audit: Audit) -> str:
+    """Return a dot for each problem with right and wrong solutions: TPR upwards against TNR to the right."""
+    size = _SIDE + 2 * _EDGE
+    counts = dict[tuple[float, float, bool], int]()
+    for each in audit.problems:
+        if each.right.share is not None and each.wrong.share is not None:
+            place = each.wrong.share, each.right.share, bool(each.diagnoses)
+            counts[place] = counts.get(place, 0) + 1
+    classes = {True: ' class="found"', False: ""}
+    dots = "".join(
+        f'<circle cx="{_EDGE + _SIDE * across:.1f}" cy="{_EDGE + _SIDE * (1 - up):.1f}"'
+        f' r="{3 + 2 * number**0.5:.1f}"{classes[found]}>'
+        f"<title>{number} problems: {100 * up:.0f} % of right accepted, {100 * across:.0f} % of wrong"
+        " rejected</title></circle>"
+        for (across, up, found), number in sorted(counts.items())
+    )
+    low, high = _EDGE, _EDGE + _SIDE
+    return (
+        f'<svg width="{size}" height="{size}" role="img" aria-label="Right accepted against wrong rejected">'
+        f'<path d="M{low} {low}V{high}H{high}"/>'
+        f'<text x="{low}" y="{high + 20}">wrong solutions rejected: 0 to 100 %</text>'
+        f'<text x="{low}" y="{low - 14}">right solutions accepted: 0 to 100 %</text>{dots}</svg>'
+    )

@@ -1,0 +1,109 @@
+"""The values of audit.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import StrEnum
+
+from ioi_eval.models import Value
+
+VERSION = 1
+_Z = 1.959964  # standard deviations of a normal distribution within which 95 % lie
+
+
+class Flaw(StrEnum):
+    """What an audit finds wrong with a problem's tests."""
+
+    CHECKER = "needs a checker"
+    STRICT = "comparison too strict"
+    BROKEN = "broken test"
+    LIMITS = "limits"
+    UNCLEAR = "rejects a right solution"  # and none of the reasons above is shown
+    WEAK = "weak"
+
+
+class Rate(Value):
+    """A share of solutions with its 95 % interval by Wilson. `None` means that there are no solutions."""
+
+    number: int
+    of: int
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def make(cls, number: int, of: int) -> Rate:
+        if not of:
+            return cls(number=0, of=0)
+        share, squared = number / of, _Z * _Z
+        middle = (share + squared / (2 * of)) / (1 + squared / of)
+        half = _Z * math.sqrt(share * (1 - share) / of + squared / (4 * of * of)) / (1 + squared / of)
+        # Rounded: the last digits differ between machines.
+        low, high = (round(min(max(end, 0.0), 1.0), 6) for end in (middle - half, middle + half))
+        return cls(number=number, of=of, share=round(share, 6), low=low, high=high)
+
+
+class Rejection(Value):
+    """A right solution that the tests reject, with the first such test."""
+
+    row: str  # the solution's key in the run
+    language: str
+    tests: tuple[str, ...]  # all tests that reject it
+    status: str  # on the first of these
+    difference: str  # between the output and the expected answer, or how the program ended
+    input: str = ""  # the beginnings of texts
+    output: str = ""
+    expected: str = ""
+
+
+class Diagnosis(Value):
+    """A fault of a problem, with the evidence."""
+
+    fault: Flaw
+    sentence: str
+    rows: tuple[str, ...]  # keys of solutions in the run
+    tests: tuple[str, ...] = ()
+    command: str = ""  # shows the evidence
+
+
+class MutantCounts(Value):
+    """The changed copies of right solutions."""
+
+    judged: int = 0
+    rejected: int = 0
+    accepted: tuple[str, ...] = ()  # keys: the tests accept them, and another input shows that they are wrong
+    same: int = 0  # the tests accept them, and no input that was tried tells them from their originals
+
+
+class ProblemAudit(Value):
+    """What solutions of known worth show of a problem's tests."""
+
+    problem: str
+    tests: int
+    right: Rate  # right solutions that are accepted
+    wrong: Rate  # wrong solutions that are rejected
+    unusable: Mapping[str, str] = {}  # solutions that say nothing, with the reason
+    unjudged: tuple[str, ...] = ()  # of these, solutions that could not be judged: another try may help
+    undecided: tuple[str, ...] = ()  # tests that reject no wrong solution; empty if there is none to reject
+    rejections: tuple[Rejection, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    mutants: MutantCounts = MutantCounts()
+
+    @property
+    def rejects_right(self) -> bool:
+        return self.right.number < self.right.of
+
+
+class Audit(Value, kw_only=True):
+    """audit.json. `untrusted` is what `score` reads of it."""
+
+    version: int = VERSION
+    source: str
+    settings: Mapping[str, str | int | float]
+    sentences: tuple[str, ...]
+    right: Rate
+    wrong: Rate
+    left_out: Mapping[str, int] = {}  # solutions and problems, by reason
+    problems: tuple[ProblemAudit, ...]
+    untrusted: Mapping[str, str]  # why, by problem

@@ -1,0 +1,62 @@
+"""Solutions of known worth: a source's own, and those of a dump."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from ioi_eval.models import Problem, Solution, Submission
+from ioi_eval.scoring import must_be_right, must_be_wrong
+from ioi_eval.sources import Problems
+
+
+def with_solutions(problems: Problems, others: Iterable[tuple[str, Solution]]) -> Problems:
+    """Return the problems with the solutions of a dump added, and names that occur once in each problem."""
+    added = dict[str, list[Solution]]()
+    for label, solution in others:
+        added.setdefault(label, []).append(solution)
+    changed = (
+        replace(problem, solutions=tuple(_named_apart([*problem.solutions, *added.get(label, ())])))
+        for label, problem in problems.items()
+    )
+    return Problems(changed, packages=problems.packages)
+
+
+def _named_apart(solutions: Sequence[Solution]) -> Iterator[Solution]:
+    seen = Counter[tuple[str, str]]()
+    for solution in solutions:
+        seen[solution.expected, solution.name] += 1
+        number = seen[solution.expected, solution.name]
+        yield solution if number == 1 else replace(solution, name=f"{solution.name} #{number}")
+
+
+def key_of(label: str, solution: Solution) -> str:
+    """Return the key that `validate` gives to a solution."""
+    return "/".join(part for part in (label, solution.expected, solution.name) if part)
+
+
+def is_right(problem: Problem, solution: Solution) -> bool | None:
+    """Return whether a solution must get full points. `None` means that nobody says so or the opposite."""
+    if solution.exceptions or solution.said:
+        return None
+    if solution.score is not None:
+        full = sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
+        low, high = solution.score
+        return True if low >= full else False if high < full else None
+    if must_be_right(solution.expected):
+        return True
+    return False if must_be_wrong(solution.expected) else None
+
+
+def submission_of(label: str, solution: Solution, year: int | None) -> Submission:
+    return Submission(
+        key=key_of(label, solution),
+        problem_id=label,
+        code=solution.program,
+        language=solution.language,
+        outputs=solution.outputs,
+        files=solution.files,
+        year=year,
+    )

@@ -1,0 +1,157 @@
+"""Rows in CodeContests' form, made of the examples' solutions, with faults put in."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from ioi_eval import Problem, load_problems
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
+FAULTS = ("clean", "broken test", "broken spaces", "weak", "limits")
+CHECKER = "needs a checker"
+# Of each problem whose answers a comparison decides: right solutions, and wrong ones that some test rejects.
+COMPARED: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "carousel": (("divisors.py", "borders.cpp"), ()),
+    "carrier": (("shouted.py", "bisect.cpp"), ("glued.py",)),
+    "frame": (("joined.py", "lines.cpp"), ()),
+    "garland": (("matrix.py", "doubling.cpp"), ("rounded.py",)),
+    "kettle": (("capitals.py", "sorted.cpp"), ()),
+    "tide": (("backwards.py", "bisection.cpp"), ()),
+    "verse": (("with_room.py", "backwards.cpp"), ()),
+}
+# Of each problem with several answers: right solutions; the first one's outputs become the answers.
+SEVERAL_ANSWERS = {
+    "banners": ("flat_start.py", "steep.cpp"),
+    "relay": ("tails.py", "quadratic.cpp", "tails.cpp"),
+    "shelves": ("tries.py", "subsets.cpp"),
+    "threes": ("two_groups.py", "insertion.cpp"),
+}
+_CODES = {"python": 3, "c++": 2}
+_MAX_INPUT, _TESTS = 2000, 5
+_SLOW = {
+    "python": "import time\nwhile time.process_time() < 0.3: pass\n",
+    "c++": "#include <ctime>\nstruct Slow { Slow() { while (std::clock() < 300000) {} } } slow_start;\n",
+}
+
+Program = tuple[str, str]  # language and code
+
+
+class Row(NamedTuple):
+    columns: dict[str, Any]
+    fault: str  # what is put in
+
+
+def rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS)) -> Iterator[Row]:
+    """Yield each problem with each fault so many times, each time with other tests.
+
+    There are twice as many clean problems.
+    """
+    problems = load_problems(EXAMPLES, only=frozenset(only))
+    for name, (right, wrong) in ((name, COMPARED[name]) for name in only if name in COMPARED):
+        for fault in FAULTS:
+            for number in range(repeats * (2 if fault == "clean" else 1)):
+                dice = Random(f"{name} {fault} {number}")
+                tests = _tests(problems[name], dice)
+                if fault == "broken spaces" and not any(len(answer.split()) > 1 for _, answer in tests):
+                    continue
+                made = _programs(problems[name], right), _programs(problems[name], wrong)
+                yield _row(f"{name} {fault} {number}", problems[name], tests, *made, fault, dice)
+    for name, right in ((name, SEVERAL_ANSWERS[name]) for name in only if name in SEVERAL_ANSWERS):
+        for number in range(repeats):
+            dice, programs = Random(f"{name} {number}"), _programs(problems[name], right)
+            tests = [(given, _output(programs[0], given)) for given, _ in _tests(problems[name], dice, 8)]
+            yield _row(f"{name} several answers {number}", problems[name], tests, programs, [], CHECKER, dice)
+
+
+def write(folder: Path, made: Sequence[Row]) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row.columns) + "\n" for row in made))
+    return path
+
+
+def _tests(problem: Problem, dice: Random, number: int = _TESTS) -> list[tuple[str, str]]:
+    small = [test for test in problem.tests if test.input.size <= _MAX_INPUT]
+    chosen = dice.sample(small, min(number, len(small)))
+    return [
+        (test.input.read().decode(), test.answer.read().decode() if test.answer else "") for test in chosen
+    ]
+
+
+def _programs(problem: Problem, names: Sequence[str]) -> list[Program]:
+    named = {solution.name.rpartition("/")[2]: solution for solution in problem.solutions}
+    return [(named[name].language, named[name].code) for name in names]
+
+
+def _output(program: Program, given: str) -> str:
+    language, code = program
+    assert language == "python"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=given, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def _knows(tests: Sequence[tuple[str, str]], file: str) -> Program:
+    """Return a program that knows the answers of some tests and computes none."""
+    read = f"open({file!r}).read()" if file else "sys.stdin.read()"
+    known = dict(tests)
+    out = f", file=open({file.replace('.in', '.out')!r}, 'w')" if file else ""
+    return "python", f"import sys\nprint({known!r}.get({read}, 'unknown'), end=''{out})\n"
+
+
+def _row(
+    name: str,
+    problem: Problem,
+    tests: list[tuple[str, str]],
+    right: list[Program],
+    wrong: list[Program],
+    fault: str,
+    dice: Random,
+) -> Row:
+    file, seconds = problem.options.input_file, 2.0
+    wrong = [*wrong, _knows(tests[:2], file)]
+    if fault == "broken test":
+        place = dice.randrange(len(tests))
+        tests[place] = tests[place][0], f"{tests[place][1].rstrip()} 77\n"
+    if fault == "broken spaces":
+        place = next(number for number, (_, answer) in enumerate(tests) if len(answer.split()) > 1)
+        tests[place] = tests[place][0], "".join(tests[place][1].split()) + "\n"
+    if fault == "weak":
+        tests = tests[:2]
+        wrong = wrong[-1:]
+    if fault == "limits":
+        tests, seconds = tests[:3], 0.1
+        right = [(language, _SLOW[language] + code) for language, code in right]
+        wrong = [("python", "print('unknown')")]
+    return Row(
+        {
+            "name": name,
+            "description": "An example.",
+            "public_tests": _columns(tests[:1]),
+            "private_tests": _columns(tests[1:]),
+            "solutions": _solutions(right),
+            "incorrect_solutions": _solutions(wrong),
+            "time_limit": {"seconds": int(seconds), "nanos": round(seconds % 1 * 1e9)},
+            "memory_limit_bytes": 256 << 20,
+            "input_file": file,
+            "output_file": problem.options.output_file,
+        },
+        fault,
+    )
+
+
+def _columns(tests: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    return {"input": [given for given, _ in tests], "output": [answer for _, answer in tests]}
+
+
+def _solutions(programs: Sequence[Program]) -> dict[str, list[Any]]:
+    return {
+        "language": [_CODES[language] for language, _ in programs],
+        "solution": [code for _, code in programs],
+    }

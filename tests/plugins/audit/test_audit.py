@@ -1,0 +1,184 @@
+"""`ioi-eval audit`: every fault that is put into rows is found, and no clean problem is accused."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_rows import CHECKER, COMPARED, EXAMPLES, SEVERAL_ANSWERS, rows, write
+from support.command_line import CommandLine
+
+pytestmark = pytest.mark.once
+
+FOUND = 1
+FAULT_OF = {"broken spaces": "broken test"}
+ADD = "a, b = map(int, input().split())\n"
+
+
+def audit_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "audit.json").read_text())
+    return found
+
+
+def faults(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {each["problem"]: [one["fault"] for one in each["diagnoses"]] for each in found["problems"]}
+
+
+def row(name: str, right: Sequence[str], wrong: Sequence[str] = (), **columns: Any) -> dict[str, Any]:
+    """Return a problem that adds two numbers."""
+    return {
+        "name": name,
+        "description": "Add two numbers.",
+        "public_tests": {"input": ["1 2\n", "20 30\n", "5 5\n"], "output": ["3\n", "50\n", "10\n"]},
+        "private_tests": {"input": ["0 7\n"], "output": ["7\n"]},
+        "solutions": {"language": [3] * len(right), "solution": list(right)},
+        "incorrect_solutions": {"language": [3] * len(wrong), "solution": list(wrong)},
+        "time_limit": {"seconds": 2, "nanos": 0},
+        "memory_limit_bytes": 256 << 20,
+        **columns,
+    }
+
+
+def written(folder: Path, *made: Mapping[str, Any]) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in made))
+    return path
+
+
+@pytest.mark.sample("some")
+@pytest.mark.parametrize(
+    ("repeats", "names"),
+    [
+        pytest.param(1, ("garland", "kettle", "relay"), id="some"),
+        pytest.param(3, (*COMPARED, *SEVERAL_ANSWERS), id="all"),
+    ],
+)
+def test_every_fault_is_found_and_clean_problem_is_not_accused(
+    cli: CommandLine, repeats: int, names: Sequence[str]
+) -> None:
+    made = list(rows(repeats, names))
+    assert repeats == 1 or len(made) >= 100
+    source = write(cli.folder, made)
+    done = cli("audit", source.name, "--out", "first", "--quiet")
+    assert done.returncode == FOUND, done.stderr
+    found = audit_of(cli.folder / "first")
+    expected = {
+        each.columns["name"]: [] if each.fault == "clean" else [FAULT_OF.get(each.fault, each.fault)]
+        for each in made
+    }
+    assert faults(found) == expected
+    assert found["untrusted"].keys() == {name for name, which in expected.items() if which}
+    assert "reject a right solution; on them pass@1 is a lower bound." in found["sentences"][0]
+    page = (cli.folder / "first" / "audit.html").read_text()
+    assert "<svg" in page and CHECKER in page
+
+    cli("audit", source.name, "--out", "second", "--quiet")
+    first, second = (cli.folder / name / "audit.json" for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_command_of_diagnosis_shows_the_difference(cli: CommandLine) -> None:
+    source = written(
+        cli.folder,
+        row(
+            "wrong answer",
+            [ADD + "print(a + b)", ADD + "print(b + a)"],
+            private_tests={"input": ["1 1\n"], "output": ["3\n"]},
+        ),
+    )
+    cli("audit", source.name, "--out", "found", "--quiet")
+    (problem,) = audit_of(cli.folder / "found")["problems"]
+    (diagnosis,) = problem["diagnoses"]
+    assert diagnosis["fault"] == "broken test" and diagnosis["tests"] == ["3"]
+    assert problem["rejections"][0]["difference"] == "Word 1 is '2', expected '3'"
+    program, *words = shlex.split(diagnosis["command"])
+    shown = cli(*words)
+    assert (program, shown.returncode) == ("ioi-eval", 1) and "wrong answer" in shown.stdout, shown.stderr
+
+
+def test_comparison_is_too_strict_only_if_no_more_wrong_solutions_are_accepted(cli: CommandLine) -> None:
+    right = [ADD + "print(a + b)", ADD + "print(a + b, end=' \\n')"]
+    source = written(
+        cli.folder,
+        row("blanks", right, [ADD + "print(a + b + 1)"]),
+        row("blanks matter", right, [ADD + "print(' ', a + b)"]),
+    )
+    cli("audit", source.name, "--checker", "exact", "--out", "found", "--quiet")
+    strict, matter = audit_of(cli.folder / "found")["problems"]
+    assert [each["fault"] for each in strict["diagnoses"]] == ["comparison too strict"]
+    sentence = strict["diagnoses"][0]["sentence"]
+    assert "no more wrong ones: stripped, white-diff, stripped-lines, lines, word-lines, tokens," in sentence
+    assert "--checker stripped" in strict["diagnoses"][0]["command"]
+    assert [each["fault"] for each in matter["diagnoses"]] == ["needs a checker"]
+
+
+def test_right_solution_that_does_not_run_here_accuses_nobody(cli: CommandLine) -> None:
+    source = written(
+        cli.folder, row("old", [ADD + "print(a + b)", "print 3", "raise SystemExit(3)"], ["print(3)"])
+    )
+    done = cli("audit", source.name, "--out", "found", "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (problem,) = audit_of(cli.folder / "found")["problems"]
+    assert (problem["right"]["number"], problem["right"]["of"]) == (1, 1) and len(problem["unusable"]) == 2
+
+
+def test_solutions_of_a_dump_count_as_its_column_says(cli: CommandLine) -> None:
+    source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
+    dump = cli.folder / "known.jsonl"
+    dump.write_text(
+        "".join(
+            json.dumps({"id": name, "problem_id": "add", "code": code, "language": "python", "verdict": word})
+            + "\n"
+            for name, code, word in (
+                ("good", ADD + "print(a + b)", "AC"),
+                ("bad", ADD + "print(a * b)", "WA"),
+                ("sly", ADD + "print(a + b if a < 100 else 0)", "WRONG_ANSWER"),
+            )
+        )
+    )
+    done = cli("audit", source.name, "--solutions", dump.name, "--out", "found")
+    assert done.returncode == FOUND, done.stderr
+    found = audit_of(cli.folder / "found")
+    assert (found["right"]["of"], found["wrong"]["number"], found["wrong"]["of"]) == (2, 1, 2)
+    assert faults(found) == {"add": ["weak"]} and "sly" in done.stdout
+    assert "validate known.jsonl --problems rows.jsonl" in done.stdout
+
+
+def test_mutant_that_another_input_shows_wrong_makes_tests_weak(cli: CommandLine) -> None:
+    tests = {"input": ["9 1\n", "8 2\n", "7 3\n"], "output": ["9\n", "8\n", "7\n"]}
+    source = written(
+        cli.folder,
+        row(
+            "most",
+            [
+                "a, b = map(int, input().split())\nif a < b:\n    a = b\nprint(a)\n",
+                "print(max(map(int, input().split())))\n",
+            ],
+            public_tests=tests,
+            private_tests={"input": [], "output": []},
+        ),
+    )
+    done = cli("audit", source.name, "--mutants", "8", "--out", "found", "--quiet")
+    (problem,) = audit_of(cli.folder / "found")["problems"]
+    counts = problem["mutants"]
+    assert done.returncode == FOUND, (done.stderr, counts)
+    assert counts["judged"] == counts["rejected"] + len(counts["accepted"]) + counts["same"]
+    assert any("missing case" in key for key in counts["accepted"]) and counts["same"], counts
+    assert [each["fault"] for each in problem["diagnoses"]] == ["weak"]
+
+
+def test_packages_of_the_examples_are_not_accused(cli: CommandLine) -> None:
+    chosen = ("--problem", "kettle", "--problem", "shelves")
+    done = cli("audit", EXAMPLES, *chosen, "--out", "found")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0.0 % of this dataset's problems reject a right solution" in done.stdout
+
+
+def test_source_without_solutions_is_refused(cli: CommandLine) -> None:
+    done = cli("audit", written(cli.folder, row("none", [])).name)
+    assert done.returncode == 2 and "no solutions of its own" in done.stderr
+    assert not (cli.folder / "audits").exists()
