@@ -71,6 +71,11 @@ def test_core_scores_examples_and_writes_their_report_without_plugins(
     assert again.returncode == 0, again.stderr
 
 
+def test_command_of_a_removed_plugin_names_the_plugin(command: Command) -> None:
+    done = command("audit", ROOT / "examples" / "problems")
+    assert done.returncode == 2 and "audit needs the plugin audit" in done.stderr
+
+
 def test_core_validates_and_checks_the_machine_without_plugins(command: Command, tmp_path: Path) -> None:
     done = command("validate", ROOT / "examples" / "problems" / "lanterns")
     assert done.returncode == 0, done.stderr + done.stdout

@@ -72,13 +72,17 @@ async def audit(
         judging = RunOptions(
             timing=options.timing, fresh=options.fresh, keep_outputs=True, all_tests=True, share=True
         )
-        judge = partial(validate, engine=scorer, options=judging, store=store, on_event=on_event)
-        found = await judge(problems, out=out / RUN)
+        judge = partial(validate, engine=scorer, store=store, on_event=on_event)
+        found = await judge(problems, out=out / RUN, options=judging)
         origin = _origin(source, choice, options, frozenset(solution.name for _, solution in rows))
         known = _known(problems, found, out / RUN, origin)
         mutants = MutantRun(known, scorer, wanted=options.mutants, seed=options.seed)
         if mutants.problems:
-            await judge(Problems(mutants.problems, packages=problems.packages), out=out / MUTANTS)
+            changed = Problems(mutants.problems, packages=problems.packages)
+            timed = replace(
+                judging, timing=replace(options.timing, factor=1.0)
+            )  # their limits have the factor
+            await judge(changed, out=out / MUTANTS, options=timed)
             await mutants.read(Results.open(out / MUTANTS))
         audits = await _diagnosed(known, mutants, scorer)
     result = _summed_up(source, audits, left_out, choice, options)

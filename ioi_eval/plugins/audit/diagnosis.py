@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from ioi_eval import JudgeFailure, Problem, Scorer, Submission, SubmissionResult, TestResult, Verdict
+from ioi_eval import (
+    InputError,
+    JudgeFailure,
+    Problem,
+    Scorer,
+    Submission,
+    SubmissionResult,
+    TestResult,
+    Verdict,
+)
 from ioi_eval.models import Checker, Solution
 from ioi_eval.plugins.audit.comparisons import is_compared, looser, loosest
 from ioi_eval.plugins.audit.evidence import EvidenceCommands
@@ -99,7 +108,7 @@ class Diagnosing:
                 await self._probe_limits()
                 await self._probe_comparisons()
                 self._explain_rest()
-            except JudgeFailure as failure:  # that solutions are rejected is known, and why is not
+            except (JudgeFailure, InputError) as failure:  # that they are rejected is known, and why is not
                 self._found.clear()
                 rows = [each.row for each in rejections]
                 words = f"are rejected; the reason could not be judged ({failure})"

@@ -36,7 +36,7 @@ class MutantRun:
 
     def _mutated(self, known: Known, wanted: int) -> Problem | None:
         number, chosen = wanted - len(known.wrong), list[Solution]()
-        if number <= 0 or known.problem.task_type is not TaskType.BATCH:
+        if number <= 0 or known.problem.task_type is not TaskType.BATCH or known.problem.forks_by:
             return None
         accepted = [key for key, result in known.right.items() if result.solved]
         made = [(key, iter(self._of(known, key))) for key in accepted]
