@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, failing, read, row, write_csv, write_json, write_jsonl, write_parquet
-from support.datasets import Repairs, Selection, open_dump
+from dump_rows import CODE, PROBLEMS, read, row, write_csv, write_json, write_jsonl, write_parquet
+from support.datasets import Selection, open_dump
 
 from ioi_eval.benchmarks import mentioned
 from ioi_eval.errors import InputError
@@ -17,7 +17,6 @@ from ioi_eval.models import LanguageFrom, Submission
 pytestmark = pytest.mark.once
 
 ANSWER = "<think>maybe\n```cpp\nint wrong;\n```\n</think>\nHere:\n```cpp\nint main() { return 0; }\n```\n"
-EXTRACTED = "int main() { return 0; }\n"
 
 
 def one(tmp_path: Path, columns: dict[str, Any], **options: Any) -> Submission:
@@ -54,83 +53,6 @@ def test_a_published_row(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "code"),
-    [
-        ({"code": CODE, "generation": ANSWER}, {}, CODE),
-        ({"code": CODE, "generation": ANSWER}, {"always_extract": True}, EXTRACTED),
-        ({"code": None, "generation": ANSWER}, {}, EXTRACTED),
-        ({"code": " \n", "generation": ANSWER}, {}, EXTRACTED),
-        ({"generation": ANSWER}, {}, EXTRACTED),
-        ({"generation": "I give up."}, {}, None),
-        ({"code": None, "generation": None}, {}, None),
-        ({"code": None}, {}, None),
-        ({"code": ""}, {}, None),
-        ({"code": "", "language": "c++"}, {}, None),
-        ({"code": "", "language": "python"}, {}, ""),
-        ({"code": " \n", "language": "pypy"}, {}, ""),
-        ({"mine": "", "language": "python", "generation": ANSWER}, {"code_column": "mine"}, ""),
-        ({"mine": None, "language": "python", "generation": ANSWER}, {"code_column": "mine"}, None),
-        ({"code": None, "language": "python"}, {}, None),
-        ({"code": "", "language": "python", "generation": ""}, {}, None),
-        ({"generation": "", "language": "python"}, {}, None),
-    ],
-)
-def test_where_code_comes_from(
-    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], code: str | None
-) -> None:
-    assert one(tmp_path, {"problem_id": "sum", **columns}, **options).code == code
-
-
-def test_repairs_are_options_and_recorded(tmp_path: Path) -> None:
-    bare = one(tmp_path, row(code="int f() { return 1; }\n"))
-    assert bare.repairs == ()
-    repairs = Repairs(add_includes=True, add_header=True)
-    mended = one(tmp_path, row(code="int f() { return 1; }\n"), repairs=repairs)
-    assert mended.repairs == ("add_includes", "add_header")
-    assert mended.code == '#include <bits/stdc++.h>\n#include "sum.h"\nint f() { return 1; }\n'
-
-
-@pytest.mark.parametrize(
-    ("columns", "year"),
-    [
-        ({}, 2023),
-        ({"year": None}, 2023),
-        ({"year": ""}, 2023),
-        ({"year": 2023}, 2023),
-        ({"year": "2023"}, 2023),
-        ({"year": 2023.0}, 2023),
-        ({"problem_id": "tree", "year": 2019}, 2019),
-        ({"problem_id": "tree"}, None),
-    ],
-)
-def test_years(tmp_path: Path, columns: dict[str, Any], year: int | None) -> None:
-    assert one(tmp_path, row(**columns)).year == year
-
-
-def test_a_problem_of_several_years_goes_by_its_label(tmp_path: Path) -> None:
-    submission = one(tmp_path, row(problem_id="old", year=2021))
-    assert submission.problem_id == "old@2021"
-    assert PROBLEMS[submission.problem_id].year == 2021
-
-
-@pytest.mark.parametrize("name", ["01-small", "small"])
-def test_subtasks_with_and_without_their_number(tmp_path: Path, name: str) -> None:
-    assert one(tmp_path, row(subtask=name)).target_subtask == "01-small"
-
-
-@pytest.mark.parametrize("empty", [{}, {"subtask": None}, {"subtask": ""}])
-def test_no_subtask_is_no_target(tmp_path: Path, empty: dict[str, Any]) -> None:
-    assert one(tmp_path, row(**empty)).target_subtask is None
-
-
-def test_the_language_is_the_rows_or_the_default(tmp_path: Path) -> None:
-    assert one(tmp_path, row()).language == "c++"
-    assert one(tmp_path, row(), language="python").language == "python"
-    assert one(tmp_path, row(language="C++17"), language="python").language == "C++17"
-    assert one(tmp_path, row(language=None)).language == "c++"
-
-
 def test_half_a_surrogate_pair_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"problem_id": "sum", "code": "// \\ud83d\\nint x;", "prompt": "\\udc00"}\n')
@@ -140,16 +62,6 @@ def test_half_a_surrogate_pair_does_no_harm(tmp_path: Path) -> None:
 
 
 # --- keys --------------------------------------------------------------------------------------------
-
-
-def test_keys_are_the_ids_where_there_are_any(tmp_path: Path) -> None:
-    rows = [row(id=1, uuid="a", name="x"), row(id=2, uuid="b", name="y")]
-    path = write_jsonl(tmp_path / "x.jsonl", rows)
-    assert [submission.key for submission in read(path)] == ["a", "b"]
-    assert [submission.key for submission in read(path, id_column="id")] == ["1", "2"]
-    assert [submission.key for submission in read(path, id_column="name")] == ["x", "y"]
-    ids = write_jsonl(tmp_path / "y.jsonl", [row(id=1), row(id=2)])
-    assert [submission.key for submission in read(ids)] == ["1", "2"]
 
 
 def test_other_keys_are_content_and_place(tmp_path: Path) -> None:
@@ -166,25 +78,6 @@ def test_other_keys_are_content_and_place(tmp_path: Path) -> None:
     # As runs have it that were begun by earlier versions: any change of the file changes all keys.
     old = [read(path, id_column="", keys_of_content=False) for path in (moved, changed)]
     assert not {one.key for one in old[0]} & {one.key for one in old[1]}
-
-
-def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
-    error = failing(tmp_path, row(uuid="a"), row(uuid="b"), row(uuid="a", code="int main() { return 1; }"))
-    assert (error.row, error.field) == (3, "uuid")
-    assert "'a' is there twice" in str(error)
-
-
-def test_a_row_that_is_there_again_is_taken_once_and_counted(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [row(uuid="a"), row(uuid="b"), row(uuid="a"), row(uuid="a")])
-    dump = open_dump([path], problems=PROBLEMS)
-    assert tuple(dump.info.keys) == ("a", "b") == tuple(submission.key for submission in dump)
-    assert dump.info.left_out == {"the same row is there already": 2}
-
-
-def test_rows_without_a_year_are_counted_where_the_problem_has_one(tmp_path: Path) -> None:
-    rows = [row(), row(year=2023, code="a"), row(problem_id="tree", code="b"), row(year=None, code="c")]
-    info = open_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS).info
-    assert info.noted == {"without a year: each id matches one problem only": 2}
 
 
 def test_rows_of_other_problems_and_keys_are_counted(tmp_path: Path) -> None:
@@ -213,14 +106,13 @@ def said(*messages: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("column", ["generation", "messages"])
-@pytest.mark.parametrize("write", [write_jsonl, write_parquet])
-def test_code_is_taken_from_the_last_answer_of_a_chat(tmp_path: Path, write: Any, column: str) -> None:
+def test_code_is_taken_from_the_last_answer_of_a_chat_in_a_table(tmp_path: Path, column: str) -> None:
     chat = said(("user", "```cpp\nno\n```"), ("assistant", "first"), ("user", "go on"), ("assistant", ANSWER))
     rows = [
         {"problem_id": "sum", "uuid": "a", column: chat},
         {"problem_id": "sum", "uuid": "b", column: None},
     ]
-    path = write(tmp_path / ("x.jsonl" if write is write_jsonl else "x.parquet"), rows)
+    path = write_parquet(tmp_path / "x.parquet", rows)
     assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
@@ -244,22 +136,6 @@ def test_a_table_has_several_replies_as_a_text(tmp_path: Path, written: Any, col
     rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
     found = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
     assert [(one.key, one.code) for one in found] == [("7/0", CODE), ("7/1", None), ("7/2", CODE)]
-
-
-def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) -> None:
-    parts = [{"type": "text", "text": ANSWER[:4]}, {"type": "image"}, {"type": "text", "text": ANSWER[4:]}]
-    chats = [said(("assistant", parts)), said(("user", ANSWER)), said(("assistant", None)), []]
-    rows = [{"problem_id": "sum", "messages": chat, "n": n} for n, chat in enumerate(chats)]
-    path = write_jsonl(tmp_path / "x.jsonl", rows)
-    assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None, None, None]
-
-
-@pytest.mark.parametrize("message", ["hello", {"content": "x"}, {"role": "assistant", "content": 3}, None])
-def test_what_is_no_chat(tmp_path: Path, message: Any) -> None:
-    rows = [{"problem_id": "sum", "messages": [message]}]
-    with pytest.raises(InputError, match="is not a message") as caught:
-        open_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS)
-    assert (caught.value.row, caught.value.field) == (1, "messages")
 
 
 def test_an_id_that_is_there_in_two_files(tmp_path: Path) -> None:

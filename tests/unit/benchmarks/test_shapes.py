@@ -17,7 +17,7 @@ from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
 from ioi_eval.benchmarks.dumps import CONTINUED, guessed
 from ioi_eval.benchmarks.shapes import SHAPES, USUAL, shape_of
 from ioi_eval.errors import BadRows, InputError
-from ioi_eval.models import Blob, Problem, Submission, TaskType
+from ioi_eval.models import Blob, Problem, Submission
 
 pytestmark = pytest.mark.once
 
@@ -40,7 +40,7 @@ def understood(path: Path, problems: Problems = PROBLEMS, **options: Any) -> str
 PROGRAMS = {"sum": [CODE, CODE + "\n"], "tree": [CODE, None]}
 
 
-@pytest.mark.parametrize("name", ["x.json", "indented.json", "x.jsonl"])
+@pytest.mark.parametrize("name", ["x.json", "indented.json"])
 def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(json.dumps(PROGRAMS, indent=1 if name.startswith("indented") else None))
@@ -53,42 +53,6 @@ def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
     ]
     assert mentioned([path]) == {"sum", "tree"}
     assert len({one.key for one in found}) == 4
-
-
-def test_a_blank_reply_is_still_a_reply(tmp_path: Path) -> None:
-    rows = [{"problem_id": "sum", "generation": reply} for reply in (ANSWER, "", None)]
-    assert understood(write_jsonl(tmp_path / "x.jsonl", rows)).startswith(
-        "problem <- problem_id, reply <- generation, language"
-    )
-
-
-def test_an_unknown_problem_among_lists_costs_no_other(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"nile": [CODE], **PROGRAMS}])
-    with pytest.raises(InputError, match="unknown problem 'nile'"):
-        read(path)
-    assert len(read(path, skip_bad_rows=True)) == 4
-
-
-def test_replies_in_lists_by_problem_are_taken_where_that_is_said(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"sum": [ANSWER, ANSWER]}])
-    with pytest.raises(InputError, match="2 of 2 texts hold fenced blocks"):
-        read(path)
-    assert [one.code for one in read(path, code_column="code", always_extract=True)] == [CODE, CODE]
-
-
-def test_files_of_programs_by_problem(tmp_path: Path) -> None:
-    path = write_jsonl(
-        tmp_path / "x.jsonl", [{"sum": {"a.cpp": CODE, "b.py": "print(1)"}, "tree": {"c": CODE}}]
-    )
-    found = read(path)
-    assert [(one.problem_id, one.row["file"], one.language) for one in found] == [
-        ("sum", "a.cpp", "c++"),
-        ("sum", "b.py", "python"),
-        ("tree", "c", "c++"),
-    ]
-    assert understood(path).startswith(
-        "problem <- each name, program <- the programs of its list, or of its files"
-    )
 
 
 def test_columns_of_a_row_by_problem_are_no_files(tmp_path: Path) -> None:
@@ -179,15 +143,11 @@ VERL = {"output": ANSWER, "score": 0.0, "step": 1}
         ({"custom_id": "sum", "error": None, "response": BATCH}, "problem <- custom_id, reply <- response"),
     ],
 )
-def test_columns_of_other_tools(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
-    for path in (
-        write_jsonl(tmp_path / "x.jsonl", [columns, {**columns, "sample": 2}]),
-        write_parquet(tmp_path / "x.parquet", [columns, {**columns, "sample": 2}]),
-    ):
-        found = read(path)
-        assert {(one.problem_id, one.code) for one in found} == {("sum", CODE)}
-        assert understood(path).startswith(f"{read_as}, language c++ (")
-        assert mentioned([path]) in ({"sum"}, None)
+def test_columns_of_other_tools_in_a_table(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
+    path = write_parquet(tmp_path / "x.parquet", [columns, {**columns, "sample": 2}])
+    assert {(one.problem_id, one.code) for one in read(path)} == {("sum", CODE)}
+    assert understood(path).startswith(f"{read_as}, language c++ (")
+    assert mentioned([path]) in ({"sum"}, None)
 
 
 CHAT = {
@@ -239,168 +199,7 @@ def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
     assert mentioned([path]) == {"sum"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"choices": [{"text": ANSWER}]},
-        {
-            "output": [
-                {"type": "reasoning", "summary": []},
-                {"type": "message", "content": [{"type": "output_text", "text": ANSWER}]},
-            ]
-        },
-    ],
-    ids=["completions", "responses"],
-)
-def test_batches_of_other_endpoints(tmp_path: Path, body: dict[str, Any]) -> None:
-    row = {"id": "1", "custom_id": "sum", "response": {"status_code": 200, "body": body}, "error": None}
-    path = write_jsonl(tmp_path / "x.jsonl", [row])
-    assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
-
-
-THOUGHT = {"text": "```cpp\nint main() {}\n```", "thought": True}
-BATCHES = {
-    "Anthropic": {
-        "custom_id": "sum#1",
-        "result": {
-            "type": "succeeded",
-            "message": {"model": "m", "content": [{"type": "thinking"}, {"type": "text", "text": ANSWER}]},
-        },
-    },
-    "Gemini": {
-        "key": "sum",
-        "response": {
-            "candidates": [{"content": {"role": "model", "parts": [{"text": ANSWER}, THOUGHT]}}],
-            "modelVersion": "m",
-        },
-    },
-}
-ANSWERS = [
-    {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": ANSWER}}]},
-    {
-        "model": "m",
-        "choices": [{"text": ANSWER, "finish_reason": "stop"}],
-        "messages": [{"role": "user", "content": "?"}],
-    },
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": ANSWER}]}}], "modelVersion": "m"},
-]
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_whose_fields_are_columns(tmp_path: Path, answer: dict[str, Any]) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "id": "chatcmpl-1", **answer}])
-    (one,) = read(path)
-    assert (one.problem_id, one.code, one.row["model"]) == ("sum", CODE, "m")
-    assert mentioned([path]) == {"sum"}
-
-
-@pytest.mark.parametrize("choices", [["A", "B"], [{"text": "A", "label": "1"}], [], {"text": ["A"]}])
-def test_choices_of_a_test_are_no_answer(tmp_path: Path, choices: Any) -> None:
-    row = {"problem_id": "sum", "choices": choices}
-    with pytest.raises(InputError, match="missing column"):
-        read(write_jsonl(tmp_path / "x.jsonl", [row]))
-    assert [one.code for one in read(write_jsonl(tmp_path / "y.jsonl", [{**row, "code": CODE}]))] == [CODE]
-
-
-FAILED = [
-    {"custom_id": "sum", "result": {"type": "errored", "error": {"type": "overloaded_error"}}},
-    {"key": "sum", "error": {"code": 13, "message": "internal"}},
-    {"key": "sum", "response": {"promptFeedback": {"blockReason": "OTHER"}, "modelVersion": "m"}},
-]
-
-
-@pytest.mark.parametrize("row", BATCHES.values(), ids=BATCHES)
-def test_batches_of_others(tmp_path: Path, row: dict[str, Any]) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [row])
-    (one,) = read(path)
-    assert (one.problem_id, one.code, one.row["model"]) == ("sum", CODE, "m")
-    assert mentioned([path]) == {"sum"}
-
-
-@pytest.mark.parametrize("failed", FAILED, ids=[*BATCHES, "Gemini, refused"])
-def test_a_request_that_failed_in_a_batch_of_others(tmp_path: Path, failed: dict[str, Any]) -> None:
-    dump = open_dump([write_jsonl(tmp_path / "x.jsonl", [failed])], problems=PROBLEMS)
-    assert list(dump) == []
-    [why] = map(str, dump.rejected)
-    assert "the request failed: " in why
-
-
-def test_a_language_of_people_is_none_of_programs(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "lang": "en", "code": CODE}])
-    dump = open_dump([path], problems=PROBLEMS)
-    assert [one.language for one in dump] == ["c++"]
-    assert dump.info.noted["whose `lang` names no language of programs: it does not count"] == 1
-
-
-@pytest.mark.parametrize(
-    ("columns", "language", "unread"),
-    [
-        ({"programming_language": "Python 3"}, "Python 3", ()),
-        ({"lang": "en", "programmingLanguage": "PyPy 3-64"}, "PyPy 3-64", ()),
-        ({"compiler": "CPython 3.11", "Language": "en", "langs": ["py"]}, "c++", ("compiler",)),
-        ({"metadata": {"language": "python", "lang": "en", "n": 1}}, "c++", ("metadata.language",)),
-    ],
-)
-def test_other_columns_of_languages(
-    tmp_path: Path, columns: dict[str, Any], language: str, unread: tuple[str, ...]
-) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": CODE, **columns}])
-    dump = open_dump([path], problems=PROBLEMS)
-    assert [one.language for one in dump] == [language]
-    [*told] = (what for what in dump.info.noted if "names a language, and is not read" in what)
-    assert len(told) == len(unread) and all(
-        f"`{name}`" in what for name, what in zip(unread, told, strict=True)
-    )
-
-
-START = 'def add(a, b):\n    """Return the sum."""\n'
-BODY = "    return a + b\n"
-FUNCTION = Problems([Problem(id="HumanEval/0", task_type=TaskType.FUNCTION, starter_code=START)])
-
-
-@pytest.mark.parametrize(
-    ("columns", "code"),
-    [
-        ({"completion": BODY}, START + BODY),
-        ({"completion": BODY, "prompt": "import os\n" + START}, "import os\n" + START + BODY),
-        ({"completion": BODY, "prompt": START.strip()}, START + BODY),
-        *(({"completion": blank + BODY}, START + blank + BODY) for blank in ("\n", " \n", "    \n\t\n \n")),
-        ({"completion": " \n" + BODY, "prompt": START.strip()}, START + " \n" + BODY),
-        ({"completion": " \r\n" + BODY}, START + " \n" + BODY),
-        ({"completion": f"The body:\n```python\n \n{BODY}```\n"}, START + " \n" + BODY),
-        ({"completion": " \n I cannot."}, None),
-        ({"completion": f"{BODY}```\nDone."}, START + BODY.rstrip()),
-        ({"completion": f"{BODY}```\nSo:\n```python\nprint(add(1, 2))\n```\n"}, START + BODY.rstrip()),
-        ({"completion": f"The body:\n```python\n{BODY}```\n"}, START + BODY),
-        ({"completion": f"  Both:\n```python\n{START}{BODY}```\n"}, START + BODY),
-        ({"completion": START + BODY}, START + BODY),
-        ({"completion": f"```python\n{START}{BODY}```"}, START + BODY),
-        ({"completion": " I cannot."}, None),
-        ({"completion": "Sorry"}, None),
-        ({"completion": ""}, None),
-    ],
-)
-def test_a_completion_goes_on_where_its_prompt_ends(
-    tmp_path: Path, columns: dict[str, Any], code: str | None
-) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"task_id": "HumanEval/0", **columns}])
-    [one] = read(path, FUNCTION)
-    assert one.code == code
-    goes_on = "def" not in columns["completion"] and code is not None
-    assert (CONTINUED in one.repairs) is goes_on
-
-
 # --- what is said --------------------------------------------------------------------------------------
-
-
-def test_what_rows_are_taken_for(tmp_path: Path) -> None:
-    python = "```python\nprint(1)\n```"
-    rows = [{"task_id": "sum", "completion": text} for text in (python, python, ANSWER, "I cannot.")]
-    path = write_jsonl(tmp_path / "x.jsonl", [*rows, {"problem_id": "sum", "code": CODE, "language": "java"}])
-    assert understood(path) == (
-        "problem <- task_id (4), problem_id (1), reply <- completion, program <- code, "
-        "languages python (from 2 replies), c++ (2 by default), java (from 1 rows), 1 of 5 without a program"
-    )
 
 
 def test_of_a_large_dump_the_first_rows_are_looked_at(
@@ -420,28 +219,6 @@ def test_a_missing_column_is_said_once(tmp_path: Path) -> None:
         f"{path}, line 1: missing column `problem_id` (in 500 rows; this is the first). "
         "The columns are: problm, code. Did you mean problem_column=problm?"
     )
-
-
-@pytest.mark.parametrize(
-    ("own", "options", "column"),
-    [({}, {}, "custom_id"), ({"task_id": "tree"}, {}, "task_id"), ({}, {"problem_column": "of.p"}, "of.p")],
-)
-def test_what_comes_before_the_columns_of_a_batch_is_said(
-    tmp_path: Path, own: dict[str, Any], options: dict[str, Any], column: str
-) -> None:
-    row = {"custom_id": "sum", "of": {"p": "tree"}, "response": BATCH, **own}
-    path = write_jsonl(tmp_path / "x.jsonl", [row])
-    assert understood(path, **options).startswith(f"problem <- {column}, reply <- response, language c++")
-    assert [one.problem_id for one in read(path, **options)] == ["tree" if own or options else "sum"]
-
-
-def test_a_column_of_another_meaning_is_not_proposed(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "model": "m", "choices": []}])
-    with pytest.raises(BadRows, match="Name the one that is meant with code_column=NAME"):
-        read(path)
-    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "model": "m", "response": ANSWER}])
-    with pytest.raises(BadRows, match="Did you mean code_column=response"):
-        read(path, code_column="respons")
 
 
 # --- the table -----------------------------------------------------------------------------------------

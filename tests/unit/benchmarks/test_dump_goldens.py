@@ -1,0 +1,84 @@
+"""Small dumps in tests/data/dumps: what is read from each, or why it is refused.
+
+A line of `NAME.jsonl` is a dump: its rows, and the options that it is read with. `NAME.expected` holds what
+is read from each. `pytest --update` on this file writes `NAME.expected`; a reviewer reads the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_rows import PROBLEMS, write_jsonl
+from support.datasets import Problems, Repairs, open_dump
+
+from ioi_eval.benchmarks import DumpOptions, mentioned
+from ioi_eval.errors import BadRows, InputError
+from ioi_eval.models import Blob, Problem, Submission, TaskType
+from ioi_eval.store.rows import model_of
+
+pytestmark = pytest.mark.once
+
+FOLDER = Path(__file__).parents[2] / "data" / "dumps"
+START = 'def add(a, b):\n    """Return the sum."""\n'
+FUNCTION = Problem(id="HumanEval/0", task_type=TaskType.FUNCTION, starter_code=START)
+ASKED = Problem(id="add", statement=Blob.of("Given two whole numbers A and B,\nprint their sum."))
+ALL = Problems([*PROBLEMS.values(), FUNCTION, ASKED])
+
+
+def options_of(case: Mapping[str, Any]) -> DumpOptions:
+    given = dict(case.get("options", {}))
+    repairs = Repairs(**dict.fromkeys(given.pop("repairs", ()), True))
+    return DumpOptions(**given, repairs=repairs)
+
+
+def submission_line(one: Submission, has_ids: bool) -> str:
+    """Return what a submission is: all that differs from the most usual values is named."""
+    facts = {
+        "key": one.key if has_ids else one.key[one.key.rfind("-") :],
+        "year": one.year,
+        "subtask": one.target_subtask,
+        "model": model_of(one.row),
+        "file": one.row.get("file"),
+        "language": one.language,
+        "language from": one.language_from.value,
+        "repairs": ",".join(one.repairs),
+    }
+    named = "".join(f", {name} {value}" for name, value in facts.items() if value not in (None, ""))
+    return f"  {one.problem_id}{named}: {json.dumps(one.code)}"
+
+
+def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
+    """Yield the lines that a case has in the file of what is expected."""
+    yield f"== {case['case']}"
+    write_jsonl(path, case["rows"])
+    try:
+        dump = open_dump([path], problems=ALL, options=options_of(case))
+        submissions = list(dump)
+    except InputError as error:
+        errors = error.errors if isinstance(error, BadRows) else (error,)
+        yield from (f"  refused: {one}".replace(str(path), "FILE") for one in errors)
+        return
+    has_ids = any({"id", "uuid"} & row.keys() for row in case["rows"])
+    yield from (submission_line(one, has_ids) for one in submissions)
+    yield from (f"  rejected: {one}".replace(str(path), "FILE") for one in dump.rejected)
+    yield f"  understood: {dump.info.understood}"
+    for what, rows in (("left out", dump.info.left_out), ("noted", dump.info.noted)):
+        yield from (f"  {what} {number}: {reason}" for reason, number in rows.items())
+    named = mentioned([path], case.get("options", {}).get("problem_column"))
+    yield f"  mentioned: {', '.join(sorted(named)) if named is not None else 'unknown'}"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
+def test_dumps_are_read_or_refused_as_expected(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = (FOLDER / f"{name}.jsonl").read_text().splitlines()
+    found = [line for case in lines for line in outcome(json.loads(case), tmp_path / "x.jsonl")]
+    expected = FOLDER / f"{name}.expected"
+    if request.config.getoption("--update"):
+        expected.write_text("\n".join(found) + "\n")
+    assert found == expected.read_text().splitlines()
