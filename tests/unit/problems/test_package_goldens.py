@@ -1,8 +1,9 @@
 """Small packages in tests/data/packages: the problem that is read from each, or why it is refused.
 
 A folder is a format. A line of `NAME.jsonl` is a package: the files in which it differs from the format's
-sound one; null stands for a file that is missing. `NAME.expected` holds the errors, the notes, and the fields
-in which the problem differs. `pytest --update` on this file writes `NAME.expected`.
+sound one. Null stands for a file that is missing, an object for other fields of a JSON file.
+`NAME.expected` holds the errors, the notes, and the fields in which the problem differs. `pytest --update` on
+this file writes it; a reviewer reads the difference.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import kattis_files
 import msgspec
+import package_files
 import pytest
 from package_files import read
 
@@ -24,7 +26,10 @@ from ioi_eval.problems.package import Package
 pytestmark = pytest.mark.once
 
 FOLDER = Path(__file__).parents[2] / "data" / "packages"
-SOUND = {"kattis": kattis_files.FILES}
+SOUND = {
+    "cms": {"problem.json": json.dumps(package_files.HEADER), **package_files.FILES},
+    "kattis": kattis_files.FILES,
+}
 
 
 def described(value: Any) -> Any:
@@ -62,7 +67,11 @@ def outcome(
 ) -> Iterator[str]:
     """Yield the lines of a case in `NAME.expected`. `usual`: the problem of the sound package."""
     yield f"== {case['case']}"
-    package, problem = read_from({**sound, **case["files"]}, place, case.get("name", "p"))
+    own = {
+        path: json.dumps({**json.loads(sound[path]), **text}) if isinstance(text, dict) else text
+        for path, text in case["files"].items()
+    }
+    package, problem = read_from({**sound, **own}, place, case.get("name", "p"))
     yield from (f"  refused: {error}" for error in package.errors)
     yield from (f"  note: {note}" for note in package.notes)
     if problem and not package.errors:
