@@ -113,9 +113,7 @@ def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update", action="store_true", help="Write what goldens expect."
-    )
+    parser.addoption("--update", action="store_true", help="Write what goldens expect.")
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
     parser.addoption("--count", metavar="FILE", help="Build a proctor that counts there which lines run.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
