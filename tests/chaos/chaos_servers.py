@@ -33,7 +33,7 @@ class Pathless:
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         files = tuple(_unpacked(file) for file in job.files)
         if any(file.name == "plan.json" for file in files):
             return await self._inner.execute(msgspec.structs.replace(job, files=files))

@@ -645,11 +645,11 @@ class HeldEngine(FakeEngine):
         super().__init__(outcome, **more)
         self.holds, self.reached, self.go = holds, asyncio.Event(), asyncio.Event()
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         if self.holds == ("build" if job.keep else "run"):
             self.reached.set()
             await self.go.wait()
-        return await super().execute(job)
+        return await super().execute(job, check)
 
 
 async def hang_up(call: asyncio.Task[Any]) -> None:

@@ -43,11 +43,11 @@ class HeldEngine(FakeEngine):
         super().__init__(outcome)
         self.reached, self.go = threading.Event(), threading.Event()
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         if not job.keep:
             self.reached.set()
             await asyncio.to_thread(self.go.wait)
-        return await super().execute(job)
+        return await super().execute(job, check)
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ from ioi_eval.model.retry import RetryRule
 from ioi_eval.models import Job
 
 class Gone:
-    async def execute(self, job):
+    async def execute(self, job, check=None):
         raise EngineUnavailable("gone")
 
 RetryRule.wait_after = lambda rule, attempt: 0.0

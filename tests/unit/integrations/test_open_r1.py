@@ -328,7 +328,7 @@ class Recorded(FakeEngine):
         self.opened += 1
         return self
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         self.jobs.append(job)
         if self.faults:
             raise self.faults.pop()

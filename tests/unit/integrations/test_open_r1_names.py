@@ -126,7 +126,7 @@ def test_the_tests_of_a_year_are_those_of_its_problems(
 class Answering(FakeEngine):
     """Gives points by a word in the submission, as the scripts of the classic contracts print them."""
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         self.jobs.append(job)
         code = next(file.content.read() for file in job.files if file.name in ("graders/sum.cpp", "main.cpp"))
         if b"judge" in code:
@@ -197,7 +197,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
     class Interrupting(FakeEngine):
         given_up = threading.Event()
 
-        async def execute(self, job: Job) -> JobResult:
+        async def execute(self, job: Job, check: object = None) -> JobResult:
             signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # wakes no other thread
             try:
                 await asyncio.sleep(60)

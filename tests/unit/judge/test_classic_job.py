@@ -136,7 +136,7 @@ class Replying(FakeEngine):
         super().__init__()
         self.reply = JobResult(run=run, compile=compiled or Ending(code=0))
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         return self.reply
 
 

@@ -56,7 +56,7 @@ class Cluster(FakeEngine):
         super().__init__(profile=msgspec.structs.replace(fake_profile(), runtimes=runtimes, **limits))
         self._answer = answer
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         self.jobs.append(job)
         answer = self._answer(contents(job)["input.txt"])
         if isinstance(answer, EngineUnavailable):
@@ -119,8 +119,8 @@ async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
     """A submission may have caused it, by a macro: a job with an empty one tells."""
 
     class Server(Cluster):
-        async def execute(self, job: Job) -> JobResult:
-            await super().execute(job)
+        async def execute(self, job: Job, check: object = None) -> JobResult:
+            await super().execute(job, check)
             words = "graders/sum.h:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
             if not by_itself and not contents(job)["graders/sum.cpp"]:
                 words = "/tmp/a.o: undefined reference to `sum'\ncollect2: error: ld returned 1 exit status\n"
@@ -157,9 +157,9 @@ async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("job", "runs"), [("classic", 4), ("batched", 1), ("auto", 1)])
 async def test_who_wants_classic_jobs_gets_them(tmp_path: Path, job: JobShape, runs: int) -> None:
     class Both(FakeEngine):
-        async def execute(self, job: Job) -> JobResult:
+        async def execute(self, job: Job, check: object = None) -> JobResult:
             if "plan.json" in contents(job) or job.keep:
-                return await super().execute(job)
+                return await super().execute(job, check)
             self.jobs.append(job)
             return GOOD
 

@@ -362,11 +362,11 @@ class Meeting(FakeEngine):
         super().__init__(profile=profile)
         self._door = asyncio.Barrier(2)
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         if job.keep:
             async with asyncio.timeout(60):
                 await self._door.wait()
-        return await super().execute(job)
+        return await super().execute(job, check)
 
 
 async def test_what_a_problem_needs_is_built_side_by_side(tmp_path: Path) -> None:
@@ -440,8 +440,8 @@ async def test_what_the_engine_hands_over_is_removed(tmp_path: Path) -> None:
     handed: list[str] = []
 
     class Watched(FakeEngine):
-        async def execute(self, job: Job) -> JobResult:
-            result = await super().execute(job)
+        async def execute(self, job: Job, check: object = None) -> JobResult:
+            result = await super().execute(job, check)
             handed.extend(result.kept.values())
             return result
 

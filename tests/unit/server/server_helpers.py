@@ -56,10 +56,10 @@ class HeldEngine:
     async def profile(self) -> Profile:
         return await self._engine.profile()
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         self.begun += 1
         try:
-            result = await self._engine.execute(job)
+            result = await self._engine.execute(job, check)
             await self.let_go.wait()
             self.ran.append(tuple(result.kept))
             return result

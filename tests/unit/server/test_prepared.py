@@ -51,8 +51,8 @@ class Watched:
         self._engine, self.packages, self.profile = engine, engine.packages, engine.profile
         self.builds: list[tuple[str, ...]] = []
 
-    async def execute(self, job: Job) -> JobResult:
-        result = await self._engine.execute(job)
+    async def execute(self, job: Job, check: object = None) -> JobResult:
+        result = await self._engine.execute(job, check)
         if job.keep:
             self.builds.append(tuple(result.kept))
             names = {file.name for file in job.files}
@@ -184,13 +184,13 @@ class Held:
         self._watched, self.packages, self.profile = watched, watched.packages, watched.profile
         self.begun, self.ended, self.go = 0, 0, asyncio.Event()
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         if not job.keep:
-            return await self._watched.execute(job)
+            return await self._watched.execute(job, check)
         self.begun += 1
         try:
             await self.go.wait()
-            return await self._watched.execute(job)
+            return await self._watched.execute(job, check)
         finally:
             self.ended += 1
 

@@ -310,7 +310,7 @@ class BrokenEngine:
     def __init__(self, engine: EmbeddedEngine, error: Exception) -> None:
         self.packages, self.profile, self.error = engine.packages, engine.profile, error
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         raise self.error
 
 

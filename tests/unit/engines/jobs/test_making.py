@@ -61,7 +61,7 @@ class Server:
     async def profile(self) -> Profile:
         return self._profile
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         self.jobs.append(job)
         return self._result
 
@@ -200,9 +200,9 @@ async def test_a_build_brings_the_proctor_where_the_engine_does_not_confine(
 class Slow(Server):
     """Others come while it builds."""
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         await asyncio.sleep(0.01)
-        return await super().execute(job)
+        return await super().execute(job, check)
 
 
 async def test_processes_that_share_a_store_build_what_is_trusted_once(tmp_path: Path) -> None:
@@ -492,14 +492,14 @@ async def test_a_server_that_starts_no_scripts_is_not_said_to_lack_a_compiler(tm
 class Changing(Server):
     """Has another compiler from its first job on: that job is not for it any more."""
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         (wanted,) = job.made_for["g++"]
         if not self.jobs:
             self.jobs.append(job)
             self._profile = msgspec.structs.replace(self._profile, toolchains=tools("13"))
             raise ToolchainGone("no server has the g++ that the job was made for")
         assert wanted == "13"
-        result = await super().execute(job)
+        result = await super().execute(job, check)
         return msgspec.structs.replace(result, toolchains=tools("13"))
 
 

@@ -95,12 +95,12 @@ class Seen:
     async def profile(self) -> Profile:
         return msgspec.structs.replace(await self._engine.profile(), exclusive=self._exclusive)
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: object = None) -> JobResult:
         for file in job.files:
             if file.name == "plan.json":
                 plan = json.loads(file.content.read())
                 self.jobs.append((job.exclusive, bool(plan.get("alone"))))
-        return await self._engine.execute(job)
+        return await self._engine.execute(job, check)
 
 
 SEEMS_TO_WAIT = """#include <cstdio>
