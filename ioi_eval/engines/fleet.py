@@ -106,7 +106,6 @@ class Endpoint(Generic[R]):
         self.report: R | None = None  # of the last inspection that found it fit
         self.slots = 0
         self.busy = 0  # its jobs now
-        self.done = 0  # jobs that it has answered
         self.errors = 0  # jobs that it has failed
         self.why = ""  # the last of these errors, or why it gets no jobs
         self.faults = 0  # jobs that it failed in a row
@@ -164,7 +163,6 @@ class Endpoint(Generic[R]):
         now_s = time.monotonic()
         self._recent = self._recent * math.exp((self._counted - now_s) / _RATE_S) + 1
         self._counted = now_s
-        self.done += 1
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url}, {self.state.value}, {self.busy}/{self.slots})"
@@ -419,7 +417,7 @@ class Fleet(ABC, Generic[R]):
         if reason and after is not State.HEALTHY:
             endpoint.why = reason
         words = f": {reason}" if reason else ""
-        _log.info("%s is %s, it was %s (%s)%s", endpoint.url, after, before, cause, words)
+        _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, after, before, cause, words)
         if endpoint.usable:
             self.usable[endpoint] = None
             if self._refusal != _CLOSED:
