@@ -792,7 +792,7 @@ class Fleet(ABC, Generic[R]):
         for address in sorted(self.found - found):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
-                self.move(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.is_in else None)
+                self.move(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.had_jobs else None)
         self.found = found
         for address in sorted(found):
             endpoint = self.endpoints.get(address)
