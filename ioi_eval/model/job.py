@@ -44,11 +44,6 @@ class Job(Value):
     without_proc: bool = False  # its programs see no /proc, and so name no open file and no other process
     ahead: tuple[Ahead, ...] = ()  # files that only workers make and add
 
-    @property
-    def stays(self) -> str:
-        """The kept file. Delete when engines/piston/engine.py reads `keep`."""
-        return self.keep[0] if self.keep else ""
-
 
 class StageStatus(StrEnum):
     """Piston's words for a bad ending."""
@@ -119,9 +114,6 @@ class Ending(Value):
         if self.status in _BY_STREAM:
             return _BY_STREAM[self.status]
         return "other" if self.signal is None else OWN_LIMITS.get(self.message or "", "")
-
-
-Stage = Ending  # for engines/piston, until it has the new name
 
 
 PRECOMPILED = ".gch"

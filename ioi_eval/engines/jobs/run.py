@@ -529,8 +529,9 @@ async def execute(
     attempt = 1
     while True:
         try:
-            result = sound(await engine.execute(job, check))
-            return result if check is None else await check(result)
+            if check is None:
+                return sound(await engine.execute(job))
+            return await check(sound(await engine.execute(job, check)))
         except JobTooLarge as error:
             # What a self-hoster changes. Limits of a server are named as its variables are.
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""

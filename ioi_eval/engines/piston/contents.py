@@ -102,11 +102,11 @@ class ContentSender:
         """Execute a job once. Errors are those of the engine's contract."""
         contents, report = self.contents_of(server), server.report
         assert report is not None, "it was inspected"
-        if job.stays and contents.space and report.keeps_programs:
-            result = await self._sent(report, contents, job, time, keep=(job.stays,))
+        if job.keep and contents.space and report.keeps_programs:
+            result = await self._sent(report, contents, job, time, keep=job.keep)
             if result.stayed or result.run.code != 0:
                 return result
-            WORKER_PROGRAM.log(_log, f"{server.url} did not keep {job.stays}")
+            WORKER_PROGRAM.log(_log, f"{server.url} did not keep {', '.join(job.keep)}")
         return await self._sent(report, contents, msgspec.structs.replace(job, ahead=()), time)
 
     async def _sent(
@@ -193,12 +193,12 @@ class ContentSender:
         contents, report, job = self.contents_of(server), server.report, ahead.made_by
         assert report is not None, "it was inspected"
         try:
-            result = await self._sent(report, contents, job, time, keep=(job.stays,))
+            result = await self._sent(report, contents, job, time, keep=job.keep)
         except EngineError:
             contents.forget(ahead)
             return
         words = result.compile is not None and (result.compile.stdout or result.compile.stderr)
-        if (kept := result.stayed.get(job.stays)) is not None and not words:  # else it would warn no more
+        if (kept := result.stayed.get(job.keep[0])) is not None and not words:  # else it would warn no more
             contents.ahead[ahead.key] = JobFile(name=ahead.name, content=kept)
 
     # --- programs that lie where they were built -------------------------------------------------------

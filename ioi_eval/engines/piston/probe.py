@@ -54,7 +54,7 @@ from ioi_eval.model.errors import (
     JobRejected,
     JobTooLarge,
 )
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import MODULES, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.retry import PROBE
@@ -386,7 +386,7 @@ class Prober:
                 return None if size == _BODIES[-1] else size
         return _STOCK_BODY
 
-    async def _ended(self, url: str, job: Job, most: int | None, worker: str = "") -> Stage:
+    async def _ended(self, url: str, job: Job, most: int | None, worker: str = "") -> Ending:
         """Run a script with enough time. Lines that it did not reach are no finding.
 
         `most`: what the server allows, in ms. `worker`: what the worker there says that it is.
@@ -415,7 +415,7 @@ class Prober:
         return await self._wire.execute(url, Request(body=encode_request(job)), time, worker)
 
 
-def _was_stopped(run: Stage, given: int, took: float) -> bool:
+def _was_stopped(run: Ending, given: int, took: float) -> bool:
     """Return True if a time limit may have ended the job. Servers from before isolate do not say."""
     if run.status is not None:
         return run.status is StageStatus.TO

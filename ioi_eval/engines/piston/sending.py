@@ -38,7 +38,7 @@ from ioi_eval.model.errors import (
     JobRejected,
     ServerReplaced,
 )
-from ioi_eval.model.job import Job, JobResult, Stage
+from ioi_eval.model.job import Ending, Job, JobResult
 from ioi_eval.model.secret import Login, Secret
 from ioi_eval.model.values import Blob, Value
 
@@ -112,7 +112,7 @@ class Identity(Value):
             return result
         # A package's own `compile` runs, and tells nothing, where a job brings none.
         stage = "compile" if script == "compile" and result.compile is not None else "run"
-        first: Stage = getattr(result, stage)
+        first: Ending = getattr(result, stage)
         tools, rest = told(first.stdout)
         if not tools:
             raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
