@@ -57,8 +57,8 @@ PROBLEM = Problem(
 )
 OUTCOMES: Sequence[Outcome] = (*(1.0,) * 16, 0.5, 0.0, "cpu", "memory", "signal", "exit", "output")
 PROFILE = msgspec.structs.replace(
-    fake_profile(), name="piston", runtimes=("ioi_eval",), exclusive=False, takes_paths=False, max_compile_time=500,
-    max_run_time=2100,
+    fake_profile(), name="piston", runtimes=("ioi_eval",), exclusive=False, takes_paths=False,
+    max_compile_time=500, max_run_time=2100,
 )  # fmt: skip
 # What never comes is given up after two seconds, not after the minutes that a real job may take.
 PATIENCE = Patience(
