@@ -102,8 +102,13 @@ def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
     for section in (sections.medals(of), *sections_of_parts(of), sections.budgets(of)):
         if section is not None:
             screen.add(section.title, _section(section))
-    for section in sections.groups(of, brief=True):
-        screen.add(section.title, _section(section))
+    for section in sections.groups(of[:_MODELS]):
+        if (
+            not section.title.startswith("By tag")
+            and section.table is not None
+            and len(section.table.rows) > 1
+        ):
+            screen.add(section.title, _section(section))
 
 
 def _others(differ: Differences) -> Iterator[str]:
@@ -160,7 +165,7 @@ def _headline(of: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
     """Return the number that counts, of each model, and what is said of it."""
     if not any(entry.model.scored for entry in of):
         return None, []
-    whole = headline.section(of, brief=True)
+    whole = headline.section(of)
     assert whole.table is not None, "a headline is a table"
     shown = msgspec.structs.replace(whole.table, rows=whole.table.rows[:_MODELS])
     more = [f"and {len(of) - _MODELS} more in the report"] if len(of) > _MODELS else []

@@ -17,7 +17,6 @@ from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
 from ioi_eval.reports.headline import (
-    RANK,
     Entry,
     between,
     compared,
@@ -77,7 +76,7 @@ def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differen
 
 
 def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> Document:
-    of = entries(runs)
+    of = headline.ordered(entries(runs))
     unscored = sum(run.summary.unscored for run in runs)
     total = worst_first(run.summary.verdicts for run in runs)
     of_two = list[Section]()
@@ -90,6 +89,9 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
         ]
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
+        answer=headline.answer(of) if of else "",
+        in_parts=True,
+        data=sections.explored(of) if of else "",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
         text=[
             *(["No score or average counts them."] if unscored else []),
@@ -97,7 +99,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
             *([f"A is {runs[0].name}, B is {runs[1].name}."] if differ is not None else []),
         ],
         sections=[
-            *([headline.section(of)] if of else []),
+            *([headline.leaderboard(of)] if of else []),
             Section(
                 title="Runs",
                 table=TableBlock(
@@ -118,10 +120,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
                 items=list(unlike(runs)),
             ),
             *of_two,
-            *([sections.board(of)] if len(of) > 1 else []),
-            Section(title="Models", table=sections.models(of)),
             *_models_by_runs(runs),
-            *_groups_by_models(of),
             *sections.of_points(of, unscored),
             *sections.groups(of),
             sections.by_problem(of),
@@ -184,23 +183,6 @@ def _models_by_runs(runs: Sequence[ComparedRun]) -> Iterator[Section]:
             ],
         ),
     )
-
-
-def _groups_by_models(of: Sequence[Entry]) -> Iterator[Section]:
-    """Difficulties, and nothing else: tags may be many."""
-    columns = [
-        {group.name: group for group in entry.model.groups if group.kind == "difficulty"} for entry in of
-    ]
-    names = sorted({name for column in columns for name in column}, key=sections.place)
-    rows = [
-        [name or "(none)", *(_result(column[name]) if name in column else NOTHING for column in columns)]
-        for name in names
-    ]
-    if rows:
-        yield Section(
-            title="Difficulty by models",
-            table=TableBlock(heads=["Difficulty", *(entry.name for entry in of)], rows=rows),
-        )
 
 
 def _result(of: ModelSummary | Group) -> str:
@@ -394,7 +376,7 @@ def changed_ranks(a: Summary, b: Summary) -> Section | None:
         rows.append([model_name(name), f"{old}", f"{new}", change])
     return Section(
         title="Ranks",
-        text=[f"Of the models that are in both runs, by {measure.noun}. {RANK}"],
+        text=[f"Of the models that are in both runs, by {measure.noun}."],
         table=TableBlock(heads=["Model", "Rank in A", "Rank in B", "Change"], rows=rows),
     )
 

@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.store.rows import bounded
@@ -144,6 +144,7 @@ class Meter(Value):
     whole: float
     low: float | None = None
     high: float | None = None
+    said: str = ""  # the text; empty: the share
 
     def __str__(self) -> str:
         return f"{bar(self.part, self.whole)} {self.text}"
@@ -151,15 +152,43 @@ class Meter(Value):
     @property
     def text(self) -> str:
         sure = "" if self.low is None or self.high is None else between(self.low, self.high)
-        return share(self.part, self.whole) + sure
+        return self.said or share(self.part, self.whole) + sure
 
     @property
     def drawing(self) -> str:
-        sure = ""
-        if self.low is not None and self.high is not None:
-            width = max(1.0, 100 * (self.high - self.low))
-            sure = f'<rect class="sure" x="{100 * self.low:.2f}" y=".4" width="{width:.2f}" height=".2"/>'
-        return _METER.format(100 * self.part / self.whole if self.whole else 0.0, sure)
+        full = 100 * self.part / self.whole if self.whole else 0.0
+        return _METER.format(f"{full:.2f}", *_whisker(self.low, self.high, 0, 1))
+
+
+class Offset(Value):
+    """A cell that shows a number and its interval on both sides of a line at 0."""
+
+    text: str
+    value: float | None
+    low: float | None
+    high: float | None
+    least: float  # of the column, at most 0
+    most: float
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def drawing(self) -> str:
+        zero, at = (_across(value, self.least, self.most) for value in (0, self.value or 0))
+        width = "0" if self.value is None else "2"
+        return _OFFSET.format(zero, *_whisker(self.low, self.high, self.least, self.most), at, width)
+
+
+def _across(value: float, least: float, most: float) -> str:
+    return f"{100 * (value - least) / ((most - least) or 1):.2f}"
+
+
+def _whisker(low: float | None, high: float | None, least: float, most: float) -> tuple[str, str]:
+    """Return where a line from low to high begins, and how long it is."""
+    if low is None or high is None:
+        return "0", "0"
+    return _across(low, least, most), f"{max(1.0, 100 * (high - low) / ((most - least) or 1)):.2f}"
 
 
 class Link(Value):
@@ -171,6 +200,15 @@ class Link(Value):
 
     def __str__(self) -> str:
         return self.text
+
+
+class Links(Value):
+    """A cell that opens several pages."""
+
+    links: Sequence[Link]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.links))
 
 
 class Code(Value):
@@ -187,7 +225,7 @@ class Outputs(Value):
     expected: str
 
 
-Cell = str | Meter | Link
+Cell = str | Meter | Offset | Link | Links
 
 
 class TableBlock(Value):
@@ -196,6 +234,8 @@ class TableBlock(Value):
     align: str = ""  # `l` or `r` for each column; empty: a name and numbers
     meanings: Mapping[str, str] = {}  # of heads
     replay: str = ""  # JSON for scoreboard.js, which shows the table as it was earlier
+    short: Mapping[str, str] = {}  # heads as a browser shows them
+    kind: str = ""  # what report.js fills anew when something is chosen
 
     @property
     def sides(self) -> str:
@@ -225,6 +265,16 @@ class Drawn(Protocol):
     def html(self) -> Any: ...
 
 
+OVERVIEW, PROBLEMS, FAILED, SLICES, SUBMISSIONS, SETTINGS = TABS = (
+    "Overview",
+    "Problems",
+    "Failures",
+    "Slices",
+    "Submissions",
+    "Settings",
+)
+
+
 class Section(Value):
     title: str
     anchor: str = ""  # what links call it; empty: they call it by its place
@@ -241,18 +291,58 @@ class Section(Value):
     folded: str = ""  # what opens the lines, where they are folded up
     drawn: Drawn | None = None
     long: bool = False  # may be shown folded up
-    board: Drawn | None = None  # for a browser: Markdown leaves such a section out
+    tab: str = OVERVIEW  # the part of a report that it is in
+    is_whole: bool = False  # of the whole run, whatever is chosen on the page
+
+
+class Tab(NamedTuple):
+    """An entry of a report's bar of parts."""
+
+    name: str
+    href: str
+    is_here: bool
 
 
 class Document(Value):
     title: str
+    about: str = ""  # what it is made of, below the title
+    ribbon: Sequence[str] = ()  # what is not whole: short pieces
+    answer: str = ""  # the sentence that answers
     lead: str = ""
     text: Sequence[str] = ()
     links: Sequence[Link] = ()  # to other pages of ours
     search: str = ""  # the page that a search box asks, if there is to be one
+    lists_submissions: bool = False  # a list of them lies beside it
     sections: Sequence[Section] = ()
     page: str = ""  # its file, where a script beside it leads to pages of the same kind
-    attempts: str = ""  # that script
+    script: str = ""  # that script, or what can be chosen
+    data: str = ""  # JSON for report.js: what can be chosen, and the numbers of all choices
+    in_parts: bool = False  # sections are shown by their tabs
+    tab: str = ""  # of a page beside a report: the part that it belongs to
+
+    @property
+    def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
+        """Return the sections with their anchors, which are numbers because titles are text of others."""
+        anchors = [
+            (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
+        ]
+        if not self.in_parts:
+            return [("", anchors)]
+        of = {tab: [each for each in anchors if each[1].tab == tab] for tab in TABS}
+        return [(tab, each) for tab, each in of.items() if each]
+
+    @property
+    def tabs(self) -> list[Tab]:
+        """Return the bar of a report's parts, which all pages beside it have, too."""
+        if not (self.in_parts or self.tab):
+            return []
+        there = {name for name, _ in self.parts} | ({SUBMISSIONS} if self.lists_submissions else set())
+        place, listed = ("", f"{FOLDER}/{ALL}") if self.in_parts else ("../report.html", ALL)
+        return [
+            Tab(name, listed if name == SUBMISSIONS else f"{place}#{name.lower()}", name == self.tab)
+            for name in TABS
+            if self.tab or name in there
+        ]
 
 
 # --- names of pages ----------------------------------------------------------------------------------
@@ -333,12 +423,18 @@ def _markdown_template() -> jinja2.Template:
 
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
 _PARTS = {
-    STYLE: ("style.css", "figures.css", "board.css"),
-    SCRIPT: ("tables.js", "board.js", "scoreboard.js", "saving.js", "attempts.js"),
+    STYLE: ("style.css", "figures.css"),
+    SCRIPT: ("tables.js", "report.js", "scoreboard.js", "saving.js", "attempts.js"),
 }
+_DRAWN = '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+_SURE = '<rect class="sure" x="{}" y=".4" width="{}" height=".2"/>'
 _METER = (
-    '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
-    '<rect class="track" width="100" height="1"/><rect class="full" width="{:.2f}" height="1"/>{}</svg>'
+    f'{_DRAWN}<rect class="track" width="100" height="1"/><rect class="full" width="{{}}" height="1"/>'
+    f"{_SURE}</svg>"
+)
+_OFFSET = (
+    f'{_DRAWN}<rect class="zero" x="{{}}" width=".7" height="1"/>{_SURE}'
+    '<rect class="dot" x="{}" y=".15" width="{}" height=".7"/></svg>'
 )
 _FOLDER = Path(__file__).parent
 MAX_TEXT = 2000  # characters of one piece
@@ -360,17 +456,7 @@ def html(document: Document, *, beside: bool = False) -> str:
 
     `beside`: style and script lie beside it; otherwise they are in it, and it needs no other file.
     """
-    # Numbers, because titles are text of others.
-    return (
-        _html_template(beside).render(
-            document=document,
-            anchors=[
-                (section.anchor or f"s{number}", section)
-                for number, section in enumerate(document.sections, start=1)
-            ],
-        )
-        + "\n"
-    )
+    return _html_template(beside).render(document=document) + "\n"
 
 
 @cache
@@ -438,26 +524,38 @@ def rows_of(table: TableBlock) -> Any:
 def _cell(cell: Cell, side: str) -> str:
     from markupsafe import escape
 
-    if isinstance(cell, Meter):
-        return f'<td><div class="meter">{cell.drawing}{escape(cell.text)}</div></td>'
-    text = str(escape(bounded(visible(str(cell)), MAX_TEXT)))
-    if isinstance(cell, Link) and cell.href:
-        text = f'<a href="{cell.href}">{text}</a>'
+    if isinstance(cell, Meter | Offset):
+        return f'<td><div class="meter">{cell.drawing}<span>{escape(cell.text)}</span></div></td>'
+    if isinstance(cell, Links):
+        return f'<td class="text">{", ".join(map(_link, cell.links))}</td>'
+    text = _link(cell) if isinstance(cell, Link) else str(escape(bounded(visible(cell), MAX_TEXT)))
     style = style_of(cell, side)
     return f'<td class="{style}">{text}</td>' if style else f"<td>{text}</td>"
+
+
+def _link(link: Link) -> str:
+    from markupsafe import escape
+
+    text = str(escape(bounded(visible(link.text), MAX_TEXT)))
+    return f'<a href="{link.href}">{text}</a>' if link.href else text
 
 
 # Tests have the same names, verdicts and scores in thousands of submissions.
 _text_cell = lru_cache(1 << 14)(_cell)
 
 
+def shade(share: float) -> str:
+    """Return the class of a colour for a share: only nothing is g0, and only all of it is g10."""
+    return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else max(1, min(9, round(10 * share)))}"
+
+
 def style_of(cell: Cell, side: str) -> str:
     """Classes of a cell: only words of ours get a colour."""
-    if isinstance(cell, Meter):
+    if isinstance(cell, Meter | Offset | Links):
         return ""
     found = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):
-        return " ".join([*found, *([] if cell.share is None else [f"g{round(10 * cell.share)}"])])
+        return " ".join([*found, *([] if cell.share is None else [shade(cell.share)])])
     last = cell.rpartition(" ")[2]
     if cell in _STATUSES:
         found += ["status", cell.lower()]

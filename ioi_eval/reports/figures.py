@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.values import Reason, Verdict
-from ioi_eval.reports.document import FOLDER, NOTHING, Figure, number, submission_page
+from ioi_eval.reports.document import Figure
 from ioi_eval.reports.plots import (
     HALF,
     SERIES,
     WIDE,
     Axis,
     Series,
-    Square,
-    bars,
     curves,
     figure,
-    grid,
     stacked,
 )
-from ioi_eval.reports.records import Group, ProblemSummary
 from ioi_eval.rules.selection import Budget
 
 if TYPE_CHECKING:
     from ioi_eval.reports.headline import Entry
 
-_MAX_SUBTASKS = 80  # lines of one grid; of more the problems' own pages have them
-_MAX_GROUPS = 20
 _CLASSES: dict[str, str] = {
     **{str(status): f"v-{status.lower()}" for status in Verdict},
     Reason.NO_PROGRAM: "v-none",
@@ -126,66 +120,3 @@ def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
     shown = [(name, counts[: len(kinds)]) for name, counts in rows]
     drawing = stacked(title, shown, [(kind, _CLASSES[kind]) for kind in kinds])
     return [figure(title, drawing, ["model", *kinds], [(name, *counts) for name, counts in shown])]
-
-
-def groups(
-    kind: str, names: Sequence[str], of: Sequence[Entry], found: Sequence[tuple[Entry, Group]]
-) -> list[Figure]:
-    """Mean scores by difficulty, tag or year. `names`: the groups in their order."""
-    title = f"Mean score by {kind}"
-    models = list(dict.fromkeys(entry.name for entry, _ in found))
-    scores = {(group.name, entry.name): group.mean_score for entry, group in found}
-    table = [(name or "(none)", [scores.get((name, model)) for model in models]) for name in names]
-    if len(table) < 2:
-        return []
-    places = [place for name, place in _places(of).items() if name in models and place is not None]
-    drawing = bars(title, models, table[:_MAX_GROUPS], places)
-    shown = f"{title}, the first {_MAX_GROUPS}" if len(table) > _MAX_GROUPS else title
-    return [figure(shown, drawing, [kind, *models], [(name, *values) for name, values in table])]
-
-
-# --- grids -------------------------------------------------------------------------------------------
-
-
-def earned(problem: ProblemSummary) -> float | None:
-    """The share of a problem's points; without subtasks the best share of tests that a submission passed."""
-    if not problem.scored:
-        return None
-    value = problem.best_pass_rate if problem.points is None else problem.points
-    return min(1.0, (value or 0.0) / (problem.max_points or 1.0))
-
-
-def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
-    """The best of each subtask: a line for each, a column for each model. Nothing where there are many."""
-    title = "Best of each subtask"
-    found = {
-        (problem.problem_id, part.subtask, place): part
-        for place, entry in enumerate(of)
-        for problem in entry.model.problems
-        for part in problem.subtasks
-        if part.points
-    }
-    lines = list(dict.fromkeys((problem, subtask) for problem, subtask, _ in found))
-    if not lines or len(lines) > _MAX_SUBTASKS:
-        return []
-
-    def squares(problem: str, subtask: str) -> Iterator[Square]:
-        for place in range(len(of)):
-            best = found.get((problem, subtask, place))
-            if best is None:
-                yield Square(share=None, text=NOTHING)
-                continue
-            part = min(1.0, best.weighted_score / best.points)
-            yield Square(
-                share=part,
-                text=number(best.weighted_score),
-                href=f"{FOLDER}/{submission_page(best.key)}" if linked and best.weighted_score else "",
-            )
-
-    cells = [list(squares(*line)) for line in lines]
-    rows: list[list[Any]] = [
-        [*line, *(square.share for square in own)] for line, own in zip(lines, cells, strict=True)
-    ]
-    names = [entry.name for entry in of]
-    drawing = grid(title, [" ".join(line) for line in lines], names, cells)
-    return [figure(title, drawing, ["problem", "subtask", *names], rows)]

@@ -6,15 +6,22 @@ Every table, page and sentence that leads with one number takes it from here.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ioi_eval.model.values import Value
+from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports.document import (
+    FOLDER,
     NOTHING,
+    Cell,
     CodeLines,
+    Link,
+    Meter,
+    Offset,
     Section,
     TableBlock,
     counted,
+    model_page,
     number,
     share,
     visible,
@@ -152,7 +159,6 @@ def _bounds(model: ModelSummary, measure: Measure) -> tuple[float | None, float 
 # --- shown -------------------------------------------------------------------------------------------
 
 
-RANK = "A model's rank is 1, and 1 more for each model that is better beyond the 95 % interval of A minus B."
 _MEANT = {
     Measure.PASS_AT_1: "The probability that one submission gets full marks, a mean over problems.",
     Measure.POINTS: "The points of all submissions under the contest's rule, and those of a limited number.",
@@ -160,25 +166,36 @@ _MEANT = {
 }
 
 
-def section(of: Sequence[Entry], *, brief: bool = False) -> Section:
-    """Return the table of headlines. Brief: for a terminal, where numbers are their own meter."""
+def head_of(measure: Measure, of: Sequence[Entry]) -> str:
+    """Return what a column of headlines is called."""
+    if measure is Measure.POINTS:
+        return f"Points of {number(max((entry.model.max_points for entry in of), default=0.0))}"
+    return measure.value.capitalize() if measure is Measure.SOLVED else measure.value
+
+
+def ordered(of: Iterable[Entry]) -> list[Entry]:
+    """Return the models in the order of their headlines."""
+    of = list(of)
     measure = measure_of(entry.model for entry in of)
-    several = len(of) > 1
-    limits = " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in of}))
-    with_points = measure is Measure.POINTS
+    return sorted(of, key=lambda entry: -(_bounds(entry.model, measure)[0] or 0.0))
+
+
+def section(of: Sequence[Entry]) -> Section:
+    """Return the table of headlines for a terminal, where numbers are their own meter."""
+    of = ordered(of)
+    measure = measure_of(entry.model for entry in of)
+    several, with_points = len(of) > 1, measure is Measure.POINTS
     unscored = any(entry.model.unscored for entry in of)
     heads = [
         "Model",
         *(["Rank"] if several else []),
-        *(["All", f"Best of {limits}", "of"] if with_points else []),
-        *([measure.value.capitalize() if measure is Measure.SOLVED else "pass@1"] if not with_points else []),
+        *(["All", f"Best of {limits(of)}", "of"] if with_points else [head_of(measure, of)]),
         "95 % interval",
-        "Solved" if brief else "Problems",
+        "Solved",
         "Submissions",
         *(["Unscored"] if unscored else []),
     ]
     rows = []
-    of = sorted(of, key=lambda entry: -(_bounds(entry.model, measure)[0] or 0.0))
     for entry, rank in zip(of, ranks(of, measure), strict=True):
         row = _row(entry, rank, measure)
         shown = percent if measure is Measure.PASS_AT_1 else number
@@ -189,20 +206,138 @@ def section(of: Sequence[Entry], *, brief: bool = False) -> Section:
                 shown(row.value),
                 *([number(row.limited), number(entry.model.max_points)] if with_points else []),
                 NOTHING if row.low is None else f"{shown(row.low)} to {shown(row.high)}",
-                f"{entry.model.problems_solved:,} of {len(entry.model.problems):,}"
-                if brief
-                else f"{row.problems:,}",
+                f"{entry.model.problems_solved:,} of {len(entry.model.problems):,}",
                 f"{row.scored:,}",
                 *([f"{entry.model.unscored:,}"] if unscored else []),
             ]
         )
     said = _first_two(of, measure)
+    notes = [said] if said else []
+    return Section(title=f"Headline: {measure.value}", table=TableBlock(heads=heads, rows=rows), notes=notes)
+
+
+def limits(of: Iterable[Entry]) -> str:
+    return " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in of}))
+
+
+def answer(of: Sequence[Entry]) -> str:
+    """Return the sentence that answers which model is best. `of`: the best first."""
+    measure = measure_of(entry.model for entry in of)
+    if len(of) > 1:
+        return _first_two(of, measure)
+    row = _row(of[0], 1, measure)
+    shown = percent if measure is Measure.PASS_AT_1 else number
+    sure = "" if row.low is None else f" (95 % interval {shown(row.low)} to {shown(row.high)})"
+    name = of[0].name if of[0].model.model else "The submissions"
+    match measure:
+        case _ if row.value is None:
+            return ""
+        case Measure.PASS_AT_1:
+            return f"{name}: pass@1 is {shown(row.value)}{sure} over {counted(row.problems, 'problem')}."
+        case Measure.POINTS:
+            return f"{name}: {shown(row.value)} of {number(of[0].model.max_points)} points{sure}."
+        case Measure.SOLVED:
+            return f"{name}: {shown(row.value)} of {counted(len(of[0].model.problems), 'problem')} solved."
+
+
+_MEANINGS = {
+    "Rank": "1, and 1 more for each model that is better beyond the 95 % interval of the difference",
+    "Minus the leader": "the difference to the first model, in percentage points of a problem's value, with "
+    "the 95 % interval of the sign-flip test; real if that leaves out 0",
+    "Solved": "problems with full marks",
+    "Medals": "the medals that the points would win with a limited number of submissions per problem",
+    "No program": "share of the scored submissions",
+    "Unscored": "submissions that could not be judged; no other number counts them",
+}
+
+
+def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
+    """Return the table of a report's first screen. `of`: the best first; `apart`: models have own pages."""
+    measure = measure_of(entry.model for entry in of)
+    several, with_points = len(of) > 1, measure is Measure.POINTS
+    columns = [values_by_problem(entry.model, measure, entry.mode) for entry in of]
+    found = [compared(column, columns[0]) for column in columns]
+    ends = [end for each in found for end in (each.mean, each.low, each.high) if end is not None]
+    won = [_medals_of(entry) for entry in of]
+    rows: list[list[Cell]] = []
+    heads = ["Model", "Rank", head_of(measure, of), f"Best of {limits(of)}", "Minus the leader", "Points"]
+    heads += ["Solved", "Medals", "No program", "Submissions", "Unscored"]
+    for entry, rank, less, medal in zip(of, ranks(of, measure), found, won, strict=True):
+        model, row = entry.model, _row(entry, rank, measure)
+        # With the share: what a model can choose to have unscored is in none of its means.
+        missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
+        rows.append(
+            [
+                Link(text=entry.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else entry.name,
+                str(rank),
+                _meter(row, measure, entry),
+                number(row.limited),
+                NOTHING
+                if entry is of[0]
+                else Offset(
+                    text=between(less) or NOTHING,
+                    value=less.mean,
+                    low=less.low,
+                    high=less.high,
+                    least=min([0.0, *ends]),
+                    most=max([0.0, *ends]),
+                ),
+                f"{number(model.points)} of {number(model.max_points)}",
+                f"{model.problems_solved:,} of {len(model.problems):,}",
+                medal or NOTHING,
+                share(model.verdicts.get(Reason.NO_PROGRAM, 0), model.scored),
+                f"{model.scored:,}",
+                f"{model.unscored:,}{missing}",
+            ]
+        )
+    left_out = {
+        "Rank": not several,
+        "Minus the leader": not several,
+        heads[3]: not with_points,
+        "Points": with_points or not any(entry.model.max_points for entry in of),
+        "Medals": not any(won),
+    }
+    there = [place for place, head in enumerate(heads) if not left_out.get(head)]
+    shown = [heads[place] for place in there]
     return Section(
-        title=f"Headline: {measure.value}",
-        text=[] if brief else [f"{_MEANT[measure]}{f' {RANK}' if several else ''}"],
-        table=TableBlock(heads=heads, rows=rows),
-        notes=[said] if said else [],
+        title="Leaderboard",
+        text=[_MEANT[measure]],
+        table=TableBlock(
+            heads=shown,
+            rows=[[row[place] for place in there] for row in rows],
+            align="".join("l" if place in (0, 2, 4) else "r" for place in there),
+            meanings={head: _MEANINGS[head] for head in shown if head in _MEANINGS},
+            kind="leaderboard",
+        ),
     )
+
+
+def _meter(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
+    if row.value is None:
+        return NOTHING
+    wholes = {
+        Measure.PASS_AT_1: 1.0,
+        Measure.POINTS: entry.model.max_points,
+        Measure.SOLVED: float(len(entry.model.problems)),
+    }
+    whole, shown = wholes[measure], percent if measure is Measure.PASS_AT_1 else number
+    if row.low is None or row.high is None:
+        return Meter(part=row.value, whole=whole, said=shown(row.value))
+    low, high = (shown(end).removesuffix(" %") for end in (row.low, row.high))
+    return Meter(
+        part=row.value,
+        whole=whole,
+        low=row.low / whole if whole else None,
+        high=row.high / whole if whole else None,
+        said=f"{shown(row.value)} ({low} to {high})",
+    )
+
+
+def _medals_of(entry: Entry) -> str:
+    """By the rule of a limited number of submissions; empty where nothing is known to be won."""
+    given = Counter(given.award.medal for given in entry.model.awards if given.budget is Budget.LIMITED)
+    won = [(medal, given[medal]) for medal in ("gold", "silver", "bronze") if given[medal]]
+    return won[0][0] if [times for _, times in won] == [1] else ", ".join(f"{n} {medal}" for medal, n in won)
 
 
 def for_a_paper(run: Headline, settings: Settings) -> Section:

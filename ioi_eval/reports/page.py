@@ -12,12 +12,16 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.model.values import Value
-from ioi_eval.reports import sections
+from ioi_eval.model.values import Reason, Value
+from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import (
     ALL,
+    FAILED,
     FOLDER,
     NOTHING,
+    PROBLEMS,
+    SETTINGS,
+    SLICES,
     Cell,
     CodeLines,
     Document,
@@ -33,8 +37,7 @@ from ioi_eval.reports.document import (
     share,
     submission_page,
 )
-from ioi_eval.reports.headline import for_a_paper
-from ioi_eval.reports.headline import section as headline_section
+from ioi_eval.reports.headline import Entry, for_a_paper
 from ioi_eval.reports.pages import (
     LONGEST_LIST,
     Counted,
@@ -79,12 +82,12 @@ _MODES = {
     "(max_tokened_last).",
 }
 _UNSCORED = (
-    "The judge or its machine failed, not the submissions. What could not be judged is listed below, and no "
-    "score or average counts it. Run the same command again to retry only that."
+    "The judge or its machine failed, not the submissions. What could not be judged is listed under "
+    "Failures, and no score or average counts it. Run the same command again to retry only that."
 )
 _FINAL = (
-    "What could not be judged is listed below, and no score or average counts it. Another try cannot help: "
-    "the fault lies in the submissions or their problems."
+    "What could not be judged is listed under Failures, and no score or average counts it. Another try "
+    "cannot help: the fault lies in the submissions or their problems."
 )
 _ALL_PAGES = "A report with pages=all has one for each."
 _FEWER: Mapping[PagesOf, Sequence[str]] = {
@@ -105,31 +108,52 @@ def document(
     pages: PagesOf = PagesOf.ALL,
 ) -> Document:
     """`apart`: what there is to say of each model alone is on pages of their own; `pages`: what else is."""
-    opened = pages is not PagesOf.NONE
+    opened = Opened(pages, run)
     alone = len(run.models) == 1
+    of = headline.ordered(sections.entries(run))
+    judged = bool(run.scored)
+    name = str(run.settings.given.get("problems") or "")
+    none = run.verdicts.get(Reason.NO_PROGRAM, 0)
     return Document(
-        title=f"Scores of {counted(run.submissions, 'submission')}",
+        title=f"Scores on {name}" if name else f"Scores of {counted(run.submissions, 'submission')}",
+        about=", ".join(
+            [
+                counted(len(of), "model"),
+                counted(run.problems, "problem"),
+                counted(run.submissions, "submission"),
+                *(["complete"] if run.complete and run.of is not None else []),
+                *([run.date] if run.date else []),
+            ]
+        ),
+        ribbon=[
+            *([f"{run.judged:,} of {run.of:,} judged"] if run.of is not None and not run.complete else []),
+            *(["incomplete"] if run.of is None and not run.complete else []),
+            *([f"{none:,} without a program"] if none else []),
+            *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
+        ],
+        answer=headline.answer(of) if judged and validation is None else "",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[
             *([_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else []),
             *run.warnings,
         ],
-        links=[Link(text="All submissions", href=f"{FOLDER}/{ALL}")] if run.scored else [],
         search=f"{FOLDER}/{ALL}" if 0 < run.scored <= LONGEST_LIST else "",
+        lists_submissions=judged,
+        in_parts=True,
+        data=sections.explored(of, run) if judged else "",
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
-            *([headline_section(sections.entries(run))] if run.scored and validation is None else []),
             *filter(None, [trust_section(run)]),
-            *_overview(run, apart=apart, pages=pages),
+            *_overview(run, of, opened, apart=apart, is_contest=bool(run.contest)),
             *(
-                part
+                msgspec.structs.replace(part, tab=PROBLEMS, is_whole=True)
                 for model in run.models
                 if not apart
-                for part in _model(model, f"{FOLDER}/", alone=alone, opened=opened)
+                for part in _model(model, f"{FOLDER}/", alone=alone, opened=pages is not PagesOf.NONE)
             ),
-            *_failures(run),
-            *([for_a_paper(run.headline, run.settings)] if run.scored and validation is None else []),
-            *_about(run.settings),
+            *([for_a_paper(run.headline, run.settings)] if judged and validation is None else []),
+            *(msgspec.structs.replace(part, tab=FAILED) for part in _failures(run)),
+            *(msgspec.structs.replace(part, tab=SETTINGS) for part in _about(run.settings)),
         ],
     )
 
@@ -138,52 +162,51 @@ def _of_models(run: Summary, opened: bool) -> dict[str, Document]:
     """Pages by name, where all of it together would make the report long; otherwise none."""
     if len(run.models) == 1 or sum(len(model.problems) for model in run.models) <= _MANY:
         return {}
-    links = [Link(text="Report", href="../report.html"), Link(text="All submissions", href=ALL)]
     return {
         model_page(model.model): Document(
             title=f"Model {sections.model_name(model.model)}",
-            links=links,
+            tab=PROBLEMS,
             sections=list(_model(model, "", alone=False, opened=opened)),
         )
         for model in run.models
     }
 
 
-def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]:
-    of = sections.entries(run)
+def _overview(
+    run: Summary, of: Sequence[Entry], opened: Opened, *, apart: bool, is_contest: bool
+) -> Iterator[Section]:
     several = len(of) > 1
-    if run.contest:
+    if is_contest:
         names = {problem.problem_id for entrant in run.contest for problem in entrant.problems}
         pages_of = {name: f"{FOLDER}/{problem_page(name)}" for name in names}
         yield scoreboard(run.contest, pages_of, run.submission_limit)
-    notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
-    of_verdicts = list[str]()
+    if of:
+        board = headline.leaderboard(of, apart=apart)
+        notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
+        yield msgspec.structs.replace(board, notes=[*notes, *_FEWER[opened.pages]])
+    yield from sections.of_points(of, run.unscored)
+    if several:
+        yield sections.by_problem(of, linked=True)
+    if run.causes:
+        yield sections.causes(run, opened.example)
+    if run.scored:
+        verdicts = sections.verdicts(of, run.verdicts, run.unscored)
+        yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_of_verdicts(run)])
+    slices = [*sections.groups(of), *filter(None, [sections.uses(of)])]
+    nothing = "No row says a difficulty, tags or a year, and no limits are known."
+    yield from slices or [Section(title="Slices", tab=SLICES, notes=[nothing])]
+
+
+def _of_verdicts(run: Summary) -> Iterator[str]:
     if run.repeated:
         one, many = "repeats another program and shares its", "repeat another program and share its"
         number = counted(run.repeated, "submission")
-        of_verdicts.append(f"{number} {one if run.repeated == 1 else many} result.")
+        yield f"{number} {one if run.repeated == 1 else many} result."
     if run.measured_again:
-        of_verdicts.append(
+        yield (
             f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
             f"ran again. {counted(run.saved, 'verdict')} hung on that: the least time was within the limit."
         )
-    solved = (
-        "A problem is solved when every subtask has full marks; without subtasks, when a submission passes "
-    )
-    if several:
-        yield sections.board(of, linked=True)
-    yield Section(
-        title="Models" if several else "Total",
-        table=sections.models(of, apart=apart),
-        notes=[*notes, f"{solved}every test.", *_FEWER[pages]],
-    )
-    yield from sections.of_points(of, run.unscored)
-    yield from sections.groups(of)
-    if several:
-        yield sections.by_problem(of, linked=True, opened=pages is not PagesOf.NONE)
-    verdicts = sections.verdicts(of, run.verdicts, run.unscored)
-    yield from filter(None, [sections.uses(of)])
-    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *of_verdicts])
 
 
 def _has_subtasks(*models: ModelSummary) -> bool:
@@ -197,7 +220,7 @@ def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Ite
     yield Section(
         title=model.model or ("Problems" if alone else "Submissions without a model's name"),
         table=_problems(model, place),
-        long=len(model.problems) > _LONG,
+        long=not alone or len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
         of = "" if alone else ", " + (model.model or "no model's name")
@@ -221,7 +244,7 @@ def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Ite
             table=TableBlock(
                 heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"], rows=rows, align="llrrll"
             ),
-            long=len(rows) > _LONG,
+            long=not alone or len(rows) > _LONG,
         )
 
 
@@ -448,7 +471,8 @@ def _written(
             shown=document(run, validation, apart=bool(more), pages=pages),
         )
         opened, last_made = Opened(pages, run), index.made
-        write_pages(folder, stamp, index.covered, lists, opened, more, place, counted_rows, last_made)
+        more_files = (more, sections.choices(run))
+        write_pages(folder, stamp, index.covered, lists, opened, *more_files, place, counted_rows, last_made)
         index.write(kept, lists, tests)
         return run
 

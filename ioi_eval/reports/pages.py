@@ -28,8 +28,10 @@ from ioi_eval.reports.document import (
     EQUAL,
     FOLDER,
     NOTHING,
+    PROBLEMS,
     SCRIPT,
     STYLE,
+    SUBMISSIONS,
     Cell,
     Document,
     Link,
@@ -66,7 +68,7 @@ from ioi_eval.store.folder import (
     row_at,
 )
 from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import as_number, bounded, model_of, result_of
+from ioi_eval.store.rows import as_label, as_number, bounded, model_of, result_of
 from ioi_eval.store.tasks import PEOPLE, TASKS, Task
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
@@ -76,8 +78,9 @@ _SAMPLE = 10_000  # submissions of a sample; at most twice as many
 LONGEST_LIST = 10_000  # submissions on a page of the list of all
 _LISTED = 500  # submissions of a model on the page of a problem
 _HELD = 1000  # rows in memory
+_CHOICES = "choices.js"  # the script of pages that list submissions
 _STEPS_OF_BAR = 2  # of a limit, in a line of times
-_COLUMNS = "key, model, problem, ending, points, feedback, parts, attempt, repeats"
+_COLUMNS = "key, model, problem, ending, points, feedback, parts, attempt, repeats, language"
 _OF_PROBLEM = f"SELECT {_COLUMNS} FROM rows WHERE problem = ? ORDER BY model, -points, key"
 _COUNTS = "SELECT problem, count(*) FROM rows WHERE place < ? GROUP BY problem ORDER BY problem"
 _WITHOUT_PAGE = 1 << 62  # more than any place in a file
@@ -87,8 +90,9 @@ class Opened:
     """The submissions that have pages of their own."""
 
     def __init__(self, pages: PagesOf, run: Summary) -> None:
-        named = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
-        self.pages, self.named = pages, frozenset(named)
+        best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
+        self.pages = pages
+        self.named = frozenset([*best, *(key for each in run.causes for key in each.examples)])
         # A power of two, so that a run that grows mostly keeps its sample.
         self.step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
 
@@ -104,6 +108,11 @@ class Opened:
 
     def link(self, key: str, verdict: str) -> Link:
         return Link(text=key, href=submission_page(key) if self.has(key, verdict) else "")
+
+    def example(self, key: str) -> Link:
+        """Return a link from the report to a submission that it names."""
+        is_there = self.pages is not PagesOf.NONE
+        return Link(text=key, href=f"{FOLDER}/{submission_page(key)}" if is_there else "")
 
     @property
     def sha256(self) -> str:
@@ -138,7 +147,8 @@ class Lists:
     def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
         if place < self._begin:
             return
-        judged = Judged.of(result, model_of(row), as_number(row.get("solution_number")))
+        attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
+        judged = Judged.of(result, model_of(row), attempt, language)
         self._held.append((*judged, place, drawn(judged.key)))
         if len(self._held) == _HELD:
             self._keep()
@@ -148,7 +158,7 @@ class Lists:
         tests.add(result, judged.model, self.tasks.get(judged.problem))
 
     def _keep(self) -> None:
-        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
+        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
         self._held.clear()
 
     def end(self) -> None:
@@ -209,7 +219,8 @@ class Lists:
                 draft / ALL,
                 Document(
                     title=f"All {counted(sum(counts.values()), 'submission')}",
-                    links=[_REPORT],
+                    tab=SUBMISSIONS,
+                    script=_CHOICES,
                     sections=[_submissions((row for name in counts for row in self._of(name)), opened)],
                 ),
             )
@@ -311,13 +322,15 @@ def write_pages(
     lists: Lists,
     opened: Opened,
     more: Mapping[str, Document],
+    choices: str,
     into: Path,
     rows: Counted,
     old: MadeOf | None,
 ) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole.
 
-    `old`: what its pages were made of, if the rows that it covers are the same still.
+    `choices`: what lists of submissions can be filtered by, as JSON; `old`: what its pages were made of, if
+    the rows that it covers are the same still.
     """
     draft = draft_of(into / FOLDER)
     try:
@@ -325,6 +338,7 @@ def write_pages(
         draft.mkdir()
         for name in (STYLE, SCRIPT):
             (draft / name).write_text(asset(name), "utf-8")
+        (draft / _CHOICES).write_text(f"const CHOICES = {choices};\n", "utf-8")
         for name, page in more.items():
             _write(draft / name, page)
         coloured, boxes = lists.coloured(), confinements(folder)
@@ -407,9 +421,10 @@ class Judged(NamedTuple):
     parts: bytes  # of each subtask: its name, points earned, points; JSON
     attempt: float | None  # its number among those of the model
     repeats: str  # the equal submission that was judged for it
+    language: str
 
     @classmethod
-    def of(cls, result: SubmissionResult, model: str, attempt: float | None) -> Judged:
+    def of(cls, result: SubmissionResult, model: str, attempt: float | None, language: str) -> Judged:
         first, feedback = first_failed(result), ""
         if not result.compiles:
             feedback = result.compile_output.strip().partition("\n")[0]
@@ -430,6 +445,7 @@ class Judged(NamedTuple):
             msgspec.json.encode(parts),
             attempt,
             result.repeats,
+            language,
         )
 
 
@@ -488,7 +504,7 @@ def problem_document(
     number = len(submissions) + sum(more for _, more in of_models.values())
     return Document(
         title=f"Problem {problem}",
-        links=[Link(text="Report", href="../report.html"), Link(text="All submissions", href=ALL)],
+        tab=PROBLEMS,
         sections=[
             *(_described(task) if task else ()),
             _solved_by(of_models, tests),
@@ -678,12 +694,9 @@ def _of_tests(tests: Tests) -> Section:
     )
 
 
-_REPORT = Link(text="Report", href="../report.html")
-
-
 def _submissions(submissions: Iterable[Judged], opened: Opened) -> Section:
-    columns = ("key", "model", "problem", "status", "points", "feedback")
-    return Section(title="Submissions", table=_list(submissions, opened, of=columns))
+    columns = ("key", "model", "problem", "language", "status", "points", "feedback")
+    return Section(title="Submissions", table=_list(submissions, opened, of=columns, kind="submissions"))
 
 
 def part_of_all(
@@ -696,11 +709,9 @@ def part_of_all(
     whole = not first.begin and (len(part) > 1 or last.end < LONGEST_LIST)
     return Document(
         title=f"Submissions for {named}" + ("" if whole else f", from {first.begin + 1:,} on"),
-        links=[
-            _REPORT,
-            Link(text="All submissions", href=ALL),
-            *(Link(text=text, href=part_page(other)) for text, other in more),
-        ],
+        tab=SUBMISSIONS,
+        script=_CHOICES,
+        links=[Link(text=text, href=part_page(other)) for text, other in more],
         sections=[_submissions(submissions, opened)],
     )
 
@@ -712,7 +723,7 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
     }
     return Document(
         title=f"All {counted(sum(counts.values()), 'submission')}",
-        links=[_REPORT],
+        tab=SUBMISSIONS,
         sections=[
             Section(
                 title="Submissions by problem",
@@ -732,12 +743,13 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
     )
 
 
-def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> TableBlock:
+def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str], kind: str = "") -> TableBlock:
     heads = {
         "key": "Submission",
         "attempt": "Attempt",
         "model": "Model",
         "problem": "Problem",
+        "language": "Language",
         "status": "Verdict",
         "points": "Points",
         "feedback": "Feedback",
@@ -749,6 +761,7 @@ def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -
             "attempt": number(judged.attempt),
             "model": judged.model or NOTHING,
             "problem": Link(text=judged.problem, href=problem_page(judged.problem)),
+            "language": judged.language or NOTHING,
             "status": judged.ending,
             "points": number(judged.points),
             "feedback": judged.feedback or NOTHING,
@@ -758,6 +771,7 @@ def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -
         heads=[heads[name] for name in of],
         rows=rows,
         align="".join("r" if name in ("points", "attempt") else "l" for name in of),
+        kind=kind,
     )
 
 

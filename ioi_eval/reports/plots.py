@@ -1,6 +1,6 @@
-"""Figures as plain SVG: curves, stacked bars, bars of groups, grids of cells.
+"""Figures as plain SVG: curves, stacked bars, intervals, grids of cells.
 
-SVG of our own, because five shapes take less than what a library would bring: colours stay the page's (dark,
+SVG of our own, because four shapes take less than what a library would bring: colours stay the page's (dark,
 light, print), text stays text, nothing runs in the page and nothing is installed for it.
 """
 
@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import Any
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import Figure, visible
+from ioi_eval.reports.document import Figure, shade, visible
 from ioi_eval.store.rows import bounded
 
 SERIES = 8  # colours, and models of one field of curves: more have a small field each
@@ -27,7 +27,6 @@ _LEADER, _LABEL = 26.0, 15.0  # from a curve's end to its name, and from one nam
 _ACROSS, _MOST_PANELS = 5, 60  # small fields: side by side, and in all
 _SMALL = 96  # the height of one
 _ENVELOPE = 60  # places at which it is told between what all curves are
-_COLUMNS = 5  # of bars, side by side
 _CELL, _NARROW, _WIDE = 18, 11, 44  # of a grid
 _MAX_NAMED = 40  # columns of a grid; of more, only a pointer tells the names
 _BETWEEN = "/-_:@ "  # words of names
@@ -309,42 +308,6 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequen
     return drawing.svg(title)
 
 
-def bars(
-    title: str,
-    names: Sequence[str],
-    groups: Sequence[tuple[str, Sequence[float | None]]],
-    places: Sequence[int] = (),
-) -> str:
-    """A column of bars for each name, a line for each group, as shares of 1.
-
-    `places`: of the names' colours, where there are as many.
-    """
-    drawing, left = _Drawing(WIDE), _margin(group for group, _ in groups)
-    blocks = math.ceil(len(names) / _COLUMNS) or 1
-    size = math.ceil(len(names) / blocks) or 1
-    column = (WIDE - left) / size
-    heads = apart(names, int((column - 12) / _LETTER))
-    for start in range(0, len(names), size):
-        drawing.height += 30
-        for place, name in enumerate(names[start : start + size]):
-            x, foot = left + column * place, drawing.height + 2 + 22 * len(groups)
-            style = _style(places[start + place] if places else 0) + " bar"
-            with drawing.of(name):
-                drawing.text(x, drawing.height - 9, heads[start + place])
-                drawing.add("line", "axis", x1=x, x2=x, y1=drawing.height - 2, y2=foot)
-                for line, (group, values) in enumerate(groups):
-                    value, y = values[start + place], drawing.height + 22.0 * line
-                    if value is not None:
-                        width = max(1.0, (column - 60) * min(1.0, value))
-                        what = f"{group}, {name}: {100 * value:.1f} %"
-                        drawing.add("rect", style, x=x, y=y, width=width, height=16, title=what)
-                        drawing.text(x + width + 4, y + 12.5, f"{100 * value:.0f} %")
-        for line, (group, _) in enumerate(groups):
-            drawing.text(left - 8, drawing.height + 22 * line + 12.5, short(group), "end")
-        drawing.height += 22 * len(groups) + 8
-    return drawing.svg(title)
-
-
 def _margin(names: Iterable[str]) -> float:
     longest = max((len(short(name)) for name in names), default=0)
     return 14 + _LETTER * longest
@@ -415,7 +378,7 @@ def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Seque
 
 
 def _square(drawing: _Drawing, square: Square, name: str, x: float, cell: float) -> None:
-    style = square.style or ("none" if square.share is None else f"g{round(10 * square.share)}")
+    style = square.style or ("none" if square.share is None else shade(square.share))
     if square.href:  # the table has the same links, so a keyboard does not stop at each of them twice
         drawing.raw(f'<a href="{square.href}" tabindex="-1">')
     places = {"x": x, "y": drawing.height, "width": cell - 1, "height": 21.0}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -13,7 +14,7 @@ import msgspec
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import counted, percent, visible
+from ioi_eval.reports.document import counted, drawn, percent, visible
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.expectations import ExpectedSolution
@@ -68,6 +69,15 @@ class Measure(StrEnum):
         return {"pass@1": "pass@1", "points": "the share of points", "solved": "solved problems"}[self.value]
 
 
+class LanguageSummary(Value):
+    """A model's scored submissions for one problem in one language."""
+
+    scored: int
+    pass_at_1: float | None  # None: a contest
+    points: float | None  # None: no subtasks, or a mode of scoring that counts a single submission
+    causes: Mapping[str, int] = {}  # of submissions without full marks, by `cause`
+
+
 class ProblemSummary(Value):
     """A model's submissions for one problem. Points are those of all of them, by the summary's mode."""
 
@@ -86,12 +96,14 @@ class ProblemSummary(Value):
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
+    date: str = ""  # 2024-05-31, the problem's; empty: not known
     budgets: Mapping[
         Budget, float
     ] = {}  # points by how many submissions may be handed in; with subtasks only
     handed_in: int = 0  # of the limited number
     pass_at: tuple[PassAtK, ...] = ()
     pass_at_1: float | None = None  # whatever `k` the report shows; None: nothing scored, or a contest
+    languages: Mapping[str, LanguageSummary] = {}  # by the language of the rows
 
     @property
     def mean_score(self) -> float | None:
@@ -228,6 +240,14 @@ class Failures(Value):
     final: bool = False  # another try cannot help
 
 
+class Cause(Value):
+    """Submissions that have no full marks for one cause."""
+
+    cause: str
+    submissions: int
+    examples: tuple[str, ...]  # three of the keys
+
+
 class Settings(Value):
     """The settings of a run: as the run says (`given`), and as the rows say."""
 
@@ -258,6 +278,8 @@ class Summary(Value, kw_only=True):
     headline: Headline
     trust: TrustSummary | None = None  # `None` means that no audit was named
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
+    causes: tuple[Cause, ...] = ()  # most frequent first
+    date: str = ""  # the day, in UTC, on which the run was last at work; empty: not known
     warnings: tuple[str, ...] = ()  # to be read before any number
     repeated: int = 0  # of the scored, those that have the result of an equal program
     measured_again: int = 0  # tests so near to the time limit that they ran again
@@ -352,6 +374,71 @@ def read_validation(folder: Path) -> Validation | None:
     """Return the validation in a folder; None where its run is none."""
     remedy = "Run `ioi-eval validate` again"
     return read_value(folder / VALIDATION, Validation, "is not a validation's", remedy)
+
+
+# --- why submissions have no full marks --------------------------------------------------------------
+
+
+_MAX_CAUSE = 120  # characters
+_MAX_CAUSES, _MAX_EXAMPLES = 1000, 3  # distinct ones of a run, and keys of each
+_PLACE = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # in a line of a compiler
+_QUOTED = re.compile(r"‘[^’]*’|'[^']*'|`[^`']*'|\"[^\"]*\"")  # noqa: RUF001 - g++ quotes so
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+
+
+def cause(result: SubmissionResult) -> str:
+    """Return why a submission has no full marks, in words that several can share; empty if it has.
+
+    It begins with the verdict. Of a compiler it has the first line with an error, without places and names.
+    """
+    verdict = result.verdict
+    if verdict is Verdict.AC:
+        return ""
+    if not result.compiles:
+        lines = [line for line in result.compile_output.splitlines() if line.strip()]
+        if reason(result) is Reason.NO_PROGRAM:
+            return _caused(Reason.NO_PROGRAM, lines[0] if lines else "")
+        line = next(filter(_ERROR.search, lines), lines[0] if lines else "")
+        return _caused(verdict, _QUOTED.sub("‘…’", _PLACE.sub("", line.strip())))  # noqa: RUF001
+    failed = next((test for test in result.tests if test.status is verdict), None)
+    if failed is None:
+        return str(verdict)
+    samples = {test.test_name for part in result.subtasks if not part.points for test in part.test_results}
+    if any(test.status is verdict and test.test_name in samples for test in result.tests):
+        return f"{verdict}: at a sample"
+    return _caused(verdict, failed.feedback.partition(":")[0] if verdict is Verdict.RE else "")
+
+
+def _caused(verdict: str, line: str) -> str:
+    return bounded(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
+
+
+class Causes(msgspec.Struct):
+    """The causes of a run's submissions, each with some keys. Rows come one by one, in any order."""
+
+    examples: dict[str, list[tuple[int, str]]] = {}  # by cause: the keys with the lowest numbers
+
+    def add(self, result: SubmissionResult) -> str:
+        """Return the cause that the result counts for."""
+        name = cause(result)
+        if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
+            name = f"{name.partition(':')[0]}: other lines"
+        if name:
+            mine = drawn(result.key), result.key
+            self.examples[name] = sorted([*self.examples.get(name, ()), mine])[:_MAX_EXAMPLES]
+        return name
+
+    def counted(self, models: Iterable[ModelSummary]) -> tuple[Cause, ...]:
+        """Return the causes with their numbers, the most frequent first."""
+        total = Counter[str]()
+        for model in models:
+            for problem in model.problems:
+                for language in problem.languages.values():
+                    total.update(language.causes)
+        return tuple(
+            Cause(cause=name, submissions=number, examples=tuple(key for _, key in self.examples[name]))
+            for name, number in sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
+        )
 
 
 # --- tables that can hardly be true ------------------------------------------------------------------

@@ -32,7 +32,9 @@ function alone(drawing) {
 
 function cells(table) {
   const text = (cell) => cell.textContent.trim().replace(/\s+/g, " ");
-  return [table.tHead.rows[0], ...listings.get(table).found].map((row) => [...row.cells].map(text));
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.dataset.whole ?? text(head));
+  const shown = (row, place) => !table.tHead.rows[0].cells[place].hidden;
+  return [heads, ...listings.get(table).found.map((row) => [...row.cells].map(text))].map((row) => row.filter(shown));
 }
 
 function csv(table) {
@@ -42,7 +44,7 @@ function csv(table) {
 }
 
 function aligned(table, right, left) {
-  return [...table.tHead.rows[0].cells].map((head) => (head.classList.contains("number") ? right : left));
+  return [...table.tHead.rows[0].cells].filter((head) => !head.hidden).map((head) => (head.classList.contains("number") ? right : left));
 }
 
 function markdown(table) {
@@ -81,12 +83,16 @@ for (const figure of document.querySelectorAll("figure")) {
 
 for (const table of document.querySelectorAll("table[data-name]")) {
   const { name } = table.dataset;
-  const tools = document.createElement("div");
-  tools.className = "tools";
-  tools.append(
+  const menu = document.createElement("details");
+  const summary = document.createElement("summary");
+  summary.textContent = "Save";
+  summary.ariaLabel = `Save table ${name}`;
+  menu.className = "menu tools";
+  menu.append(
+    summary,
     button("CSV", `table ${name}`, () => save(fileName(name, "csv"), "text/csv", csv(table))),
     button("Markdown", `table ${name}`, () => save(fileName(name, "md"), "text/markdown", markdown(table))),
     button("LaTeX", `table ${name}`, () => save(fileName(name, "tex"), "text/x-tex", latex(table))),
   );
-  table.closest(".scroll").after(tools);
+  table.closest(".scroll").after(menu);
 }

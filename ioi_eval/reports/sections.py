@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
 
-from ioi_eval.model.values import Reason, Value, Verdict
+from ioi_eval.model.values import Reason, Verdict
 from ioi_eval.reports import figures
 from ioi_eval.reports.document import (
+    FAILED,
     FOLDER,
     NOTHING,
+    PROBLEMS,
+    SLICES,
     Cell,
     Link,
-    Meter,
+    Links,
     Section,
     TableBlock,
     between,
     counted,
     model_anchor,
-    model_page,
     number,
+    percent,
     problem_page,
     share,
     visible,
 )
-from ioi_eval.reports.headline import NO_NAME, RANK, Entry, measure_of, ranks, value_of
+from ioi_eval.reports.headline import NO_NAME, Entry, head_of, limits, measure_of, value_of
 from ioi_eval.reports.parts import sections_of_parts
 from ioi_eval.reports.plots import apart
-from ioi_eval.reports.records import Group, Measure, ProblemSummary, Summary
-from ioi_eval.rules.metrics import PassAtK
+from ioi_eval.reports.records import LanguageSummary, Measure, ProblemSummary, Summary
+from ioi_eval.rules.metrics import PassAtK, mean
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import as_number, bounded
 
-_LONG = 40  # rows
+_LONG, _MAX_HEAD = 40, 24  # rows, and characters of a model's column
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
-_KINDS = {"difficulty": "Difficulty", "tag": "Tag", "year": "Year"}
 
 
 def entries(run: Summary, prefix: str = "") -> list[Entry]:
@@ -54,57 +57,6 @@ def model_name(model: str) -> str:
 # --- models ------------------------------------------------------------------------------------------
 
 
-_MEANINGS = {
-    "Points": "of all problems with subtasks; the rule for several submissions is below",
-    "Share": "of all points; without subtasks the mean share of tests passed. In parentheses the 95 % "
-    "interval, by a bootstrap over problems",
-    "Medals": "the medals that the points would win with a limited number of submissions per problem",
-    "Solved": "problems with full marks",
-    "Compiled": "share of the scored submissions",
-    "Unscored": "submissions that could not be judged; no other number counts them",
-}
-
-
-def models(of: Sequence[Entry], *, apart: bool = False) -> TableBlock:
-    """`apart`: each model has a page of its own."""
-    won = [_medals_of(entry) for entry in of]
-    heads = ["Model", "Points", "of", "Share", *(["Medals"] if any(won) else [])]
-    heads += ["Solved", "Submissions", "Compiled", "Unscored"]
-    rows: list[list[Cell]] = []
-    for entry, medal in zip(of, won, strict=True):
-        model, problems = entry.model, len(entry.model.problems)
-        # With the share: what a model can choose to have unscored is in none of its means.
-        missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
-        rows.append(
-            [
-                Link(text=entry.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else entry.name,
-                number(model.points) if model.max_points else NOTHING,
-                number(model.max_points) if model.max_points else NOTHING,
-                NOTHING
-                if model.share is None
-                else Meter(part=model.share, whole=1.0, low=model.share_low, high=model.share_high),
-                *([medal or NOTHING] if any(won) else []),
-                f"{model.problems_solved:,} of {counted(problems, 'problem')}",
-                f"{model.submissions:,}",
-                share(model.compiled, model.scored),
-                f"{model.unscored:,}{missing}",
-            ]
-        )
-    return TableBlock(
-        heads=heads,
-        rows=rows,
-        align=f"lrrl{'r' if any(won) else ''}lrrr",
-        meanings={head: _MEANINGS[head] for head in heads if head in _MEANINGS},
-    )
-
-
-def _medals_of(entry: Entry) -> str:
-    """By the rule of a limited number of submissions; empty where nothing is known to be won."""
-    given = Counter(given.award.medal for given in entry.model.awards if given.budget is Budget.LIMITED)
-    won = [(medal, given[medal]) for medal in ("gold", "silver", "bronze") if given[medal]]
-    return won[0][0] if [times for _, times in won] == [1] else ", ".join(f"{n} {medal}" for medal, n in won)
-
-
 def budgets(of: Sequence[Entry]) -> Section | None:
     """Points by how many submissions may be handed in."""
     rows = [
@@ -118,18 +70,18 @@ def budgets(of: Sequence[Entry]) -> Section | None:
     ]
     if not rows:
         return None
-    limits = _limits(of)
+    limit = limits(of)
     return Section(
         title="Points by the number of submissions",
         text=[
             "All: every submission of the run counts. One: the first solution of those that aim highest: at "
             "the whole problem, or else at the last subtask that any aims at.",
-            f"{limits}: this many for each problem, handed in without knowing their scores, in rounds over "
+            f"{limit}: this many for each problem, handed in without knowing their scores, in rounds over "
             "the subtasks from the last to the first, without those that are solved; of each subtask first "
             "the one with the best score on the samples, then the longest.",
         ],
         figures=figures.by_number(of),
-        table=TableBlock(heads=["Model", "All", limits, "One", "of"], rows=rows),
+        table=TableBlock(heads=["Model", "All", limit, "One", "of"], rows=rows),
     )
 
 
@@ -197,7 +149,8 @@ def estimate(found: PassAtK | None, *, brief: bool = False) -> str:
 
 def of_points(of: Sequence[Entry], unscored: int) -> Iterator[Section]:
     """Yield what the models' points are worth, where that is known."""
-    yield from filter(None, (budgets(of), medals(of), *sections_of_parts(of), passes(of, unscored)))
+    found = filter(None, (passes(of, unscored), budgets(of), medals(of), *sections_of_parts(of)))
+    yield from (msgspec.structs.replace(section, is_whole=True) for section in found)
 
 
 def medals(of: Sequence[Entry]) -> Section | None:
@@ -213,7 +166,7 @@ def medals(of: Sequence[Entry]) -> Section | None:
             "The medals that the points would have won. A medal needs all problems of that year's contest."
         ],
         table=TableBlock(
-            heads=["Model", "Contest", "All", _limits(of), "One", "Remark"],
+            heads=["Model", "Contest", "All", limits(of), "One", "Remark"],
             rows=[row for entry in of for row in _awards(entry)],
             align="lrrrrl",
         ),
@@ -246,101 +199,114 @@ def _awards(entry: Entry) -> Iterator[list[str]]:
         yield [entry.name, str(year), *cells, "; ".join(reasons) or more]
 
 
-def _limits(of: Sequence[Entry]) -> str:
-    return " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in of}))
-
-
 # --- groups of problems ------------------------------------------------------------------------------
 
 
-def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
-    """A section for difficulty, tags and years each: every group with a line for each model.
+def groups(of: Sequence[Entry]) -> Iterator[Section]:
+    """Yield a section for difficulty, tags and years each: a line for each group, a column for each model."""
+    measure, names = measure_of(entry.model for entry in of), by_name(of)
+    there = [(entry, {each.problem_id: each for each in entry.model.problems}) for entry in of]
+    bins = binned(problem.difficulty for problem in names.values())
+    for kind, labels in _KINDS.items():
+        members: dict[str, list[str]] = {}
+        for problem in names.values():
+            for label in labels(problem) or [""]:
+                name = bins[label] if kind == "difficulty" else label
+                members.setdefault(name, []).append(problem.problem_id)
+        if members.keys() <= {""}:
+            continue
+        rows: list[list[Cell]] = []
+        for label in sorted(members, key=place):
+            row: list[Cell] = [label or NO_LABEL, f"{len(members[label]):,}"]
+            for entry, own in there:
+                values = (value_of(own[name], measure, entry.mode) for name in members[label] if name in own)
+                row.append(_coloured(mean([value for value in values if value is not None])))
+            rows.append(row)
+        yield Section(
+            title=f"By {kind}: {measure.noun.removeprefix('the ')}, %",
+            tab=SLICES,
+            text=[f"The mean over problems of {_OF_PROBLEM[measure]}."],
+            table=TableBlock(
+                heads=[kind.capitalize(), "Problems", *(entry.name for entry in of)],
+                rows=rows,
+                short=_short(of),
+                kind=f"by {kind}",
+            ),
+            long=len(rows) > _LONG,
+        )
 
-    Brief: for a terminal, without tags and without what does not compare anything.
-    """
-    for kind, title in _KINDS.items():
-        found = [(entry, group) for entry in of for group in entry.model.groups if group.kind == kind]
-        least = 2 if brief else 1
-        if len({group.name for _, group in found}) >= least and not (brief and kind == "tag"):
-            table = _groups(title, found, several=len(of) > 1, brief=brief)
-            names = sorted({group.name for _, group in found}, key=place)
-            drawn = [] if brief else figures.groups(kind, names, of, found)
-            yield Section(title=f"By {kind}", figures=drawn, table=table, long=len(table.rows) > _LONG)
+
+def _short(of: Sequence[Entry]) -> dict[str, str]:
+    """Return names for narrow columns, of those that are too long."""
+    names = [entry.name for entry in of]
+    pairs = zip(names, apart(names, _MAX_HEAD), strict=True)
+    return {name: short for name, short in pairs if short != name}
 
 
-_OF_GROUPS = {
-    "Solved": "problems with full marks",
-    "Points": "of the group's problems with subtasks",
-    "Mean score": "the mean share of the points that a scored submission earns, over problems",
+NO_LABEL = "(none)"
+_KINDS: Mapping[str, Callable[[ProblemSummary], Sequence[str]]] = {
+    "difficulty": lambda problem: [problem.difficulty] if problem.difficulty else [],
+    "tag": lambda problem: problem.tags,
+    "year": lambda problem: [] if problem.year is None else [str(problem.year)],
 }
 
 
-def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> TableBlock:
-    """Brief: without intervals, for a line of a hundred characters."""
-    ks = known_ks(group.pass_at for _, group in found)
-    rows: list[list[Cell]] = []
-    for name in sorted({group.name for _, group in found}, key=place):
-        first = name or "(none)"
-        for entry, group in found:
-            if group.name != name:
-                continue
-            worth = f"{number(group.points)} of {number(group.max_points)}" if group.max_points else NOTHING
-            values = {estimate.k: estimate for estimate in group.pass_at}
-            rows.append(
-                [
-                    first,
-                    *([entry.name] if several else []),
-                    f"{group.problems:,}",
-                    f"{group.problems_solved:,}",
-                    worth,
-                    share(group.mean_score, 1),
-                    *(estimate(values.get(k), brief=brief) for k in ks),
-                    *([] if brief else [f"{group.submissions:,}"]),
-                    f"{group.unscored:,}",
-                ]
-            )
-            first = ""
-    heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
-    heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
-    align = "ll" if several else "l"
-    return TableBlock(
-        heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)), meanings=_OF_GROUPS
+def by_name(of: Sequence[Entry]) -> dict[str, ProblemSummary]:
+    """Return a summary of each problem, of some model."""
+    return {each.problem_id: each for entry in of for each in entry.model.problems}
+
+
+def _coloured(value: float | None, href: str = "", text: str = "") -> Cell:
+    return (
+        NOTHING
+        if value is None
+        else Link(text=text or percent(value, 1).removesuffix(".0"), href=href, share=value)
     )
 
 
 def place(name: str) -> tuple[bool, int, float, str]:
     """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
     place = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
-    return not name, place, as_number(name) or 0, name
+    return not name, place, as_number(name.partition(" to ")[0]) or 0, name
 
 
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def by_problem(of: Sequence[Entry], *, linked: bool = False, opened: bool = True) -> Section:
-    """A line for each problem that any of them has, a column for each of them, coloured by shares of points.
+def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
+    """Return a line for each problem that any of them has, and a column for each of them.
 
     `linked`: the pages of report/ lie beside it, so a cell opens the submissions that it is made of.
-    `opened`: submissions have pages there, too.
     """
+    measure = measure_of(entry.model for entry in of)
+    with_points = measure is Measure.POINTS
     columns = [{problem.problem_id: problem for problem in entry.model.problems} for entry in of]
-    names = sorted({name for column in columns for name in column})
     rows: list[list[Cell]] = []
-    for name in names:
-        own = [column.get(name) for column in columns]
-        there = [problem for problem in own if problem is not None]
-        cells = [
-            NOTHING if problem is None else _square(problem, entry.model.model, linked)
-            for problem, entry in zip(own, of, strict=True)
-        ]
+    for name in sorted(by_name(of)):
+        page = f"{FOLDER}/{problem_page(name)}" if linked else ""
+        cells, values = list[Cell](), list[float | None]()
+        for entry, column in zip(of, columns, strict=True):
+            own = column.get(name)
+            value = None if own is None else value_of(own, measure, entry.mode)
+            values.append(value)
+            href = f"{page}#{model_anchor(entry.model.model)}" if linked and value is not None else ""
+            text = number(own.points) if own is not None and with_points else ""
+            cells.append(_coloured(value, href, text))
+        there = [column[name] for column in columns if name in column]
         opens = linked and any(problem.scored for problem in there)
-        first = Link(text=name, href=f"{FOLDER}/{problem_page(name)}") if opens else name
-        rows.append([first, whole(there), *cells])
+        middle = mean([value for value in values if value is not None])
+        second = whole(there) if with_points else NOTHING if middle is None else percent(middle, 1)
+        rows.append([Link(text=name, href=page) if opens else name, second, *cells])
     return Section(
-        title="Points by problem",
-        figures=figures.subtasks(of, linked=linked and opened),
-        table=TableBlock(heads=["Problem", "of", *(entry.name for entry in of)], rows=rows),
-        long=len(rows) > _LONG,
+        title="Problems by models",
+        tab=PROBLEMS,
+        text=[f"Of each problem {_OF_PROBLEM[measure]}."],
+        table=TableBlock(
+            heads=["Problem", "of" if with_points else "Mean", *(entry.name for entry in of)],
+            rows=rows,
+            short=_short(of),
+            kind="problems",
+        ),
     )
 
 
@@ -349,29 +315,6 @@ _OF_PROBLEM = {
     Measure.POINTS: "the share of its points that all of a model's submissions earn together",
     Measure.SOLVED: "100 if it is solved",
 }
-_HEADS = {Measure.PASS_AT_1: "pass@1", Measure.POINTS: "Mean share", Measure.SOLVED: "Share solved"}
-
-
-def board(of: Sequence[Entry], *, linked: bool = False) -> Section:
-    """All of them by problems, to be sorted, grouped and compared in a browser."""
-    value = _OF_PROBLEM[measure_of(entry.model for entry in of)]
-    return Section(
-        title="Board",
-        anchor="board",
-        text=[
-            f"Of each problem {value}, in percent. The mean is "
-            f"over the problems of which anything was scored. {RANK}"
-            + (" A click on a cell opens its submissions." if linked else "")
-        ],
-        board=Board.of(of, linked=linked),
-    )
-
-
-def _square(problem: ProblemSummary, model: str, linked: bool) -> Cell:
-    if not problem.scored:
-        return NOTHING
-    href = f"{FOLDER}/{problem_page(problem.problem_id)}#{model_anchor(model)}" if linked else ""
-    return Link(text=points(problem), href=href, share=figures.earned(problem))
 
 
 def points(problem: ProblemSummary) -> str:
@@ -408,6 +351,8 @@ def uses(of: Sequence[Entry]) -> Section | None:
         return None
     return Section(
         title="Time and memory",
+        tab=SLICES,
+        is_whole=True,
         text=[
             "How many submissions need at most half, or at most the whole, of a limit on their hardest test."
         ],
@@ -445,6 +390,8 @@ def verdicts(of: Sequence[Entry], total: Mapping[str, int], unscored: int) -> Se
         rows.append(["All", *counts(total, statuses), f"{unscored:,}"])
     return Section(
         title="Verdicts",
+        tab=FAILED,
+        is_whole=True,
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
         figures=figures.verdicts(of, statuses),
         table=TableBlock(
@@ -459,133 +406,145 @@ def counts(found: Mapping[str, int], statuses: Sequence[str]) -> list[str]:
     return [f"{found.get(status, 0):,}" for status in statuses]
 
 
-# --- the board: models by problems, and what a browser needs to group, choose and compare them ------
-# It holds aggregates, a number for each model and problem, so that its size does not grow with the rows.
-
-
+_CAUSES = 40  # of a table; the others are one line of it
 _MAX_NAME = 200  # characters
 
 
-class BoardRow(Value):
-    """A model's values by problem, in [0, 1]; None: nothing was scored."""
+def causes(run: Summary, links: Callable[[str], Link]) -> Section:
+    """Return why submissions have no full marks, with examples."""
+    shown, more = run.causes[:_CAUSES], run.causes[_CAUSES:]
+    rows: list[list[Cell]] = []
+    for each in shown:
+        examples = Links(links=[links(key) for key in each.examples])
+        kind, _, line = each.cause.partition(": ")
+        rows.append([kind, line, f"{each.submissions:,}", share(each.submissions, run.scored), examples])
+    if more:
+        number_of = sum(each.submissions for each in more)
+        rest = counted(len(more), "other cause")
+        rows.append([NOTHING, rest, f"{number_of:,}", share(number_of, run.scored), ""])
+    failed = sum(each.submissions for each in run.causes)
+    return Section(
+        title="Why submissions fail",
+        tab=FAILED,
+        text=[
+            f"{failed:,} of {counted(run.scored, 'scored submission')} have no full marks. Each counts once, "
+            "by its verdict, with the first line of the compiler or of the run-time error that others share; "
+            "names in quotes are left out of the line. A sample is a test of a subtask without points."
+        ],
+        table=TableBlock(
+            heads=["Verdict", "Line", "Submissions", "Share", "For example"],
+            rows=rows,
+            align="llrrl",
+            kind="causes",
+        ),
+    )
 
-    name: str
-    rank: int
-    shares: tuple[float | None, ...]
-    full: tuple[bool, ...]  # whether the problem is solved: rounded points may be less than all
 
-    @property
-    def mean(self) -> float | None:
-        there = [share for share in self.shares if share is not None]
-        return sum(there) / len(there) if there else None
-
-    @property
-    def solved(self) -> int:
-        return sum(self.full)
+# --- what a browser needs to choose: numbers of each model, problem and language ---------------------
 
 
-class Board(Value):
-    """Models, with the best mean first, by problems."""
+def explored(of: Sequence[Entry], run: Summary | None = None) -> str:
+    """Return JSON for report.js. It holds aggregates, so that its size does not grow with the rows.
 
-    problems: tuple[str, ...]
-    rows: tuple[BoardRow, ...]
-    measure: Measure
-    data: Mapping[str, Any]  # for board.js, of models and problems in this order
-    linked: bool  # pages of problems lie beside it
+    `of`: in the order of the tables; `run`: their run, where they have one.
+    """
+    measure, named = measure_of(entry.model for entry in of), by_name(of)
+    names = sorted(named)
+    places = {name: place for place, name in enumerate(names)}
+    listed = [each.cause for each in run.causes[:_CAUSES]] if run is not None else []
+    causes = {cause: place for place, cause in enumerate(listed)}
+    languages = sorted({name for entry in of for each in entry.model.problems for name in each.languages})
+    values: list[list[float | None]] = []
+    cells, unscored = list[list[Any]](), list[list[int]]()
+    for model, entry in enumerate(of):
+        column: list[float | None] = [None] * len(names)
+        for each in entry.model.problems:
+            place = places[each.problem_id]
+            column[place] = _rounded(value_of(each, measure, entry.mode))
+            if each.unscored:
+                unscored.append([model, place, each.unscored])
+            for language, own in each.languages.items():
+                counts = Counter[int]()
+                for cause, number_of in own.causes.items():
+                    counts[causes.get(cause, len(listed))] += number_of
+                none = sum(n for cause, n in own.causes.items() if cause.startswith(Reason.NO_PROGRAM))
+                value = _value_in(own, each, measure)
+                pairs = [part for pair in sorted(counts.items()) for part in pair]
+                cells.append([model, place, languages.index(language), own.scored, value, none, *pairs])
+        values.append(column)
+    solved = [
+        [int(place in own and own[place].is_solved(entry.mode)) for place in names]
+        for entry in of
+        for own in [{each.problem_id: each for each in entry.model.problems}]
+    ]
+    ofs = [named[name] for name in names]
+    data = {
+        **chosen_from([entry.name for entry in of], ofs, languages),
+        "measure": measure,
+        "head": head_of(measure, of),
+        "noun": measure.noun,
+        "worth": [each.max_points or 0.0 for each in ofs] if measure is Measure.POINTS else [],
+        "values": values,
+        "solved": solved,
+        "cells": cells,
+        "unscored": unscored,
+    }
+    return msgspec.json.encode(data).decode()
 
-    @classmethod
-    def of(cls, entries: Sequence[Entry], *, linked: bool) -> Board:
-        every = (problem for entry in entries for problem in entry.model.problems)
-        names = sorted({problem.problem_id for problem in every if problem.scored})
-        there = {entry.name: {each.problem_id: each for each in entry.model.problems} for entry in entries}
-        lines = {entry.name: [there[entry.name].get(name) for name in names] for entry in entries}
-        measure = measure_of(entry.model for entry in entries)
-        found = list[tuple[BoardRow, Entry]]()
-        for entry, rank in zip(entries, ranks(entries, measure), strict=True):
-            own = lines[entry.name]
-            shares = tuple(None if each is None else value_of(each, measure, entry.mode) for each in own)
-            full = tuple(each is not None and each.is_solved(entry.mode) for each in own)
-            found.append((BoardRow(name=entry.name, rank=rank, shares=shares, full=full), entry))
-        found.sort(key=lambda pair: -(pair[0].mean or 0.0))
-        cells = [lines[entry.name] for _, entry in found]
-        problems = {name: each for own in there.values() for name, each in own.items()}
-        ks = {pass_at.k for line in cells for each in line if each for pass_at in each.pass_at}
-        others = sorted(ks - {1} if measure is Measure.PASS_AT_1 else ks)
-        scores: dict[str, list[list[float | None]]] = {
-            "mean score": [
-                [None if each is None else _rounded(each.mean_score) for each in line] for line in cells
-            ],
-            **{f"pass@{k}": [[_pass_at(each, k) for each in line] for line in cells] for k in others},
-        }
-        return cls(
-            problems=tuple(names),
-            rows=tuple(row for row, _ in found),
-            measure=measure,
-            data={
-                "measure": measure.noun.removeprefix("the "),
-                "noun": measure.noun,
-                "head": _HEADS[measure],
-                "problems": [_text(name) for name in names],
-                "models": [_text(row.name) for row, _ in found],
-                "pages": [f"{FOLDER}/{problem_page(name)}" for name in names] if linked else [],
-                "anchors": [model_anchor(entry.model.model) for _, entry in found],
-                "groups": {
-                    "difficulty": [[_text(problems[name].difficulty)] for name in names],
-                    "tag": [[*map(_text, problems[name].tags)] or [""] for name in names],
-                    "year": [
-                        ["" if problems[name].year is None else str(problems[name].year)] for name in names
-                    ],
-                },
-                "shares": [[_rounded(share) for share in row.shares] for row, _ in found],
-                "solved": [row.full for row, _ in found],
-                "scores": scores,
-                "steps": [
-                    [(step.submissions, step.points) for step in entry.model.steps] for _, entry in found
-                ],
-            },
-            linked=linked,
-        )
 
-    def html(self) -> Any:
-        """Return the table, which says everything without a script."""
-        from markupsafe import Markup, escape
+def _value_in(own: LanguageSummary, problem: ProblemSummary, measure: Measure) -> float | None:
+    """Return the headline of a problem's submissions in one language; None where there is no such number."""
+    match measure:
+        case Measure.PASS_AT_1:
+            return _rounded(own.pass_at_1)
+        case Measure.POINTS if own.points is not None and problem.max_points:
+            return _rounded(own.points / problem.max_points)
+    return None
 
-        return Markup("".join(self._pieces(escape)))
 
-    def _pieces(self, escape: Any) -> Iterator[str]:
-        data = escape(msgspec.json.encode(self.data).decode())
-        yield f'<table class="cells" data-name="Board" data-board="{data}">\n<thead><tr>'
-        yield '<th scope="col">Model</th>'
-        for head in ("Rank", _HEADS[self.measure], "Solved"):
-            yield f'<th scope="col" class="number">{head}</th>'
-        for name in self.problems:
-            text = escape(_text(name))
-            if self.linked:
-                text = f'<a href="{FOLDER}/{problem_page(name)}">{text}</a>'
-            yield f'<th scope="col" class="turned number" title="{escape(_text(name))}">{text}</th>'
-        yield "</tr></thead>\n<tbody>\n"
-        names = [_text(row.name) for row in self.rows]
-        for row, whole, short in zip(self.rows, names, apart(names), strict=True):
-            name, mean = escape(whole), NOTHING if row.mean is None else f"{100 * row.mean:.1f}"
-            cut = f' data-short="{escape(short)}"' if short != whole else ""
-            yield f'<tr data-of="{name}"><th scope="row" title="{name}"{cut}>{name}</th>'
-            yield f"<td>{row.rank}</td><td>{mean}</td><td>{row.solved}</td>"
-            for part in row.shares:
-                if part is None:
-                    yield f"<td>{NOTHING}</td>"
-                else:
-                    yield f'<td class="g{round(10 * part)}">{int(100 * part + 1e-9)}</td>'
-            yield "</tr>\n"
-        yield "</tbody>\n</table>"
+def choices(run: Summary) -> str:
+    """Return JSON for pages that list submissions: what they can be filtered by."""
+    of = entries(run)
+    named = by_name(of)
+    languages = {name for entry in of for each in entry.model.problems for name in each.languages}
+    found = chosen_from([entry.name for entry in of], [*named.values()], sorted(languages))
+    return msgspec.json.encode(found).decode()
+
+
+def chosen_from(
+    models: Sequence[str], problems: Sequence[ProblemSummary], languages: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the filters of a page offer."""
+    bins = binned([each.difficulty for each in problems])
+    return {
+        "models": [*map(_text, models)],
+        "problems": [_text(each.problem_id) for each in problems],
+        "languages": [*map(_text, languages)],
+        "difficulty": [_text(bins[each.difficulty]) for each in problems],
+        "tags": [[*map(_text, each.tags)] for each in problems],
+        "years": ["" if each.year is None else str(each.year) for each in problems],
+        "dates": [each.date[:7] or (str(each.year) if each.year is not None else "") for each in problems],
+    }
+
+
+_MOST_BINS = 8
+
+
+def binned(difficulties: Iterable[str]) -> dict[str, str]:
+    """Return the bin of each difficulty: of numbers that are many a range, else the word itself."""
+    names = set(difficulties)
+    numbers = {name: number for name in names if (number := as_number(name)) is not None}
+    if len(numbers) <= _MOST_BINS or numbers.keys() | {""} < names:
+        return {name: name for name in names}
+    span = max(numbers.values()) - min(numbers.values())
+    steps = (digit * 10**size for size in count() for digit in (1, 2, 5))
+    step = next(step for step in steps if span / step < _MOST_BINS)
+    lows = {name: int(number // step * step) for name, number in numbers.items()}
+    return {"": "", **{name: f"{low} to {low + step - 1}" for name, low in lows.items()}}
 
 
 def _text(name: str) -> str:
     return bounded(visible(name), _MAX_NAME)
-
-
-def _pass_at(problem: ProblemSummary | None, k: int) -> float | None:
-    estimates = problem.pass_at if problem is not None else ()
-    return _rounded(next((estimate.value for estimate in estimates if estimate.k == k), None))
 
 
 def _rounded(value: float | None) -> float | None:

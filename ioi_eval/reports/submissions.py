@@ -16,9 +16,9 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.document import (
-    ALL,
     EQUAL,
     NOTHING,
+    SUBMISSIONS,
     Cell,
     Code,
     CodeLines,
@@ -74,9 +74,8 @@ def submission_document(
 ) -> Document:
     return Document(
         title=f"Submission {result.key}",
+        tab=SUBMISSIONS,
         links=[
-            Link(text="Report", href="../report.html"),
-            Link(text="All submissions", href=ALL),
             Link(text=result.problem_id, href=problem_page(result.problem_id)),
             Link(text="Other attempts", href=_attempts(row, result)),
             Link(text="Link to this page", href=submission_page(result.key)),
@@ -90,7 +89,7 @@ def submission_document(
             *_program(row, coloured),
         ],
         page=submission_page(result.key),
-        attempts=attempts_script(result.problem_id),
+        script=attempts_script(result.problem_id),
     )
 
 

@@ -12,7 +12,7 @@ import gc
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -29,9 +29,11 @@ from ioi_eval.reports.medals import award, known_contests, problems_of
 from ioi_eval.reports.parts import with_numbers
 from ioi_eval.reports.records import (
     BudgetAward,
+    Causes,
     Ends,
     Failures,
     Group,
+    LanguageSummary,
     ModelSummary,
     ProblemSummary,
     ReportOptions,
@@ -47,12 +49,13 @@ from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import list_in
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
-from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate
+from ioi_eval.rules.scoring import BestSubtask, Mode, ending, pass_rate
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import is_torn, read_value
 from ioi_eval.store.folder import (
     RESULTS,
+    Progress,
     RunInfo,
     is_doubtful,
     is_written_now,
@@ -60,6 +63,7 @@ from ioi_eval.store.folder import (
     read_failures,
     read_info,
     read_participants,
+    read_progress,
     read_results,
     read_stopped,
     refuse_twice,
@@ -144,6 +148,7 @@ class Traits(Value):
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
+    date: str = ""  # 2024-05-31
 
     def joined(self, other: Traits) -> Traits:
         """Merge the labels of a problem's rows, in whatever order they come."""
@@ -152,6 +157,7 @@ class Traits(Value):
             difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
             tags=tuple(sorted({*self.tags, *other.tags})),
             year=min(years, default=None),
+            date=min(filter(None, (self.date, other.date)), default=""),
         )
 
 
@@ -171,10 +177,49 @@ def traits_of(row: Mapping[str, Any]) -> Traits:
         difficulty=as_label(difficulty) if isinstance(difficulty, str | int | float) else "",
         tags=tuple(sorted({tag for tag in listed if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
+        date=_date(row.get("contest_date")),
     )
 
 
+def _date(value: Any) -> str:
+    """Return the day of a text that begins with one, as ISO 8601 writes it."""
+    try:
+        return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else ""
+    except ValueError:
+        return ""
+
+
 _MAX_DISTINCT = 20  # machines and repairs that a report names
+
+
+class LanguageTally(msgspec.Struct):
+    """The outcomes of one model's submissions for one problem in one language."""
+
+    scored: int = 0
+    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by what was asked for
+    passed: Counter[str | None] = msgspec.field(default_factory=Counter)
+    causes: Counter[str] = msgspec.field(default_factory=Counter)
+    best: float = 0.0  # points of a submission
+    best_parts: dict[str, float] = {}  # by subtask: points of one
+
+    def add(self, candidate: Attempt, why: str) -> None:
+        result = candidate.result
+        # Full marks on what was asked for: the whole problem, or one of its subtasks.
+        target = aim(candidate)
+        asked = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
+        self.scored += 1
+        self.asked[target] += 1
+        self.passed[target] += result.verdict is Verdict.AC if target is None else any(asked)
+        self.causes[why] += bool(why)
+        self.best = max(self.best, result.points)
+        for part in result.subtasks:
+            self.best_parts[part.subtask] = max(self.best_parts.get(part.subtask, 0.0), part.weighted_score)
+
+    def points(self, mode: Mode) -> float | None:
+        """Return the points of these submissions alone; None where there is no such number."""
+        if not self.best_parts or mode is Mode.MAX_TOKENED_LAST:
+            return None
+        return math.fsum(self.best_parts.values()) if mode is Mode.MAX_SUBTASK else self.best
 
 
 class Tally(msgspec.Struct):
@@ -189,10 +234,9 @@ class Tally(msgspec.Struct):
     best_pass_rate: float | None = None
     uses: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
     points: Fraction = Fraction()  # exact, so that the order of adding does not show
-    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by what was asked for
-    passed: Counter[str | None] = msgspec.field(default_factory=Counter)
+    languages: dict[str, LanguageTally] = {}
 
-    def add(self, candidate: Attempt) -> None:
+    def add(self, candidate: Attempt, language: str = "", why: str = "") -> None:
         result = candidate.result
         status = result.verdict
         self.scored += 1
@@ -201,11 +245,7 @@ class Tally(msgspec.Struct):
         self.verdicts[ending(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self.points += Fraction(result.points)
-        # Full marks on what was asked for: the whole problem, or one of its subtasks.
-        target = aim(candidate)
-        asked = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
-        self.asked[target] += 1
-        self.passed[target] += status is Verdict.AC if target is None else any(asked)
+        self.languages.setdefault(language, LanguageTally()).add(candidate, why)
         self.pool.add(candidate)
 
     @property
@@ -213,9 +253,17 @@ class Tally(msgspec.Struct):
         return float(self.points / self.scored) if self.scored else None
 
     def trials(self, problem: str) -> list[Trials]:
-        """Return each thing that was asked for: the whole problem, or one of its subtasks."""
-        asked = sorted(self.asked, key=lambda target: target or "")
-        return [Trials(problem=problem, scored=self.asked[name], passed=self.passed[name]) for name in asked]
+        return trials(problem, *self.languages.values())
+
+
+def trials(problem: str, *languages: LanguageTally) -> list[Trials]:
+    """Return each thing that was asked for: the whole problem, or one of its subtasks."""
+    asked, passed = Counter[str | None](), Counter[str | None]()
+    for language in languages:
+        asked.update(language.asked)
+        passed.update(language.passed)
+    names = sorted(asked, key=lambda target: target or "")
+    return [Trials(problem=problem, scored=asked[name], passed=passed[name]) for name in names]
 
 
 def to_plain(value: object) -> Any:
@@ -396,10 +444,23 @@ class Account:
             difficulty=traits.difficulty,
             tags=traits.tags,
             year=traits.year,
+            date=traits.date,
+            languages={
+                language: self._language(name, of, worth) for language, of in sorted(tally.languages.items())
+            },
             budgets=points,
             handed_in=len(tally.pool.chosen(Budget.LIMITED)) if points else 0,
             pass_at=pass_at(tally.trials(name), self._options.ks),
             pass_at_1=first.value,
+        )
+
+    def _language(self, name: str, of: LanguageTally, worth: float | None) -> LanguageSummary:
+        [first] = pass_at([] if self._told else trials(name, of), [1])
+        return LanguageSummary(
+            scored=of.scored,
+            pass_at_1=first.value,
+            points=None if worth is None else of.points(self._options.mode),
+            causes={why: number for why, number in sorted(of.causes.items()) if why},
         )
 
     def _worth(self, chosen: Sequence[Attempt]) -> float:
@@ -525,6 +586,7 @@ class PassCounts(msgspec.Struct):
     facts: Facts = msgspec.field(default_factory=Facts)
     ends: dict[str, Ends] = {}  # by model
     worths: dict[str, tuple[tuple[str, float], ...]] = {}  # by problem: its subtasks and their points
+    causes: Causes = msgspec.field(default_factory=Causes)
     repeated: int = 0
     again: int = 0
     saved: int = 0
@@ -587,7 +649,7 @@ class Pass:
         counts, model, problem = self._counts, model_of(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
         tally = counts.tallies.setdefault((model, problem), self._new_tally())
-        tally.add(candidate_of(row, result))
+        tally.add(candidate_of(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
         if (task := self._tasks.get(problem)) is not None:
             tally.uses.update(uses_of(result, task))
         counts.facts.add(result)
@@ -658,6 +720,8 @@ class Pass:
             headline=headline(models, self._options.mode, self._options.submissions),
             trust=self._trust(tallies, traits),
             failures=_failures(self._failures.values()),
+            causes=counts.causes.counted(models),
+            date=_day(read_progress(self._folder)),
             warnings=tuple(warnings),
             repeated=counts.repeated,
             measured_again=counts.again,
@@ -728,6 +792,12 @@ class Pass:
             account = Account(model, own, self._options, source, told=self._scores.is_contest)
             models.append(account.summary(worths, traits))
         return best_first(models)
+
+
+def _day(progress: Progress | None) -> str:
+    """Return the day on which a run was last at work, in UTC; empty if that is not known."""
+    at = None if progress is None else progress.at
+    return "" if at is None else datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _missing_shards(shard: str) -> str:

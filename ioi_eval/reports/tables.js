@@ -13,14 +13,16 @@ class Listing {
     this.step = table.tBodies.length > 1 ? this.body.rows.length : Infinity;
     this.every = [...table.tBodies].flatMap((body) => [...body.rows]);
     for (const rest of [...table.tBodies].slice(1)) rest.remove();
-    this.fits = () => true;
+    this.fits = this.keep = () => true; // what the table's own filter asks for, and what the page's does
     this.found = this.every;
     this.whole = this.every.every((row) => row.cells[0].textContent);
     if (this.every.length > this.step) this.more = this.moreBelow(table);
   }
 
+  refresh() { this.show(); }
+
   show(number = this.step) {
-    this.found = this.every.filter(this.fits);
+    this.found = this.every.filter((row) => this.keep(row) && this.fits(row));
     const shown = this.found.slice(0, number);
     this.body.replaceChildren(...shown);
     if (!this.more) return;
@@ -40,6 +42,12 @@ class Listing {
     table.after(button);
     return button;
   }
+}
+
+function cards(table, listing) { // on a phone a cell says which column it is of
+  table.classList.add("cards");
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  for (const row of listing.every) [...row.cells].forEach((cell, place) => { if (place) cell.dataset.head = heads[place]; });
 }
 
 const count = (rows) => rows.length.toLocaleString("en");
@@ -100,12 +108,16 @@ function filterable(table, listing) {
       const text = row.textContent.toLowerCase();
       return words.every((word) => text.includes(word));
     };
+    listing.refresh();
+  };
+  listing.refresh = () => {
     listing.show();
     const all = listing.found.length === listing.every.length;
     shown.textContent = all ? "" : `${count(listing.found)} of ${count(listing.every)}`;
   };
   const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
-  const lists = heads.flatMap((name, place) => (CHOSEN.includes(name) ? choice(listing, place, name, changed) : []));
+  const wanted = CHOSEN.filter((name) => name !== "Model" || table.dataset.kind !== "submissions"); // the page has a filter for models
+  const lists = heads.flatMap((name, place) => (wanted.includes(name) && place ? choice(listing, place, name, changed) : []));
   tools.className = "tools";
   field.type = "search";
   field.className = "filter";
@@ -125,11 +137,12 @@ function asked() {
 }
 
 const filters = [];
-for (const table of document.querySelectorAll("table:not(.cells, .plain, .outputs)")) {
+for (const table of document.querySelectorAll("table:not(.plain, .outputs)")) {
   const listing = new Listing(table);
+  if (["leaderboard", "causes"].includes(table.dataset.kind)) cards(table, listing);
   listings.set(table, listing);
   // A row that goes on from the one above it, without a first cell, is nothing without that one.
-  const filter = listing.every.length > LONG && listing.whole ? filterable(table, listing) : null;
+  const filter = listing.every.length > LONG && listing.whole && table.dataset.kind !== "leaderboard" ? filterable(table, listing) : null;
   if (listing.every.length > 1 && listing.whole) sortable(table, listing);
   if (filter) filters.push(filter);
 }

@@ -3,7 +3,7 @@
 The test is the sign-flip test: if A and B are equally good, each problem's difference could as well have the
 other sign. The interval holds every difference that the test does not reject at 5 %, so the two always agree.
 Its ends are means of subsets of the differences (Hartigan 1969): all subsets of up to 12 problems, 4,000 or
-1,000 drawn ones of more. `reports/board.js` has the same rules, draws and sentences.
+1,000 drawn ones of more. `reports/report.js` has the same rules, draws and sentences.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _drawn(number: int) -> Iterator[bytes]:
 
 
 def _random_words() -> Iterator[int]:
-    """Yield random numbers of 32 bits, the same ones as in board.js (mulberry32)."""
+    """Yield random numbers of 32 bits, the same ones as in report.js (mulberry32)."""
     seed, mask = 1, 0xFFFFFFFF
     while True:
         seed = (seed + 0x6D2B79F5) & mask

@@ -50,8 +50,8 @@ def test_one_run(cli: CommandLine) -> None:
     place = lines.index("Medals")
     assert lines[place + 2].split() == ["m1", "2024", *["600", "gold"] * 3]
     assert lines[place + 3].split() == ["m2", "2024", *["303", "silver"] * 3]
-    place = lines.index("By difficulty")
-    assert lines[place + 2].split()[:5] == ["easy", "m1", "3", "3", "300"]
+    place = lines.index("By difficulty: share of points, %")
+    assert lines[place + 2].split() == ["easy", "3", "100", "50.5"]
     assert "pass@5: 6 problems or subtasks have fewer than 5 scored submissions." in lines
     assert lines[-1] == "Report: run/report.md, for a browser run/report.html"
     assert {"summary.json", "report.md", "report.html"} <= contents(cli.folder / "run").keys()

@@ -120,7 +120,7 @@ async def test_what_the_rule_before_shared_is_told_and_judged_again(tmp_path: Pa
     (warning,) = summary(run).warnings
     assert warning.startswith("1 row of this run may have") and warning.endswith("again: other.")
     await report([run])
-    for name, numbers in {"report.md": "## Total", "report.html": "<table"}.items():
+    for name, numbers in {"report.md": "## Leaderboard", "report.html": "<table"}.items():
         before, _, _ = (run / name).read_text().partition(numbers)
         assert warning in before
     call, found, events = await scored(tmp_path, store, ADDING, "python", CODES)

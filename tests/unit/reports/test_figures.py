@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from support.runs import ReportOptions, result_row, summary
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
-from ioi_eval.reports.document import STYLE, Figure, asset
+from ioi_eval.reports.document import NOTHING, STYLE, Figure, Link, asset
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.plots import (
     SERIES,
@@ -26,7 +27,6 @@ from ioi_eval.reports.plots import (
     Series,
     Square,
     apart,
-    bars,
     curves,
     figure,
     grid,
@@ -91,23 +91,23 @@ def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[Entr
     ]
 
 
-def test_grids_have_the_shares_of_the_tables(of: list[Entry]) -> None:
-    board = sections.Board.of(of, linked=True)
-    assert board.problems == ("other", "sum")
-    assert [(row.name, row.shares, row.solved) for row in board.rows] == [
-        ("down", (None, 0.5), 1),
-        ("up", (0.0, 0.25), 1),
+def test_numbers_for_filters_are_those_of_the_table_by_problem(of: list[Entry]) -> None:
+    data = json.loads(sections.explored(of))
+    assert (data["problems"], data["models"]) == (["other", "sum"], ["down", "up"])
+    assert data["values"] == [[None, 0.5], [0.0, 0.25]] and data["tags"] == [[], []]
+    table = sections.by_problem(of, linked=True).table
+    assert table is not None
+    assert [[str(cell) for cell in row] for row in table.rows] == [
+        ["other", "0.0", NOTHING, "0"],
+        ["sum", "37.5", "50", "25"],
     ]
-    assert board.data["groups"]["tag"] == [[""], [""]], "the table by tag has such problems, too"
-    assert len(re.findall(r'<a href="report/problem-[0-9a-f]{16}\.html"', board.html())) == 2
-    assert "<a " not in sections.Board.of(of, linked=False).html()
-    found = numbers(figures.subtasks(of, linked=False))
-    assert found[1:] == [["sum", part.name, "1.0", "1.0"] for part in SUM.subtasks]
+    links = [cell.href for row in table.rows for cell in row if isinstance(cell, Link)]
+    assert all(re.match(r"report/problem-[0-9a-f]{16}\.html", href) for href in links) and len(links) == 5
 
 
 @pytest.mark.parametrize("worth", [(33.333, 33.333, 33.334), (0.1, 0.7, 0.2)])
 @pytest.mark.parametrize("mode", Mode)
-def test_the_board_counts_what_is_solved_as_all_tables_do(
+def test_filters_count_what_is_solved_as_all_tables_do(
     tmp_path: Path, worth: tuple[float, ...], mode: Mode
 ) -> None:
     """Points of solved problems may be rounded, and be less than there are."""
@@ -116,16 +116,18 @@ def test_the_board_counts_what_is_solved_as_all_tables_do(
     thirds = msgspec.structs.replace(SUM, subtasks=subtasks)
     made = [result_row(one := submission("a"), thirds, result(one, problem=thirds))]
     of = sections.entries(summary(write_run(tmp_path / "run", made), ReportOptions(mode=mode)))
-    board = sections.Board.of(of, linked=False)
-    assert [row.solved for row in board.rows] == [of[0].model.problems_solved] == [1]
-    assert board.data["solved"] == [(True,)]
+    assert json.loads(sections.explored(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
 
 
-def test_bars_and_stacks(of: list[Entry]) -> None:
+def test_verdicts_and_groups_have_their_numbers(of: list[Entry]) -> None:
     counts = numbers(figures.verdicts(of, [Verdict.AC, Verdict.WA, Verdict.TLE]))
     assert counts == [["model", "AC", "WA", "TLE"], ["down", "1", "1", "0"], ["up", "1", "3", "1"]]
-    [section] = [one for one in sections.groups(of) if one.title == "By difficulty"]
-    assert [line[0] for line in numbers(list(section.figures))] == ["difficulty", "easy", "hard"]
+    [section] = [one for one in sections.groups(of) if one.title == "By difficulty: pass@1, %"]
+    assert section.table is not None
+    assert [[str(cell) for cell in row] for row in section.table.rows] == [
+        ["easy", "1", "50", "25"],
+        ["hard", "1", NOTHING, "0"],
+    ]
 
 
 def test_a_stack_is_as_long_as_its_shares() -> None:
@@ -206,8 +208,6 @@ def test_a_model_has_one_colour_in_all_figures(of: list[Entry]) -> None:
     )
     [drawn] = figures.by_number([without, second])
     assert fields(drawn.drawing) == ["m1"]
-    [section] = [one for one in sections.groups([without, second]) if one.title == "By difficulty"]
-    assert re.findall(r'class="(m\d) bar"', section.figures[0].drawing) == ["m0", "m1", "m1"]
 
 
 # --- colours ------------------------------------------------------------------------------------------
@@ -278,10 +278,6 @@ def test_a_grid_of_many_columns_is_in_blocks() -> None:
     assert drawing.count("<rect") == 600 and drawing.count("<text") < 30
     [wide] = re.findall(r'viewBox="0 0 ([\d.]+)', drawing)
     assert float(wide) <= 1000
-
-
-def test_bars_leave_out_what_is_not_known() -> None:
-    assert bars("t", ["a", "b"], [("g", [None, 0.5])]).count('bar"') == 1
 
 
 def test_no_cell_of_the_numbers_is_a_formula() -> None:

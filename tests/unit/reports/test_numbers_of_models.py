@@ -15,10 +15,11 @@ from support.runs import Mode, ReportOptions, failure_row, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import Meter, markdown
+from ioi_eval.reports.document import Meter, TableBlock, markdown, number
+from ioi_eval.reports.headline import leaderboard
 from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import document
-from ioi_eval.reports.sections import entries, models, place
+from ioi_eval.reports.sections import entries, place
 from ioi_eval.reports.sections import medals as sections_medals
 from ioi_eval.reports.summary import Traits, candidate_of, traits_of, uses_of
 from ioi_eval.rules.selection import Budget
@@ -317,20 +318,26 @@ def test_a_whole_contest_wins_a_medal(tmp_path: Path) -> None:
     assert {given.award.points for given in model.awards} == {550.5}
 
 
+def leading(folder: Path) -> TableBlock:
+    table = leaderboard(entries(summary(folder))).table
+    assert table is not None
+    return table
+
+
 def test_the_leaderboard_has_medals_and_intervals(tmp_path: Path) -> None:
     """Twelve problems of the same worth: the interval holds the share, and three in four samples less."""
     found = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
-    table = models(entries(summary(found)))
+    table = leading(found)
     [line] = [dict(zip(table.heads, row, strict=True)) for row in table.rows]
-    share = line["Share"]
-    assert line["Medals"] == "2 gold" and isinstance(share, Meter)
-    assert share.low is not None and share.high is not None
-    assert 0.7 < share.low < share.part < share.high == 1
-    assert share.text == f"{100 * share.part:.1f} % ({100 * share.low:.1f} to 100.0)"
+    points = line["Points of 1200"]
+    assert line["Medals"] == "2 gold" and isinstance(points, Meter)
+    assert points.low is not None and points.high is not None
+    assert 0.7 < points.low < points.part / points.whole < points.high == 1
+    assert points.text == f"{number(points.part)} ({number(1200 * points.low)} to 1200)"
     assert set(table.meanings) <= set(table.heads) and "Medals" in table.meanings
-    alone = models(entries(summary(write_run(tmp_path / "alone", contest(2024)))))
-    assert alone.rows[0][4] == "gold"
-    assert "Medals" not in models(entries(summary(write_run(tmp_path / "none", contest(1999))))).heads
+    alone = leading(write_run(tmp_path / "alone", contest(2024)))
+    assert alone.rows[0][alone.heads.index("Medals")] == "gold"
+    assert "Medals" not in leading(write_run(tmp_path / "none", contest(1999))).heads
 
 
 def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:

@@ -254,7 +254,8 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
     assert len(every) == 1 + 1 + 2 + 18
     reached = {link for page in every for link in links(page)}
     scripts = {folder / "report" / attempts_script(name) for name in ("sum", "tree")}
-    assert reached == {*every, *scripts, folder / "report" / "style.css", folder / "report" / "script.js"}
+    shared = {folder / "report" / name for name in ("style.css", "script.js", "choices.js")}
+    assert reached == {*every, *scripts, *shared}
     assert all(script.is_file() for script in scripts)
     for page in every:
         for place in re.findall(r'href="(?:report/)?([^"#]*)#([^"]+)"', page.read_text()):
@@ -281,6 +282,7 @@ def test_some_submissions_have_pages(
         assert {link for page in every for link in links(page)} - {*every} == {
             folder / "report" / "style.css",
             folder / "report" / "script.js",
+            folder / "report" / "choices.js",
             *(scripts if number else ()),
         }
         assert len(files(folder)) == number
@@ -317,7 +319,7 @@ def test_text_of_others_stays_text(tmp_path: Path, text: str) -> None:
     for page in folder.glob("*.html"):
         body = page.read_text()
         assert (
-            body.count("<script") == 1 + page.name.startswith("submission-")
+            body.count("<script") == 1 + page.name.startswith("submission")
             and "<img" not in body
             and 'onmouseover="' not in body
         )

@@ -116,7 +116,8 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
     seen = 0
     for column in columns:
         shown = [
-            re.fullmatch(r"(\d+\.\d)( %.*)?", cell) if isinstance(cell, str) else None for cell in column
+            re.fullmatch(r"[█░ ]*(\d+\.\d)( %.*)?", cell) if isinstance(cell, str) else None
+            for cell in column
         ]
         cells = [float(found[1]) if found else cell for found, cell in zip(shown, column, strict=True)]
         values = [cell for cell in cells if isinstance(cell, float)]

@@ -33,6 +33,7 @@ from ioi_eval.reports.document import (
     table,
     visible,
 )
+from ioi_eval.reports.headline import MINUS
 from ioi_eval.reports.page import USUAL
 
 pytestmark = pytest.mark.once
@@ -184,15 +185,13 @@ def page_of_two_models(folder: Path) -> str:
 
 def test_the_page_of_two_models(tmp_path: Path) -> None:
     text = page_of_two_models(tmp_path / "run")
-    headline, models, budgets, passes, by_problem, verdicts, *_ = tables = cells(text)
-    assert headline == [
-        ["Model", "Rank", "pass@1", "95 % interval", "Problems", "Submissions", "Unscored"],
-        ["m1", "1", "50.0 %", "0.0 % to 100.0 %", "2", "2", "0"],
-        ["m2", "1", "0.0 %", "0.0 % to 0.0 %", "2", "2", "1"],
-    ]
-    assert models[1:] == [
-        ["m1", "100", "100", "████████████ 100.0 %", "1 of 2 problems", "2", "100.0 %", "0"],
-        ["m2", "50.5", "100", "██████░░░░░░ 50.5 %", "0 of 2 problems", "3", "100.0 %", "1 (33.3 %)"],
+    leaderboard, passes, budgets, by_problem, causes, verdicts, *_ = tables = cells(text)
+    heads = ["Model", "Rank", "pass@1", "Minus the leader", "Points", "Solved", "No program"]
+    half, none = "██████░░░░░░ 50.0 % (0.0 to 100.0)", "░░░░░░░░░░░░ 0.0 % (0.0 to 0.0)"
+    assert leaderboard == [
+        [*heads, "Submissions", "Unscored"],
+        ["m1", "1", half, NOTHING, "100 of 100", "1 of 2", "0.0 %", "2", "0"],
+        ["m2", "1", none, f"{MINUS}50.0", "50.5 of 100", "0 of 2", "0.0 %", "2", "1 (33.3 %)"],
     ]
     assert budgets == [
         ["Model", "All", "50", "One", "of"],
@@ -206,9 +205,14 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
     ]
     assert "pass@5: 2 problems or subtasks have fewer than 5 scored submissions." in text
     assert by_problem == [
-        ["Problem", "of", "m1", "m2"],
-        ["plain", "tests", "75.0 %", "75.0 %"],
-        ["sum", "100", "100", "50.5"],
+        ["Problem", "Mean", "m1", "m2"],
+        ["plain", "0.0", "0", "0"],
+        ["sum", "50.0", "100", "0"],
+    ]
+    assert causes == [
+        ["Verdict", "Line", "Submissions", "Share", "For example"],
+        ["WA", "", "2", "50.0 %", "p1, p0"],
+        ["TLE", "", "1", "25.0 %", "s1"],
     ]
     assert verdicts == [
         ["Model", "AC", "TLE", "WA", "Unscored"],
@@ -229,10 +233,9 @@ def test_the_page_of_one_model_without_a_name(tmp_path: Path) -> None:
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "# Scores of 1 submission",
-        "## Headline: points",
-        "## Total",
-        "## Points by the number of submissions",
+        "## Leaderboard",
         "## pass@k",
+        "## Points by the number of submissions",
         "## Verdicts",
         "## Problems",
         "### Best of each subtask",
