@@ -22,10 +22,10 @@ class Attempts {
   }
 }
 
-function attemptLink({ page, key, verdict }, before = "") {
+function attemptLink({ page, key, verdict }, before = "", pressed = "") {
   const link = document.createElement("a");
   link.href = page;
-  link.title = key;
+  link.title = pressed ? `${key}, or the key ${pressed.toUpperCase()}` : key;
   link.textContent = `${before}${key} (${verdict})`;
   return link;
 }
@@ -33,14 +33,22 @@ function attemptLink({ page, key, verdict }, before = "") {
 function fillAttempts(nav, attempts) {
   const words = (text) => Object.assign(document.createElement("span"), { textContent: text });
   const { ofModel, equal, own } = attempts;
-  const place = ofModel.indexOf(own);
+  const place = ofModel.indexOf(own), models = [...attempts.every].sort((a, b) => a.model - b.model);
   const [earlier, later] = [ofModel[place - 1], ofModel[place + 1]];
+  const keys = { // to the attempts of other models, too
+    k: earlier ?? models.findLast((one) => one.model < own.model),
+    j: later ?? models.find((one) => one.model > own.model),
+  };
+  addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
+    const is_typing = target.closest?.("input, select, textarea") || ctrlKey || metaKey || altKey;
+    if (!is_typing && keys[key]) location.href = keys[key].page;
+  });
   if (ofModel.length > 1) {
     const pages = attempts.whole ? "" : ", of those with pages";
     nav.append(words(`Attempt ${place + 1} of ${ofModel.length.toLocaleString("en")} of this model${pages}:`));
   }
-  if (earlier) nav.append(attemptLink(earlier, "← "));
-  if (later) nav.append(attemptLink(later, "→ "));
+  if (earlier) nav.append(attemptLink(earlier, "← ", "k"));
+  if (later) nav.append(attemptLink(later, "→ ", "j"));
   if (equal.length) {
     const more = equal.length - MOST_EQUAL;
     nav.append(words(`Equal programs${more > 0 ? `, the first ${MOST_EQUAL} of ${equal.length.toLocaleString("en")}` : ""}:`));

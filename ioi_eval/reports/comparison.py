@@ -27,7 +27,7 @@ from ioi_eval.reports.headline import (
 )
 from ioi_eval.reports.headline import sentence as sentence_about
 from ioi_eval.reports.page import write_document
-from ioi_eval.reports.plots import Estimate, Square, figure, grid, intervals
+from ioi_eval.reports.plots import Estimate, figure, intervals
 from ioi_eval.reports.records import Group, Measure, ModelSummary, Summary, write_json
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, worst_first
@@ -41,7 +41,6 @@ _NAMED = 5  # in a sentence
 _SHOWN = 100  # other results in a document
 _PRECISE = 1e-9
 _LONG = 40  # rows
-_STEPS = 5  # of a colour
 
 
 class ComparedRun(Value):
@@ -324,9 +323,7 @@ def _better(pair: Paired) -> tuple[list[PairedProblem], list[PairedProblem]]:
 def _paired_problems(pairs: Sequence[Paired]) -> Section:
     columns = [{problem.problem: problem for problem in pair.problems} for pair in pairs]
     names = sorted({name for column in columns for name in column})
-    most = max(abs(problem.difference) for column in columns for problem in column.values())
     title, models = "A minus B by problem", [pair.name for pair in pairs]
-    squares = [[_square(column.get(name), most) for name in names] for column in columns]
     rows: list[list[Cell]] = [
         [
             name,
@@ -334,28 +331,11 @@ def _paired_problems(pairs: Sequence[Paired]) -> Section:
         ]
         for name in names
     ]
-    numbers = [
-        (pair.name, problem.problem, problem.a, problem.b) for pair in pairs for problem in pair.problems
-    ]
-    drawn = figure(title, grid(title, models, names, squares), ["model", "problem", "a", "b"], numbers)
     return Section(
         title=title,
-        figures=[drawn] if most else [],
         table=TableBlock(heads=["Problem", *models], rows=rows),
         long=len(rows) > _LONG,
     )
-
-
-def _square(problem: PairedProblem | None, most: float) -> Square:
-    if problem is None:
-        return Square(share=None, text="not in both runs")
-    if abs(problem.difference) <= _PRECISE:
-        return Square(share=None, text="0")
-    kind, step = (
-        "better" if problem.difference > 0 else "worse",
-        round(_STEPS * abs(problem.difference) / most),
-    )
-    return Square(share=None, text=signed(problem.difference), style=f"{kind}{max(1, step)}")
 
 
 def changed_ranks(a: Summary, b: Summary) -> Section | None:

@@ -211,6 +211,25 @@ class Links(Value):
         return ", ".join(map(str, self.links))
 
 
+class Squares(Value):
+    """A cell with a coloured square for each test."""
+
+    tests: Sequence[tuple[str, str]]  # name and verdict
+
+    def __str__(self) -> str:
+        return " ".join(verdict for _, verdict in self.tests)
+
+    def html(self) -> Any:
+        from markupsafe import Markup, escape
+
+        shown = (
+            f'<i class="v-{verdict.lower()}" title="{escape(bounded(visible(name), MAX_TEXT))}: {verdict}">'
+            f"{'' if verdict == Verdict.AC else verdict[0]}</i>"
+            for name, verdict in self.tests
+        )
+        return Markup(f'<span class="squares" aria-hidden="true">{"".join(shown)}</span>')
+
+
 class Code(Value):
     """A program to be shown with the numbers of its lines."""
 
@@ -225,7 +244,7 @@ class Outputs(Value):
     expected: str
 
 
-Cell = str | Meter | Offset | Link | Links
+Cell = str | Meter | Offset | Link | Links | Squares
 
 
 class TableBlock(Value):
@@ -292,6 +311,7 @@ class Section(Value):
     drawn: Drawn | None = None
     long: bool = False  # may be shown folded up
     tab: str = OVERVIEW  # the part of a report that it is in
+    side: str = ""  # where it stands on a wide screen: code, beside, or over both
     is_whole: bool = False  # of the whole run, whatever is chosen on the page
 
 
@@ -326,10 +346,10 @@ class Document(Value):
         anchors = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
         ]
-        if not self.in_parts:
-            return [("", anchors)]
-        of = {tab: [each for each in anchors if each[1].tab == tab] for tab in TABS}
-        return [(tab, each) for tab, each in of.items() if each]
+        of = dict[str, list[tuple[str, Section]]]()
+        for anchor, section in anchors:
+            of.setdefault(section.tab if self.in_parts else section.side, []).append((anchor, section))
+        return sorted(of.items(), key=lambda part: TABS.index(part[0])) if self.in_parts else [*of.items()]
 
     @property
     def tabs(self) -> list[Tab]:
@@ -526,6 +546,8 @@ def _cell(cell: Cell, side: str) -> str:
 
     if isinstance(cell, Meter | Offset):
         return f'<td><div class="meter">{cell.drawing}<span>{escape(cell.text)}</span></div></td>'
+    if isinstance(cell, Squares):
+        return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):
         return f'<td class="text">{", ".join(map(_link, cell.links))}</td>'
     text = _link(cell) if isinstance(cell, Link) else str(escape(bounded(visible(cell), MAX_TEXT)))
@@ -551,7 +573,7 @@ def shade(share: float) -> str:
 
 def style_of(cell: Cell, side: str) -> str:
     """Classes of a cell: only words of ours get a colour."""
-    if isinstance(cell, Meter | Offset | Links):
+    if isinstance(cell, Meter | Offset | Links | Squares):
         return ""
     found = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):

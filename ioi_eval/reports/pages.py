@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import shutil
 import sqlite3
@@ -49,7 +50,7 @@ from ioi_eval.reports.document import (
     problem_page,
     submission_page,
 )
-from ioi_eval.reports.plots import Square, figure, grid
+from ioi_eval.reports.plots import columns, figure
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
 from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
@@ -406,9 +407,6 @@ class Before:
 # --- pages of problems -------------------------------------------------------------------------------
 
 
-_DRAWN = 40  # submissions of a grid
-
-
 class Judged(NamedTuple):
     """A submission's line in lists."""
 
@@ -456,6 +454,9 @@ class Tests(msgspec.Struct):
     decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that failed by it alone
     judged: Counter[str] = msgspec.field(default_factory=Counter)  # by model
     solved: Counter[str] = msgspec.field(default_factory=Counter)
+    shares: Counter[int] = msgspec.field(
+        default_factory=Counter
+    )  # by score: 0, up to 10 % ..., less than all, all
     # By steps of the time limit, and whether it is solved.
     times: Counter[tuple[int, bool]] = msgspec.field(default_factory=Counter)
 
@@ -463,6 +464,8 @@ class Tests(msgspec.Struct):
         solved = result.verdict is Verdict.AC
         self.judged[model] += 1
         self.solved[model] += solved
+        share = result.points / (result.max_points or 1)
+        self.shares[11 if share > 1 - 1e-9 else math.ceil(10 * max(0.0, share) - 1e-9)] += 1
         for what, steps in uses_of(result, task) if task else ():
             if what == "time":
                 self.times[steps, solved] += 1
@@ -501,16 +504,15 @@ def problem_document(
         for model, (own, more) in of_models.items()
     )
     submissions = [judged for own, _ in of_models.values() for judged in own]
-    number = len(submissions) + sum(more for _, more in of_models.values())
     return Document(
         title=f"Problem {problem}",
+        about=_about(task) if task else "",
         tab=PROBLEMS,
         sections=[
-            *(_described(task) if task else ()),
-            _solved_by(of_models, tests),
-            *(_times(tests, task) if task else ()),
             *(_statement(task) if task else ()),
-            *_best(submissions, number, opened),
+            *_subtasks(task),
+            *_histograms(tests, task),
+            _solved_by(of_models, tests),
             Section(title="Submissions", text=["By model, those with the most points first."]),
             *lists,
             *_equal(submissions, opened),
@@ -520,17 +522,16 @@ def problem_document(
     )
 
 
-def _described(task: Task) -> Iterator[Section]:
-    facts = [("Name", task.name), ("Type", task.type), *limits(task), ("Comparison", task.checker)]
-    yield Section(
-        title="Problem",
-        table=TableBlock(
-            heads=["What", "Value"],
-            rows=[[what, value] for what, value in (*facts, ("Tests", f"{task.tests:,}")) if value],
-            align="ll",
-        ),
+def _about(task: Task) -> str:
+    """Return what a problem is and its limits, in a line."""
+    tests = counted(task.tests, "test") if task.tests else ""
+    return ", ".join(
+        filter(None, (task.name, task.type, *(value for _, value in limits(task)), tests, task.checker))
     )
-    if task.subtasks:
+
+
+def _subtasks(task: Task | None) -> Iterator[Section]:
+    if task is not None and task.subtasks:
         parts = [[subtask.name, number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks]
         yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts))
 
@@ -559,35 +560,39 @@ def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tes
     )
 
 
-def _times(tests: Tests, task: Task) -> Iterator[Section]:
-    """Yield how many submissions take which part of the time limit on their slowest test."""
-    if not (tests.times and task.cpu_time):
-        return
-    whole, in_limit = sum(tests.times.values()), round(1 / Use.STEP)
-    rows: list[list[Cell]] = []
-    for low in (*range(0, in_limit, _STEPS_OF_BAR), in_limit):
-        high = low + _STEPS_OF_BAR if low < in_limit else 0
-        counts = [
-            sum(
-                found
-                for (steps, ending), found in tests.times.items()
-                if ending is solved and (low < steps or low == steps == 0) and (not high or steps <= high)
-            )
-            for solved in (True, False)
-        ]
-        ends = [f"{edge * Use.STEP * task.cpu_time:.3g} s" for edge in (low, high)]
-        rows.append(
-            [
-                f"{ends[0]} to {ends[1]}" if high else f"more than {ends[0]}, the limit",
-                Meter(part=sum(counts), whole=whole),
-                *(f"{count:,}" for count in counts),
-            ]
+def _histograms(tests: Tests, task: Task | None) -> Iterator[Section]:
+    """Yield how many submissions have which share of the points, and take which part of the time limit."""
+    labels = ["0", *(f"to {high}" for high in range(10, 100, 10)), "below 100", "100"]
+    scores = [(label, (tests.shares[place],)) for place, label in enumerate(labels)]
+    title = "Submissions by score, in percent of the points"
+    figures = [
+        figure(
+            title, columns(title, scores, ["v-pa"]), ["score", "submissions"], [(a, b) for a, (b,) in scores]
         )
-    yield Section(
-        title="Time against the limit",
-        text=[f"The CPU time of each submission's slowest test. The limit is {task.cpu_time:g} s."],
-        table=TableBlock(heads=["CPU time", "Submissions", "Solved", "Not solved"], rows=rows, align="llrr"),
-    )
+    ]
+    if task is not None and task.cpu_time and tests.times:
+        in_limit = round(1 / Use.STEP)
+        times = list[tuple[str, tuple[int, ...]]]()
+        for low in (*range(0, in_limit, _STEPS_OF_BAR), in_limit):
+            high = low + _STEPS_OF_BAR if low < in_limit else 0
+            found = Counter[bool]()
+            for (steps, solved), count in tests.times.items():
+                if (low < steps or low == steps == 0) and (not high or steps <= high):
+                    found[solved] += count
+            text = f"to {high * Use.STEP * task.cpu_time:.3g} s" if high else "more"
+            times.append((text, (found[True], found[False])))
+        title = f"Submissions by the CPU time of their slowest test (limit {task.cpu_time:g} s)"
+        kinds = [("solved", "v-ac"), ("not solved", "v-wa")]
+        rows = [(label, *counts) for label, counts in times]
+        figures.append(
+            figure(
+                title,
+                columns(title, times, [style for _, style in kinds], kinds),
+                ["time", "solved", "not_solved"],
+                rows,
+            )
+        )
+    yield Section(title="Scores and times", figures=figures)
 
 
 def _statement(task: Task) -> Iterator[Section]:
@@ -637,31 +642,6 @@ def _solutions(task: Task) -> Iterator[Section]:
                 align="lll",
             ),
         )
-
-
-def _best(submissions: Sequence[Judged], of: int, opened: Opened) -> Iterator[Section]:
-    """Subtasks by submissions, those with the most points first."""
-    chosen = sorted(submissions, key=lambda judged: (-judged.points, judged.key))[:_DRAWN]
-    parts = [msgspec.json.decode(judged.parts, type=list[tuple[str, float, float]]) for judged in chosen]
-    names = [name for name, _, _ in parts[0]]
-    if not names:
-        return
-    title = "Subtasks by submissions" + ("" if of <= _DRAWN else f", the best {_DRAWN}")
-    squares = [
-        [
-            Square(
-                share=min(1.0, own[place][1] / own[place][2]),
-                text=number(own[place][1]),
-                href=opened.link(judged.key, judged.ending).href,
-            )
-            for judged, own in zip(chosen, parts, strict=True)
-        ]
-        for place in range(len(names))
-    ]
-    keys = [judged.key for judged in chosen]
-    rows = [[name, *(square.share for square in line)] for name, line in zip(names, squares, strict=True)]
-    drawn = figure(title, grid(title, names, keys, squares), ["subtask", *keys], rows)
-    yield Section(title="Best submissions", figures=[drawn])
 
 
 def _of_tests(tests: Tests) -> Section:

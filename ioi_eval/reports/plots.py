@@ -1,4 +1,4 @@
-"""Figures as plain SVG: curves, stacked bars, intervals, grids of cells.
+"""Figures as plain SVG: curves, stacked bars, intervals, columns.
 
 SVG of our own, because four shapes take less than what a library would bring: colours stay the page's (dark,
 light, print), text stays text, nothing runs in the page and nothing is installed for it.
@@ -15,20 +15,19 @@ from itertools import takewhile
 from typing import Any
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import Figure, shade, visible
+from ioi_eval.reports.document import Figure, visible
 from ioi_eval.store.rows import bounded
 
 SERIES = 8  # colours, and models of one field of curves: more have a small field each
 WIDE, HALF = 920, 600  # of a figure alone, and of one of two side by side
-_GRID, _PLOT = 920, 300  # the most of a grid, and the height of a field of curves
-_LETTER, _SLANTED = 7.0, 5.2  # how wide one is, about, and how high where names stand aslant
+_PLOT = 300  # the height of a field of curves
+_LETTER = 7.0  # how wide one is, about
 _NAME = 30  # characters of a name
 _LEADER, _LABEL = 26.0, 15.0  # from a curve's end to its name, and from one name to the next
 _ACROSS, _MOST_PANELS = 5, 60  # small fields: side by side, and in all
 _SMALL = 96  # the height of one
 _ENVELOPE = 60  # places at which it is told between what all curves are
-_CELL, _NARROW, _WIDE = 18, 11, 44  # of a grid
-_MAX_NAMED = 40  # columns of a grid; of more, only a pointer tells the names
+_COLUMN = 120  # the height of upright bars
 _BETWEEN = "/-_:@ "  # words of names
 _Scale = Callable[[float], float]  # from a value to where it stands
 _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would run
@@ -41,15 +40,6 @@ class Series(Value):
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()  # x, low, high
     place: int | None = None  # of its colour; None: of its own among the others
-
-
-class Square(Value):
-    """A cell of a grid: coloured by a share, and opening a page."""
-
-    share: float | None  # in [0, 1]; None: nothing is known
-    text: str
-    href: str = ""
-    style: str = ""  # another colour
 
 
 class Estimate(Value):
@@ -348,45 +338,36 @@ def intervals(title: str, rows: Sequence[Estimate]) -> str:
     return drawing.svg(title)
 
 
-# --- grids -------------------------------------------------------------------------------------------
+# --- columns -----------------------------------------------------------------------------------------
 
 
-def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Sequence[Sequence[Square]]) -> str:
-    """A line for each row, a coloured cell for each column; where there are many, in several blocks."""
-    named = len(columns) <= _MAX_NAMED
-    left = _margin(rows)
-    longest = max((len(short(name)) for name in columns), default=0) if named else 0
-    space = _GRID - left - _SLANTED * longest
-    cell = _NARROW if not named else max(_CELL, min(_WIDE, space / max(1, len(columns))))
-    most = max(1, int(space / cell))
-    block = math.ceil(len(columns) / max(1, math.ceil(len(columns) / most))) or 1  # all about equally long
-    drawing = _Drawing(left + cell * min(block, len(columns)) + _SLANTED * longest)
-    for start in range(0, len(columns), block):
-        shown = columns[start : start + block]
-        if named:
-            drawing.height += 12 + _SLANTED * max(len(short(name)) for name in shown)
-            for place, name in enumerate(shown):
-                x, y = left + cell * (place + 0.5), drawing.height - 5
-                drawing.text(x, y, short(name), more=f' transform="rotate(-45 {x:g} {y:g})"')
-        for name, line in zip(rows, squares, strict=True):
-            drawing.text(left - 8, drawing.height + 15, short(name), "end")
-            for place, column in enumerate(shown):
-                _square(drawing, line[start + place], f"{name}, {column}", left + cell * place, cell)
-            drawing.height += 22
-        drawing.height += 14
-    return drawing.svg(title, role="group")
-
-
-def _square(drawing: _Drawing, square: Square, name: str, x: float, cell: float) -> None:
-    style = square.style or ("none" if square.share is None else shade(square.share))
-    if square.href:  # the table has the same links, so a keyboard does not stop at each of them twice
-        drawing.raw(f'<a href="{square.href}" tabindex="-1">')
-    places = {"x": x, "y": drawing.height, "width": cell - 1, "height": 21.0}
-    drawing.add("rect", style, title=f"{name}: {square.text}", **places)
-    if cell > 34 and len(square.text) <= 7:
-        drawing.text(x + (cell - 1) / 2, drawing.height + 15, square.text, "middle", ' class="in"')
-    if square.href:
-        drawing.raw("</a>")
+def columns(
+    title: str,
+    bars: Sequence[tuple[str, Sequence[int]]],
+    styles: Sequence[str],
+    kinds: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Draw an upright bar for each label, divided by kinds: names with the classes of their colours."""
+    drawing = _Drawing(HALF)
+    if kinds:
+        drawing.legend(kinds)
+    most = max((sum(counts) for _, counts in bars), default=0) or 1
+    top, width = drawing.height + 18, HALF / max(1, len(bars))
+    foot = top + _COLUMN
+    for place, (label, counts) in enumerate(bars):
+        x, y = width * place, foot
+        for style, count in zip(styles, counts, strict=True):
+            height = _COLUMN * count / most
+            y -= height
+            drawing.add(
+                "rect", style, x=x + 2, y=y, width=width - 4, height=height, title=f"{label}: {count:,}"
+            )
+        if sum(counts):
+            drawing.text(x + width / 2, y - 4, f"{sum(counts):,}", "middle")
+        drawing.text(x + width / 2, foot + 16, label, "middle", ' class="small"')
+    drawing.add("line", "axis", x1=0, x2=HALF, y1=foot, y2=foot)
+    drawing.height = foot + 24
+    return drawing.svg(title)
 
 
 # --- numbers -----------------------------------------------------------------------------------------

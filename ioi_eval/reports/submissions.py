@@ -1,4 +1,4 @@
-"""The page of a submission: its result in a sentence, the failing test, subtasks, tests, code and reply.
+"""The page of a submission: its code, and beside it the result in a sentence, tests and the failing one.
 
 A page is kept from one report to the next (`pages.py`), so it says only what its own row and its problem say.
 A script beside it, which is written with every report, leads to other attempts and equal programs, and so
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
@@ -24,9 +26,9 @@ from ioi_eval.reports.document import (
     CodeLines,
     Document,
     Link,
-    Meter,
     Outputs,
     Section,
+    Squares,
     TableBlock,
     attempts_script,
     counted,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 MAX_FEEDBACK = 100  # characters
 _LONGEST_KEY = 300  # characters
 _MAX_GENERATION = 8000  # characters
+_MAX_SQUARES, _MANY_TESTS = 300, 20  # of a subtask; and of a submission, more are folded up
+_CODE, _BESIDE = "code-side", "beside"
 _SHOWN_ABOVE = "[the code above]"
 _BLANKS = "· is a blank, ⇥ a tab, \\r a carriage return, ↵ the end of a line. What differs is underlined."
 _NOT_KEPT = (
@@ -81,12 +85,17 @@ def submission_document(
             Link(text="Link to this page", href=submission_page(result.key)),
         ],
         sections=[
-            _verdict(row, result),
-            *wrong_output(row),
-            *_compiled(result),
-            _facts(row, result, task, opened),
-            _tests(result),
+            *(
+                msgspec.structs.replace(section, side=_BESIDE)
+                for section in (
+                    _verdict(row, result),
+                    *_compiled(result),
+                    *wrong_output(row),
+                    _facts(row, result, task, opened),
+                )
+            ),
             *_program(row, coloured),
+            _tests(result),
         ],
         page=submission_page(result.key),
         script=attempts_script(result.problem_id),
@@ -190,11 +199,11 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
         yield Section(
             title="Subtasks",
             table=TableBlock(
-                heads=["Subtask", "Share", "Points", "of", "Verdict"],
+                heads=["Subtask", "Tests", "Points", "of", "Verdict"],
                 rows=[
                     [
                         part.subtask,
-                        Meter(part=part.weighted_score, whole=part.points) if part.points else NOTHING,
+                        _squares(part.test_results),
                         number(part.weighted_score),
                         number(part.points),
                         part.status,
@@ -204,12 +213,21 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
                 align="llrrl",
             ),
         )
+    elif result.compiles:
+        shown = TableBlock(heads=["Tests"], rows=[[_squares(result.tests)]], align="l")
+        yield Section(title="Every test", table=shown)
+
+
+def _squares(tests: Sequence[TestResult]) -> Cell:
+    shown = [(test.test_name, str(test.status)) for test in tests[:_MAX_SQUARES]]
+    return Squares(tests=shown) if shown else NOTHING
 
 
 def _tests(result: SubmissionResult) -> Section:
     skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
     return Section(
         title="Tests",
+        long=len(result.tests) > _MANY_TESTS,
         table=TableBlock(
             heads=["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"],
             rows=[
@@ -245,10 +263,12 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         if not (isinstance(code, str) and code.strip()):
             code = extract(written, language, extraction_of(row.get("repairs") or ())) if written else None
         yield (
-            Section(title="Code", text=["The run's rows hold none."])
+            Section(title="Code", text=["The run's rows hold none."], side=_CODE)
             if code is None
             else Section(
-                title="Code", code=Code(text=code, lexer=_LEXERS.get(language.name, "") if coloured else "")
+                title="Code",
+                side=_CODE,
+                code=Code(text=code, lexer=_LEXERS.get(language.name, "") if coloured else ""),
             )
         )
     if not written:

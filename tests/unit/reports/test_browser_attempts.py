@@ -73,6 +73,28 @@ def test_an_earlier_page_leads_to_later_attempts(tmp_path: Path, browser: Any) -
     assert browser.title.startswith("Submission k12") and said(browser)[-1] == "k0 (AC)"
 
 
+def test_j_and_k_go_through_the_attempts_of_all_models(tmp_path: Path, browser: Any) -> None:
+    rows = []
+    for model in "ab":
+        for number in range(2):
+            one = submission(f"{model}{number}", row={"model": model, "solution_number": number})
+            rows.append(result_row(one, SUM, result(one)))
+    folder = write_run(tmp_path / "run", rows)
+    write_reports(folder)
+    browser.get((folder / "report" / submission_page("a0")).as_uri())
+    for key, wanted in (
+        ("k", "a0"),
+        ("j", "a1"),
+        ("j", "b0"),
+        ("j", "b1"),
+        ("j", "b1"),
+        ("k", "b0"),
+        ("k", "a1"),
+    ):
+        press(browser, key)
+        assert browser.title == f"Submission {wanted}"
+
+
 @pytest.mark.sample("all|sample|none")  # those that failed are some of all, as the sample is
 @pytest.mark.parametrize("pages", PagesOf)
 def test_every_link_leads_to_a_page(

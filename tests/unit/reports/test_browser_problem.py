@@ -109,5 +109,5 @@ def test_blanks_and_a_missing_line_end_are_seen(browser: Any, pages: dict[str, s
     assert find(browser, ".outputs .blank").text == "↵"
     assert find(browser, ".outputs ins").text == "7"
     assert find(browser, "details pre").text == "", "the reply is folded"
-    find(browser, "summary").click()
+    find(browser, "section > details:not(.menu) > summary").click()
     assert "[the code above]" in find(browser, "details pre").text
