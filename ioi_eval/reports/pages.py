@@ -675,7 +675,7 @@ def _of_tests(tests: Tests) -> Section:
 
 
 def _submissions(submissions: Iterable[Judged], opened: Opened) -> Section:
-    columns = ("key", "model", "problem", "language", "status", "points", "feedback")
+    columns = ("key", "model", "problem", "status", "points", "language", "feedback")
     return Section(title="Submissions", table=_list(submissions, opened, of=columns, kind="submissions"))
 
 

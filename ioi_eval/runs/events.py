@@ -260,7 +260,7 @@ class ProgressWriter:
     def __init__(self, folder: Path, tell: OnEvent, clock: Callable[[], float] = time.time) -> None:
         self._folder, self._tell = folder, tell
         self._now, self._written = Progress(), Progress()
-        self._begun, self._times = False, Times(clock)
+        self._begun, self._tests, self._times = False, 0, Times(clock)
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -272,8 +272,9 @@ class ProgressWriter:
                 self._note(servers=used, slots=slots, unreachable=unreachable)
             case ServersNow(servers=standings):
                 self._note(standings=standings)
-            case SubmissionJudged(status=status, reason=reason):
+            case SubmissionJudged(status=status, reason=reason, tests=tests):
                 self._times.add(reason if reason is Reason.NO_PROGRAM else status)
+                self._tests += tests
             case SubmissionFailed():
                 self._times.add(_UNSCORED)
             case SubmissionsNow():
@@ -283,19 +284,33 @@ class ProgressWriter:
                     building=event.building,
                     builds_waiting=event.builds_waiting,
                     submissions=event.longest,
+                    tests=self._tests,
                     timeline=self._times.timeline(),
                 )
             case RunFinished():
-                nothing = {"under_way": 0, "building": 0, "builds_waiting": 0, "submissions": ()}
-                self._note(ended=True, timeline=self._times.timeline(), **nothing)
+                self._end(stopped=False)
         # Not before there is a run: one that ends before its first row leaves nothing behind.
         self._begun |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
             isinstance(event, SubmissionsNow) and (self._folder / RUN).exists()
         )
+        self._write()
+        self._tell(event)
+
+    def close(self) -> None:
+        """Write that the call has ended. It was stopped unless it said that it has finished."""
+        if not self._now.ended:
+            self._end(stopped=True)
+            self._write()
+
+    def _end(self, *, stopped: bool) -> None:
+        nothing = {"under_way": 0, "building": 0, "builds_waiting": 0, "submissions": ()}
+        times = self._times.timeline()
+        self._note(ended=True, stopped=stopped, tests=self._tests, timeline=times, **nothing)
+
+    def _write(self) -> None:
         if self._begun and self._now != self._written:
             write_progress(self._folder, self._now)
             self._written = self._now
-        self._tell(event)
 
     def _note(self, **changed: object) -> None:
         self._now = msgspec.structs.replace(self._now, **changed)

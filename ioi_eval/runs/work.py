@@ -202,7 +202,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
     fresh = setup.options.fresh
     written = ProgressWriter(setup.folder, setup.tell)
-    with journal_of(work, setup) as journal:
+    with journal_of(work, setup) as journal, contextlib.closing(written):
 
         def tell(event: Event) -> None:
             if isinstance(event, ServersFound):

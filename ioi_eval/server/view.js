@@ -29,6 +29,7 @@ function tiles(run) {
   const pairs = [
     ["Done", run.total === null ? number(done) : `${number(done)} of ${number(run.total)}`],
     ["A minute", number(run.rate * 60)],
+    ["Tests a second", number(run.tests_rate)],
     ["Time left", run.left === null ? "–" : `about ${span(run.left)}`],
     ["Being judged", number(run.under_way)],
     ["Builds waiting", number(run.builds_waiting)],
@@ -49,17 +50,6 @@ function facts(run) {
   if (run.servers) pairs.push(["Servers when it began", `${number(run.servers)}, with ${several(run.slots, "slot")}`]);
   for (const why of run.unreachable) pairs.push(["Not reached", why]);
   return pairs.map(([what, text]) => line([{ text: what }, { text, style: "text" }]));
-}
-
-function verdicts(run) {
-  const there = new Set(run.models.flatMap((one) => Object.keys(one.verdicts)));
-  const known = [...ORDER.filter((name) => there.has(name)), ...[...there].filter((name) => !ORDER.includes(name)).sort()];
-  const heads = ["Model", ...known, "Unscored"].map((text, column) => ({ text, style: column ? "number" : "" }));
-  const rows = run.models.map((one) => line([
-    { text: one.model || "(no name)" },
-    ...[...known.map((name) => one.verdicts[name] ?? 0), one.unscored].map((count) => ({ text: number(count), style: "number" })),
-  ]));
-  return [line(heads, "th"), rows];
 }
 
 const STATES = { healthy: ["works", "good"], "on trial": ["on trial", "warn"], gone: ["left", ""], down: ["lost", "bad"], new: ["joins", ""] };
@@ -148,6 +138,7 @@ function results(run) {
 const SILENT = 60; // seconds; a run says every 10 that it is there
 
 function condition(run) {
+  if (run.stopped) return "The run was stopped before its end. The command below goes on with it.";
   if (run.ended) return "The run has ended.";
   const silent = run.alive === null ? 0 : Date.now() / 1000 - run.alive;
   return silent > SILENT ? `No sign of the run for ${span(silent)}: it was interrupted, or its machine is.` : "Running.";
@@ -172,12 +163,10 @@ function show(run, news) {
   if (news.timeline) chart(run.timeline);
   now(run);
   if (news.latest) results(run);
-  const [heads, rows] = verdicts(run);
-  place("heads").replaceChildren(heads);
-  place("verdicts").replaceChildren(...rows);
   place("fleet").hidden = !run.standings.length;
   place("servers").replaceChildren(...servers(run));
   place("failing").hidden = !run.failures.length;
+  place("going-on").hidden = !run.stopped && !run.failures.length;
   place("command").textContent = run.command || "the command that began the run";
   if (!news.failures) return; // so that whoever reads them or copies from them is left alone
   place("failures").replaceChildren(...run.failures.map((one) => line([
@@ -188,15 +177,35 @@ function show(run, news) {
 place("copy").hidden = !navigator.clipboard; // browsers have one on this machine and behind https
 place("copy").addEventListener("click", () => navigator.clipboard.writeText(place("command").textContent));
 
+// The leaderboard of the report so far. The server makes that at most every 30 seconds.
+let done = -1;
+async function lead() {
+  const now = (state.judged ?? 0) + (state.unscored ?? 0);
+  if (!now || now === done) return;
+  done = now;
+  const answer = await fetch("report.html");
+  if (!answer.ok) return;
+  const text = await answer.text(), begin = text.indexOf("<body>"); // its style and script are not for here
+  const page = new DOMParser().parseFromString(text.slice(begin, text.indexOf("<script>", begin)), "text/html");
+  const table = page.querySelector("[data-kind=leaderboard]");
+  if (!table) return;
+  place("so-far").hidden = false;
+  place("answer").textContent = page.querySelector(".answer")?.textContent ?? "";
+  place("about").replaceChildren(...(page.querySelector(".about")?.childNodes ?? []));
+  place("leaderboard").replaceChildren(table);
+}
+
 const source = new EventSource("events");
 const state = {}; // what comes first is whole
 source.addEventListener("message", (event) => {
   const news = JSON.parse(event.data);
   show(Object.assign(state, news), news);
+  if (done < 0 || news.ended) lead();
 });
 setInterval(() => {
   if (!state.name) return;
   age(state);
   now(state);
 }, 1000);
+setInterval(lead, 5000);
 source.addEventListener("error", () => { place("state").textContent = "The server is gone; trying again."; });

@@ -254,6 +254,7 @@ class RunState(Activity, kw_only=True):
     judged: int
     unscored: int
     rate: float  # rows a second, lately
+    tests_rate: float  # tests a second, lately
     left: float | None  # seconds
     last: float | None  # when the last row was written: seconds since 1970
     models: tuple[Model, ...]
@@ -316,7 +317,7 @@ class Watch:
         self._command = command if isinstance(command, str) else ""
         self._results = _Tail(folder / RESULTS, self._begin)
         self._failed = _Tail(folder / FAILURES, lambda: None)
-        self._times: deque[tuple[float, int]] = deque()
+        self._times: deque[tuple[float, int, int]] = deque()  # when, and how many rows and tests
         self._latest = deque[Latest](maxlen=_LATEST)
         self._failures: dict[str, _Failure] = {}
         self._progress, self._noted = Progress(), 0
@@ -334,7 +335,7 @@ class Watch:
         """Read what is new. Where nothing is, the state is the same object as before."""
         now = self._clock()
         grown = self._read()
-        self._times.append((now, len(self._keys)))
+        self._times.append((now, len(self._keys), self._progress.tests))
         self._forget(now)
         slide = max(_SLIDE, (now - self._times[0][0]) / _ROWS)
         slid = self._state is not None and self._state.rate and now >= self._made + slide
@@ -377,8 +378,11 @@ class Watch:
         failing = [failure for key, failure in self._failures.items() if key not in self._keys]
         progress = self._progress
         judged, total = len(self._keys), progress.total
-        (first, least), (last, most) = self._times[0], self._times[-1]
-        rate = (most - least) / (last - first) if last > first else 0.0
+        (first, least, few), (last, most, many) = self._times[0], self._times[-1]
+        seconds = last - first
+        rate, tests_rate = (
+            max(0, number) / seconds if seconds > 0 else 0.0 for number in (most - least, many - few)
+        )
         waiting = None if total is None else max(0, total - judged - len(failing))
         unscored = Counter(_model(failure) for failure in failing)
         shown = {name: getattr(progress, name) for name in Activity.__struct_fields__}
@@ -390,6 +394,7 @@ class Watch:
             judged=judged,
             unscored=len(failing),
             rate=rate,
+            tests_rate=tests_rate,
             left=waiting / rate if waiting is not None and rate and not progress.ended else None,
             last=self._results.written if judged else None,
             models=tuple(
@@ -446,6 +451,7 @@ def prometheus(state: RunState) -> str:
     numbers = {
         "expected": state.total,
         "rate": state.rate,
+        "tests_rate": state.tests_rate,
         "seconds_left": state.left,
         "seconds_since_row": None if state.last is None else max(0.0, time.time() - state.last),
         "ended": int(state.ended),

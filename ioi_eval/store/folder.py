@@ -465,6 +465,8 @@ class Activity(Value):
     unreachable: tuple[str, ...] = ()  # why, of each
     standings: tuple[ServerState, ...] = ()  # a moment ago
     ended: bool = False
+    stopped: bool = False  # before its end, for example by Ctrl-C
+    tests: int = 0  # that ran
     under_way: int = 0  # submissions
     building: int = 0  # of these
     builds_waiting: int = 0  # of these, and of those that wait for a slot

@@ -105,13 +105,15 @@ def test_the_live_page_shows_each_new_row(tmp_path: Path, browser: Any) -> None:
     with serving(folder, browser) as address:
         browser.get(address)
         wait_for(browser, 18)
-        assert HOSTILE[0] in find(browser, "#verdicts").text
+        browser.execute_async_script(WAIT, "document.querySelector('#leaderboard table')")
+        assert HOSTILE[0] in find(browser, "#leaderboard").text
         write_run(folder, [next(read_rows(folder)) | {"key": "new"}])
         wait_for(browser, 19)
         assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
         assert violations(browser) == []
+        assert find(browser, "#results td").text == "new"
         browser.get(f"{address}/report/submissions.html")
-        assert "new" in column(browser, 0)
+        assert len(column(browser, 0)) >= 18, "a report is good for 30 seconds"
 
 
 WAIT = """
@@ -150,6 +152,7 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, shared_cache: Path, b
                 WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
             )
             assert not find(browser, "#now").is_displayed()
+            assert float(find(browser, "#tiles div:nth-child(3) dd").text) >= 0
             verdicts = {
                 row.text.split()[0]: row.text.split()[-1]
                 for row in browser.find_elements("css selector", "#results tr")
@@ -159,6 +162,18 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, shared_cache: Path, b
     finally:
         scoring.kill()
         scoring.communicate()
+
+
+def test_a_run_that_was_stopped_says_so_and_how_it_goes_on(failing: Path, browser: Any) -> None:
+    write_progress(failing, Progress(total=40, at=time.time(), ended=True, stopped=True))
+    with serving(failing, browser) as address:
+        browser.get(address)
+        wait_for(browser, 19)
+        assert find(browser, "#state").text.startswith("The run was stopped before its end.")
+        assert find(browser, "#going-on").is_displayed() and not find(browser, "#now").is_displayed()
+        browser.execute_async_script(WAIT, "document.querySelector('#leaderboard table')")
+        assert "1 could not be judged" in find(browser, "#about").text
+        browser.get("about:blank")
 
 
 def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:

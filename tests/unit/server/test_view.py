@@ -250,6 +250,41 @@ def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
     assert read_progress(tmp_path / "run") == ended and len(heard) == 3
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_call_that_is_stopped_before_its_end_says_so(folder: Path, finished: bool) -> None:
+    writer = ProgressWriter(folder, lambda event: None, Clock())
+    doing = UnderWay(key="a", problem="sum", step="build", where="", since=3.0)
+    writer(judged_with(tests=7))
+    writer(SubmissionsNow(at=1.0, number=1, building=1, builds_waiting=0, longest=(doing,)))
+    if finished:
+        writer(RunFinished(summary=RunSummary()))
+    writer.close()
+    found = read_progress(folder)
+    assert found is not None
+    assert (found.ended, found.stopped, found.tests) == (True, not finished, 7)
+    assert (found.under_way, found.building, found.submissions) == (0, 0, ())
+
+
+def test_a_call_without_a_row_leaves_no_progress_when_it_is_stopped(tmp_path: Path) -> None:
+    writer = ProgressWriter(tmp_path, lambda event: None, Clock())
+    writer.close()
+    assert read_progress(tmp_path) is None
+
+
+def test_tests_a_second_are_those_of_the_last_minute(folder: Path) -> None:
+    watch = Watch(folder, clock := Clock())
+    for clock.now, tests in ((0.0, 10), (10.0, 60), (20.0, 5)):  # the last is another call's
+        write_progress(folder, Progress(tests=tests))
+        state = watch.poll()
+        assert state.tests_rate == {0.0: 0, 10.0: 5, 20.0: 0}[clock.now]
+
+
+def judged_with(tests: int) -> SubmissionJudged:
+    return SubmissionJudged(
+        key="k", problem_id="sum", status=Verdict.AC, points=1.0, verdicts={}, tests=tests
+    )
+
+
 def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = ProgressWriter(folder, lambda event: None, clock := Clock())
     writes, truly = list[float](), noting.write_progress
