@@ -10,7 +10,6 @@ from ioi_eval.reports.medals import read_contests
 from ioi_eval.reports.page import document, write_reports
 from ioi_eval.reports.records import (
     Failures,
-    Group,
     ModelSummary,
     ProblemSummary,
     ReportOptions,
@@ -23,7 +22,6 @@ from ioi_eval.reports.tables import Results
 __all__ = [
     "ComparedRun",
     "Failures",
-    "Group",
     "ModelSummary",
     "ProblemSummary",
     "ReportOptions",

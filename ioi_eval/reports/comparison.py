@@ -15,20 +15,20 @@ from typing import Any
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports import headline, sections
-from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
+from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number
 from ioi_eval.reports.headline import (
     Entry,
     between,
     compared,
     measure_of,
+    offsets,
     ranks,
     signed,
     values_by_problem,
 )
 from ioi_eval.reports.headline import sentence as sentence_about
 from ioi_eval.reports.page import write_document
-from ioi_eval.reports.plots import Estimate, figure, intervals
-from ioi_eval.reports.records import Group, Measure, ModelSummary, Summary, write_json
+from ioi_eval.reports.records import Measure, Summary, write_json
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, worst_first
 from ioi_eval.rules.paired import Difference, difference
@@ -119,7 +119,6 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
                 items=list(unlike(runs)),
             ),
             *of_two,
-            *_models_by_runs(runs),
             *sections.of_points(of, unscored),
             *sections.groups(of),
             sections.by_problem(of),
@@ -157,41 +156,6 @@ def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
         yield f"Not of the same contents in all runs: {', '.join(changed[:_NAMED])}{more}."
     if len({run.summary.mode for run in runs}) > 1:
         yield "Not counted in the same mode."
-
-
-# --- matrices ----------------------------------------------------------------------------------------
-
-
-def _models_by_runs(runs: Sequence[ComparedRun]) -> Iterator[Section]:
-    """A line for each model, a column for each run; where no model is in two runs it would be empty."""
-    columns = [{model.model: model for model in run.summary.models} for run in runs]
-    names = sorted({name for column in columns for name in column})
-    if all(sum(name in column for column in columns) < 2 for name in names):
-        return
-    yield Section(
-        title="Models by runs",
-        text=["Points and the maximum, or the mean score; in parentheses pass@k for the smallest k."],
-        table=TableBlock(
-            heads=["Model", *(run.name for run in runs)],
-            rows=[
-                [
-                    model_name(name),
-                    *(_result(column[name]) if name in column else NOTHING for column in columns),
-                ]
-                for name in names
-            ],
-        ),
-    )
-
-
-def _result(of: ModelSummary | Group) -> str:
-    ks = sections.known_ks([of.pass_at])
-    passes = (
-        f" ({share(next(estimate.value for estimate in of.pass_at if estimate.k == ks[0]), 1)})" if ks else ""
-    )
-    if of.max_points:
-        return f"{number(of.points)} of {number(of.max_points)}{passes}"
-    return share(of.mean_score, 1) + passes
 
 
 # --- model by model, problem by problem -------------------------------------------------------------
@@ -278,23 +242,6 @@ def paired_sections(pairs: Sequence[Paired]) -> Iterator[Section]:
             "95 % interval of the sign-flip test."
         ],
         items=[pair.sentence for pair in pairs],
-        figures=[
-            figure(
-                title,
-                intervals(
-                    title,
-                    [
-                        Estimate(name=pair.name, value=found.mean or 0.0, low=found.low, high=found.high)
-                        for pair, found in of
-                    ],
-                ),
-                ["model", "a_minus_b", "low", "high", "a_better", "b_better"],
-                [
-                    (pair.name, found.mean, found.low, found.high, *map(len, _better(pair)))
-                    for pair, found in of
-                ],
-            )
-        ],
         table=TableBlock(
             heads=["Model", "Problems", "A better", "B better", "A minus B"],
             rows=[
@@ -302,10 +249,11 @@ def paired_sections(pairs: Sequence[Paired]) -> Iterator[Section]:
                     pair.name,
                     f"{found.number:,}",
                     *(f"{len(side):,}" for side in _better(pair)),
-                    between(found),
+                    offset,
                 ]
-                for pair, found in of
+                for (pair, found), offset in zip(of, offsets([found for _, found in of]), strict=True)
             ],
+            align="lrrrl",
             meanings={"A better": "problems with a higher value in A", "B better": "with a higher one in B"},
         ),
     )

@@ -331,7 +331,6 @@ class Document(Value):
     lead: str = ""
     text: Sequence[str] = ()
     links: Sequence[Link] = ()  # to other pages of ours
-    search: str = ""  # the page that a search box asks, if there is to be one
     lists_submissions: bool = False  # a list of them lies beside it
     sections: Sequence[Section] = ()
     page: str = ""  # its file, where a script beside it leads to pages of the same kind

@@ -5,33 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ioi_eval.model.values import Reason, Verdict
 from ioi_eval.reports.document import Figure
-from ioi_eval.reports.plots import (
-    HALF,
-    SERIES,
-    WIDE,
-    Axis,
-    Series,
-    curves,
-    figure,
-    stacked,
-)
+from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
 from ioi_eval.rules.selection import Budget
 
 if TYPE_CHECKING:
     from ioi_eval.reports.headline import Entry
 
-_CLASSES: dict[str, str] = {
-    **{str(status): f"v-{status.lower()}" for status in Verdict},
-    Reason.NO_PROGRAM: "v-none",
-    "Unscored": "v-unscored",
-}
-
 
 def _places(of: Sequence[Entry]) -> dict[str, int | None]:
     """The colour of each model, the same in all figures of a page; none where there are too many."""
-    return {entry.name: place if len(of) <= SERIES else None for place, entry in enumerate(of)}
+    return {entry.name: place if place < SERIES else None for place, entry in enumerate(of)}
 
 
 def by_number(of: Sequence[Entry]) -> list[Figure]:
@@ -89,34 +73,3 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
     ]
     heads = ["model", "k", "pass_at_k", "low", "high", "problems"]
     return [figure(title, curves(title, series, x, y, None), heads, rows)]
-
-
-def uses(of: Sequence[Entry], what: str, *, beside: bool = False) -> list[Figure]:
-    """Draw the number of submissions that stay within each share of a limit. `beside`: another figure."""
-    there = [(entry.name, use) for entry in of for use in entry.model.uses if use.what == what]
-    if not there:
-        return []
-    title = f"Submissions by the {what} of their hardest test"
-    shares = {
-        name: [(place * use.STEP, use.within(place * use.STEP)) for place in range(len(use.counts) - 1)]
-        for name, use in there
-    }
-    x = Axis(title=f"Share of the {what} limit", most=1.5, percent=True)
-    y = Axis(title="Submissions within it", most=1, percent=True)
-    places = _places(of)
-    series = [Series(name=name, points=points, place=places[name]) for name, points in shares.items()]
-    rows = [(name, round(at, 2), value) for name, points in shares.items() for at, value in points]
-    drawn = curves(title, series, x, y, (1.0, "the limit"), width=HALF if beside else WIDE)
-    return [figure(title, drawn, ["model", "share", "submissions"], rows)]
-
-
-def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
-    title = "Verdicts of submissions"
-    kinds: list[str] = [*statuses, *(["Unscored"] if any(entry.model.unscored for entry in of) else [])]
-    rows = [
-        (entry.name, [*(entry.model.verdicts.get(status, 0) for status in statuses), entry.model.unscored])
-        for entry in of
-    ]
-    shown = [(name, counts[: len(kinds)]) for name, counts in rows]
-    drawing = stacked(title, shown, [(kind, _CLASSES[kind]) for kind in kinds])
-    return [figure(title, drawing, ["model", *kinds], [(name, *counts) for name, counts in shown])]

@@ -256,8 +256,7 @@ def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
     measure = measure_of(entry.model for entry in of)
     several, with_points = len(of) > 1, measure is Measure.POINTS
     columns = [values_by_problem(entry.model, measure, entry.mode) for entry in of]
-    found = [compared(column, columns[0]) for column in columns]
-    ends = [end for each in found for end in (each.mean, each.low, each.high) if end is not None]
+    found = offsets([compared(column, columns[0]) for column in columns])
     won = [_medals_of(entry) for entry in of]
     rows: list[list[Cell]] = []
     heads = ["Model", "Rank", head_of(measure, of), f"Best of {limits(of)}", "Minus the leader", "Points"]
@@ -272,16 +271,7 @@ def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
                 str(rank),
                 _meter(row, measure, entry),
                 number(row.limited),
-                NOTHING
-                if entry is of[0]
-                else Offset(
-                    text=between(less) or NOTHING,
-                    value=less.mean,
-                    low=less.low,
-                    high=less.high,
-                    least=min([0.0, *ends]),
-                    most=max([0.0, *ends]),
-                ),
+                NOTHING if entry is of[0] else less,
                 f"{number(model.points)} of {number(model.max_points)}",
                 f"{model.problems_solved:,} of {len(model.problems):,}",
                 medal or NOTHING,
@@ -310,6 +300,23 @@ def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
             kind="leaderboard",
         ),
     )
+
+
+def offsets(found: Sequence[Difference]) -> list[Cell]:
+    """Return the cells of a column of differences, drawn to one scale."""
+    ends = [end for each in found for end in (each.mean, each.low, each.high) if end is not None]
+    least, most = min([0.0, *ends]), max([0.0, *ends])
+    return [
+        Offset(
+            text=between(each) or NOTHING,
+            value=each.mean,
+            low=each.low,
+            high=each.high,
+            least=least,
+            most=most,
+        )
+        for each in found
+    ]
 
 
 def _meter(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:

@@ -15,7 +15,6 @@ import msgspec
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import (
-    ALL,
     FAILED,
     FOLDER,
     NOTHING,
@@ -39,7 +38,6 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.reports.headline import Entry, for_a_paper
 from ioi_eval.reports.pages import (
-    LONGEST_LIST,
     Counted,
     Covered,
     KeptLists,
@@ -137,7 +135,6 @@ def document(
             *([_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else []),
             *run.warnings,
         ],
-        search=f"{FOLDER}/{ALL}" if 0 < run.scored <= LONGEST_LIST else "",
         lists_submissions=judged,
         in_parts=True,
         data=sections.explored(of, run) if judged else "",

@@ -18,15 +18,12 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports.document import Figure, visible
 from ioi_eval.store.rows import bounded
 
-SERIES = 8  # colours, and models of one field of curves: more have a small field each
-WIDE, HALF = 920, 600  # of a figure alone, and of one of two side by side
+SERIES = 8  # colours: of more models the others are grey
+WIDE, HALF = 920, 600  # of curves, and of upright bars
 _PLOT = 300  # the height of a field of curves
 _LETTER = 7.0  # how wide one is, about
 _NAME = 30  # characters of a name
 _LEADER, _LABEL = 26.0, 15.0  # from a curve's end to its name, and from one name to the next
-_ACROSS, _MOST_PANELS = 5, 60  # small fields: side by side, and in all
-_SMALL = 96  # the height of one
-_ENVELOPE = 60  # places at which it is told between what all curves are
 _COLUMN = 120  # the height of upright bars
 _BETWEEN = "/-_:@ "  # words of names
 _Scale = Callable[[float], float]  # from a value to where it stands
@@ -40,15 +37,6 @@ class Series(Value):
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()  # x, low, high
     place: int | None = None  # of its colour; None: of its own among the others
-
-
-class Estimate(Value):
-    """A number and between which it surely is."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
 
 
 def short(name: str, most: int = _NAME) -> str:
@@ -149,11 +137,11 @@ class _Drawing:
             x += width
         self.height += 12
 
-    def svg(self, title: str, *, role: str = "img") -> str:
+    def svg(self, title: str) -> str:
         label = self.safe(title)
         return (
             f'<svg viewBox="0 0 {self.width:g} {math.ceil(self.height)}" '
-            f'width="{self.width:g}" height="{math.ceil(self.height)}" role="{role}" aria-label="{label}">'
+            f'width="{self.width:g}" height="{math.ceil(self.height)}" role="img" aria-label="{label}">'
             f"{''.join(self._pieces)}</svg>"
         )
 
@@ -171,19 +159,22 @@ def curves(
     x: Axis,
     y: Axis,
     rule: tuple[float, str] | None,
-    *,
-    width: float = WIDE,
 ) -> str:
-    """Draw curves with their names at their ends. `rule`: where an upright line stands, and what it says."""
-    if len(series) > SERIES:
-        return _panels(title, series, x, y, rule)
-    drawing = _Drawing(width)
-    most = _NAME if width >= WIDE else _NAME // 2
-    names = apart([line.name for line in series], most)
+    """Draw curves with names at their ends, of more than eight only of the first: the others are grey.
+
+    `rule`: where an upright line stands, and what it says.
+    """
+    drawing, others, series = _Drawing(WIDE), series[SERIES:], series[:SERIES]
+    names = apart([line.name for line in series])
     left, top = 58.0, 30.0
-    right, bottom = width - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top + _PLOT
+    right, bottom = WIDE - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top + _PLOT
     across, up = _scale(x, left, right), _scale(y, bottom, top)
     _axes(drawing, x, y, across, up)
+    if others:
+        drawing.text(right, up(y.most) - 10, f"grey: the {len(others)} below the first {SERIES}", "end")
+    for line in others:
+        with drawing.of(line.name):
+            drawing.add("path", "other curve", d=_path(line.points, across, up), title=line.name)
     if rule is not None:
         at = across(rule[0])
         drawing.add("line", "rule", x1=at, x2=at, y1=top, y2=bottom)
@@ -222,39 +213,6 @@ def spread(heights: Sequence[float], least: float, most: float) -> list[float]:
     return found
 
 
-def _panels(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[float, str] | None) -> str:
-    """A small field for each curve, before what all of them are between."""
-    drawing = _Drawing(WIDE)
-    drawing.text(0, 13, f"{y.title} by {x.title[:1].lower() + x.title[1:]}. Grey: from the least to the most")
-    ends = [y.label(float(f"{value:.3g}")) for value in (y.least, y.most)]
-    begin = 10 + _LETTER * max(map(len, ends))
-    wide, high = (WIDE - begin) / _ACROSS, _SMALL + 58.0
-    places = sorted({at for line in series for at, _ in line.points})
-    places = places[:: math.ceil(len(places) / _ENVELOPE) or 1]
-    heights_at = [dict(line.points) for line in series]
-    spans = [(at, [own[at] for own in heights_at if at in own]) for at in places]
-    edge = [(at, max(values)) for at, values in spans] + [(at, min(values)) for at, values in spans[::-1]]
-    names = apart([line.name for line in series[:_MOST_PANELS]], int((wide - 20) / _LETTER))
-    for place, (line, name) in enumerate(zip(series, names, strict=False)):
-        left, top = begin + wide * (place % _ACROSS), 44 + high * (place // _ACROSS)
-        right = left + wide - 20
-        across, up = _scale(x, left, right), _scale(y, top + _SMALL, top)
-        with drawing.of(line.name):
-            drawing.text(left, top - 9, name)
-            drawing.add("path", "every", d=_path(edge, across, up) + "Z")
-            for end, at in zip(ends, (top + _SMALL, top), strict=True):
-                drawing.add("line", "axis", x1=left, x2=right, y1=at, y2=at)
-                if place % _ACROSS == 0:
-                    drawing.text(left - 5, at + 4, end, "end")
-            if rule is not None:
-                drawing.add("line", "rule", x1=across(rule[0]), x2=across(rule[0]), y1=top, y2=top + _SMALL)
-            drawing.add("path", "m0 curve", d=_path(line.points, across, up), title=line.name)
-            drawing.text(left, top + _SMALL + 17, x.label(x.least))
-            drawing.text(right, top + _SMALL + 17, x.label(x.most), "end")
-    drawing.height = 44 + high * math.ceil(min(len(series), _MOST_PANELS) / _ACROSS) - 12
-    return drawing.svg(title)
-
-
 def _scale(axis: Axis, start: float, end: float) -> _Scale:
     whole = (axis.most - axis.least) or 1
     return lambda value: start + (end - start) * (value - axis.least) / whole
@@ -273,69 +231,6 @@ def _axes(drawing: _Drawing, x: Axis, y: Axis, across: _Scale, up: _Scale) -> No
         drawing.text(across(tick), bottom + 17, x.label(tick), "middle")
     drawing.text((left + right) / 2, bottom + 35, x.title, "middle")
     drawing.text(4, up(y.most) - 10, y.title)
-
-
-# --- bars --------------------------------------------------------------------------------------------
-
-
-def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequence[tuple[str, str]]) -> str:
-    """A bar of the same length for each row, divided by kinds: names with the classes of their colours."""
-    drawing = _Drawing(WIDE)
-    drawing.legend(kinds)
-    left = _margin(name for name, _ in rows)
-    for name, counts in rows:
-        with drawing.of(name):
-            drawing.text(left - 8, drawing.height + 16, short(name), "end")
-            whole, x, y = sum(counts), left, drawing.height + 2
-            for (kind, style), count in zip(kinds, counts, strict=True):
-                width = (WIDE - left) * count / whole if whole else 0.0
-                what = f"{name}, {kind}: {count:,} of {whole:,} ({100 * count / (whole or 1):.1f} %)"
-                if count:
-                    drawing.add("rect", style, x=x, y=y, width=max(0.5, width - 1), height=20, title=what)
-                x += width
-        drawing.height += 26
-    drawing.height += 4
-    return drawing.svg(title)
-
-
-def _margin(names: Iterable[str]) -> float:
-    longest = max((len(short(name)) for name in names), default=0)
-    return 14 + _LETTER * longest
-
-
-# --- estimates ---------------------------------------------------------------------------------------
-
-
-def intervals(title: str, rows: Sequence[Estimate]) -> str:
-    """A dot for each row, with a line from low to high, on both sides of an upright line at 0; in percent."""
-    drawing = _Drawing(WIDE)
-    left, right = _margin(estimate.name for estimate in rows) + 8, WIDE - 26.0
-    reach = [
-        value
-        for estimate in rows
-        for value in (estimate.value, estimate.low, estimate.high)
-        if value is not None
-    ]
-    axis = Axis(title=title, least=min(0.0, *reach), most=max(0.01, *reach), percent=True)
-    across, bottom = _scale(axis, left, right), 10.0 + 26 * len(rows)
-    for tick in axis.ticks():
-        at = across(tick)
-        drawing.add("line", "axis", x1=at, x2=at, y1=4, y2=bottom)
-        drawing.text(at, bottom + 17, axis.label(round(tick, 10)), "middle")
-    drawing.add("line", "rule", x1=across(0), x2=across(0), y1=4, y2=bottom)
-    for place, estimate in enumerate(rows):
-        y = 22.0 + 26 * place
-        drawing.text(left - 16, y + 4, short(estimate.name), "end")
-        what = f"{estimate.name}: {100 * estimate.value:+.1f} %"
-        if estimate.low is not None and estimate.high is not None:
-            what += f" ({100 * estimate.low:+.1f} to {100 * estimate.high:+.1f})"
-            drawing.add(
-                "line", "m0 curve", x1=across(estimate.low), x2=across(estimate.high), y1=y, y2=y, title=what
-            )
-        drawing.add("circle", "m0 dot", cx=across(estimate.value), cy=y, r=4.5, title=what)
-    drawing.height = bottom + 40
-    drawing.text((left + right) / 2, bottom + 35, title, "middle")
-    return drawing.svg(title)
 
 
 # --- columns -----------------------------------------------------------------------------------------

@@ -122,22 +122,6 @@ class ProblemSummary(Value):
         return self.points is not None and self.points >= self.max_points - 1e-9
 
 
-class Group(Value):
-    """A model's problems of a difficulty, a tag or a year."""
-
-    kind: str  # difficulty, tag, year
-    name: str  # empty: the problems of which nobody says it
-    problems: int
-    problems_solved: int
-    submissions: int
-    scored: int
-    unscored: int
-    points: float
-    max_points: float
-    mean_score: float | None  # in [0, 1]: the mean over problems of the mean over submissions
-    pass_at: tuple[PassAtK, ...]
-
-
 class BudgetAward(Value):
     budget: Budget
     award: Award
@@ -180,7 +164,6 @@ class ModelSummary(Value):
     budgets: Mapping[Budget, float] = {}  # empty where no problem has subtasks
     mean_score: float | None = None
     pass_at: tuple[PassAtK, ...] = ()
-    groups: tuple[Group, ...] = ()
     awards: tuple[BudgetAward, ...] = ()
     steps: tuple[Step, ...] = ()  # up to the limit; empty where no problem has subtasks
     uses: tuple[Use, ...] = ()  # where limits are known

@@ -356,7 +356,6 @@ def uses(of: Sequence[Entry]) -> Section | None:
         text=[
             "How many submissions need at most half, or at most the whole, of a limit on their hardest test."
         ],
-        figures=[drawn for what in whats for drawn in figures.uses(of, what, beside=len(whats) > 1)],
         table=TableBlock(
             heads=[
                 "Model",
@@ -393,7 +392,6 @@ def verdicts(of: Sequence[Entry], total: Mapping[str, int], unscored: int) -> Se
         tab=FAILED,
         is_whole=True,
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
-        figures=figures.verdicts(of, statuses),
         table=TableBlock(
             heads=["Model", *statuses, "Unscored"],
             rows=rows,

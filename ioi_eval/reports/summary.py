@@ -32,7 +32,6 @@ from ioi_eval.reports.records import (
     Causes,
     Ends,
     Failures,
-    Group,
     LanguageSummary,
     ModelSummary,
     ProblemSummary,
@@ -75,7 +74,6 @@ from ioi_eval.store.tasks import Task, read_tasks
 # How many submissions curves are drawn at, and k of pass@k.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
 _ALLOCATED = 100_000  # objects between two searches for cycles
-_Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in
 # A row, but for its tests, its result, and where it is in results.jsonl.
 Each = Callable[[Mapping[str, Any], SubmissionResult, int], object]
 
@@ -398,7 +396,6 @@ class Account:
             budgets=budgets,
             mean_score=None if self._told else _mean_score(problems),
             pass_at=tuple(found for found in passes if found.k in ks),
-            groups=tuple(self._groups(problems)),
             awards=tuple(self._awards(problems)) if budgets else (),
             steps=tuple(self._steps(worths)),
             uses=uses(self._tallies.values()),
@@ -474,33 +471,6 @@ class Account:
     def _solved(self, problems: Iterable[ProblemSummary]) -> int:
         return sum(problem.is_solved(self._options.mode) for problem in problems)
 
-    # --- groups of problems ---
-
-    def _groups(self, problems: Sequence[ProblemSummary]) -> Iterator[Group]:
-        for kind, names in _KINDS.items():
-            members: dict[str, list[ProblemSummary]] = {}
-            for problem in problems:
-                for name in names(problem) or [""]:
-                    members.setdefault(name, []).append(problem)
-            # Problems of which nobody says it come at the end.
-            if members.keys() > {""} or (members and "" not in members):
-                yield from (
-                    Group(
-                        kind=kind,
-                        name=name,
-                        problems=len(own),
-                        problems_solved=self._solved(own),
-                        submissions=sum(problem.submissions for problem in own),
-                        scored=sum(problem.scored for problem in own),
-                        unscored=sum(problem.unscored for problem in own),
-                        points=math.fsum(problem.points or 0 for problem in own),
-                        max_points=math.fsum(problem.max_points or 0 for problem in own),
-                        mean_score=None if self._told else _mean_score(own),
-                        pass_at=pass_at(self._trials(own), self._options.ks),
-                    )
-                    for name, own in sorted(members.items(), key=lambda of: (not of[0], of[0]))
-                )
-
     def _awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
         """For every year of which there is a problem and a cut-off."""
         contests = known_contests() if self._options.contests is None else self._options.contests
@@ -512,13 +482,6 @@ class Account:
             worths = {problem.problem_id: problem.max_points for problem in own}
             for budget, points in _budgets(own).items():
                 yield BudgetAward(budget=budget, award=award(year, contests[year], worths, points))
-
-
-_KINDS: Mapping[str, _Names] = {
-    "difficulty": lambda problem: [problem.difficulty] if problem.difficulty else [],
-    "tag": lambda problem: problem.tags,
-    "year": lambda problem: [] if problem.year is None else [str(problem.year)],
-}
 
 
 def results(chosen: Iterable[Attempt]) -> list[SubmissionResult]:

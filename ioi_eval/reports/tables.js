@@ -127,31 +127,14 @@ function filterable(table, listing) {
   shown.role = "status";
   tools.append(field, ...lists.map(({ list }) => list), shown);
   table.closest(".scroll").before(tools);
-  return (words) => { field.value = words; changed(); };
 }
 
-// What the report's search box asks for stands behind the address: submissions.html#find=words
-function asked() {
-  const found = /^#find=(.*)$/.exec(location.hash);
-  return found ? decodeURIComponent(found[1]) : "";
-}
-
-const filters = [];
 for (const table of document.querySelectorAll("table:not(.plain, .outputs)")) {
   const listing = new Listing(table);
   if (["leaderboard", "causes"].includes(table.dataset.kind)) cards(table, listing);
   listings.set(table, listing);
   // A row that goes on from the one above it, without a first cell, is nothing without that one.
-  const filter = listing.every.length > LONG && listing.whole && table.dataset.kind !== "leaderboard" ? filterable(table, listing) : null;
+  if (listing.every.length > LONG && listing.whole && table.dataset.kind !== "leaderboard") filterable(table, listing);
   if (listing.every.length > 1 && listing.whole) sortable(table, listing);
-  if (filter) filters.push(filter);
 }
 for (const listing of listings.values()) if (listing.more) listing.show();
-if (asked() && filters.length) filters[0](asked());
-
-for (const box of document.querySelectorAll("form.search")) {
-  box.addEventListener("submit", (event) => {
-    event.preventDefault();
-    location.href = `${box.dataset.page}#find=${encodeURIComponent(box.elements.words.value)}`;
-  });
-}

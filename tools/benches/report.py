@@ -1,7 +1,7 @@
 """Writes the report of a synthetic run, and measures time and memory: 10,000 rows, 8 models, 300 problems.
 
-Where there is Chromium, and selenium to drive it, also how long two pages take until they are drawn, and a
-board of 300 problems until it is sorted, and until models or columns are chosen.
+Where there is Chromium, and selenium to drive it, also how long two pages take until they are drawn, and the
+report until models or a tag are chosen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +84,7 @@ def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[s
 DRAWN = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
 
 
-# Where the middle of an element is, once it can be seen.
-PLACE = """
-    const one = document.querySelectorAll(arguments[0])[arguments[1]];
-    one.scrollIntoView({ block: "nearest", inline: "center" });
-    const { left, top, width, height } = one.getBoundingClientRect();
-    return [left + width / 2, top + height / 2];
-"""
-# Milliseconds until the first columns or rows are drawn. What is sent in a frame comes behind it.
+# Milliseconds until a choice is drawn. What is sent in a frame comes behind it.
 FIRST = """
     const [selector, place, entry, done] = arguments;
     const one = document.querySelectorAll(selector)[place];
@@ -106,56 +99,21 @@ FIRST = """
       one.dispatchEvent(new Event("change"));
     });
 """
-HEADS, BOXES, LISTS = "table[data-board] thead button", ".models input", "#board .tools select"
+BOXES, LISTS = ".models input", ".filters select"
 
 
-class Board:
-    """CPU time of the main thread of a page with a board, until what an act changes is drawn."""
+def choose(browser: Any) -> None:
+    """Measure how long a filter takes until the leaderboard of 30 models and 300 problems is drawn."""
 
-    def __init__(self, browser: Any) -> None:
-        self._browser, self._ask = browser, browser.execute_cdp_cmd
-        self._ask("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def _used(self) -> float:
-        found = self._ask("Performance.getMetrics", {})["metrics"]
-        return next(one["value"] for one in found if one["name"] == "TaskDuration")
-
-    def _cost(self, act: Callable[[], object]) -> float:
-        time.sleep(0.3)
-        self._browser.execute_async_script(DRAWN)
-        before = self._used()
-        act()
-        return 1000 * (self._used() - before)
-
-    def click(self, selector: str, place: int) -> float:
-        x, y = self._browser.execute_script(PLACE, selector, place)
-        self._ask("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
-        of = {"x": x, "y": y, "button": "left", "clickCount": 1}
-
-        def press() -> None:
-            for kind in ("mousePressed", "mouseReleased"):
-                self._ask("Input.dispatchMouseEvent", {"type": kind, **of})
-            self._browser.execute_async_script(DRAWN)
-
-        return self._cost(press)
-
-    def first(self, selector: str, place: int, entry: int | None = None) -> float:
-        """By the clock: columns that nobody sees, and rows that come back, are laid out by and by."""
+    def drawn(selector: str, place: int, entry: int | None = None) -> float:
         time.sleep(0.6)
-        return float(self._browser.execute_async_script(FIRST, selector, place, entry))
+        return float(browser.execute_async_script(FIRST, selector, place, entry))
 
-
-def click_board(browser: Any) -> None:
-    board = Board(browser)
-    tell("sorts", [board.click(HEADS, one) for one in (1, 0, 5, 100, 200, 299, 2, 0, 50, 60, 70, 1)])
-    browser.execute_script("document.querySelector('.choice').open = true")
-    models = range(min(6, len(browser.find_elements("css selector", BOXES))))
-    tell("switches a model", [board.click(BOXES, one) for one in (*models, *models)])
-    tell("switches all models", [board.first(".models button", 0) for _ in range(6)])
-    tell("chooses columns", [board.first(LISTS, 0, entry) for entry in (1, 2, 3, 1)])
-    again = [(board.first(LISTS, 0, 1), board.first(LISTS, 0, 0))[1] for _ in range(3)]
-    tell("shows all columns again", again)
-    tell("chooses a group of problems", [board.first(LISTS, 1, entry) for entry in (1, 2, 5, 12)])
+    browser.execute_script(
+        "for (const one of document.querySelectorAll('.filters, .choice')) one.open = true"
+    )
+    tell("switches a model", [drawn(BOXES, place) for place in (0, 1, 2, 0, 1, 2)])
+    tell("chooses a tag", [drawn(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
 
 
 def tell(what: str, times: list[float]) -> None:
@@ -182,11 +140,8 @@ def open_pages(folder: Path) -> None:
                 browser.get(page.as_uri())
                 browser.execute_async_script(DRAWN)
                 times.append(time.perf_counter() - begun)
-            if (
-                page.name == "report.html"
-                and len(browser.find_elements("css selector", ".cells thead button")) > 299
-            ):
-                click_board(browser)
+            if page.name == "report.html":
+                choose(browser)
         shown = ", ".join(f"{seconds:.2f}" for seconds in times)
         print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn after {shown} s")
 

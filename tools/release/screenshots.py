@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "examples" / "recorded.tar.xz"
 # Name, page or its title, light or dark, width, from which section on, height.
 PICTURES = (
-    ("report.png", "report.html", "light", 1400, "", 1260),
-    ("grid.png", "report.html", "dark", 1100, "Board", 1000),
+    ("report.png", "report.html", "light", 1400, "", 1000),
+    ("grid.png", "report.html#problems", "dark", 1100, "", 720),
     ("problem.png", "Problem lanterns", "light", 1100, "", 1400),
 )
 CONTEST = (("scoreboard.png", "report.html", "light", 1100, "Scoreboard", 860),)
@@ -58,18 +58,19 @@ async def held(folder: Path) -> None:
             await contest.session(participant).submit(problem, f"{len(passed)} {place}")
 
 
-def found(folder: Path, page: str) -> Path:
-    if page.endswith(".html"):
-        return folder / page
-    return next(one for one in (folder / "report").glob("*.html") if f"<title>{page}<" in one.read_text())
+def found(folder: Path, page: str) -> str:
+    if page.startswith("report.html"):
+        return (folder / "report.html").as_uri() + page.removeprefix("report.html")
+    pages = (folder / "report").glob("*.html")
+    return next(one for one in pages if f"<title>{page}<" in one.read_text()).as_uri()
 
 
-def taken(browser: Any, page: Path, scheme: str, width: int, section: str, height: int) -> bytes:
+def taken(browser: Any, page: str, scheme: str, width: int, section: str, height: int) -> bytes:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(page.as_uri())
+    browser.get(page)
     top = browser.execute_script(
         "const heads = [...document.querySelectorAll('h2')];"
         "const found = heads.find((head) => head.textContent === arguments[0]);"

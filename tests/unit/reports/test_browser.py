@@ -300,16 +300,6 @@ def test_changes_of_ranks_sort_as_numbers(tmp_path: Path, browser: Any) -> None:
         assert [row.text.split(" ", 3)[3] for row in rows] == order
 
 
-def test_the_search_box_asks_the_list_of_submissions(folder: Path, browser: Any) -> None:
-    browser.get((folder / "report.html").as_uri())
-    find(browser, ".search input").send_keys("tree ce\n")
-    assert browser.current_url.partition("#")[0].endswith(ALL)
-    assert column(browser, 3) == ["CE"] * 3 and {text[:4] for text in column(browser, 2)} == {"tree"}
-    browser.get((folder / "report.html").as_uri())
-    find(browser, ".search input").send_keys("alert(1)&<\n")
-    assert find(browser, "input.filter").get_property("value") == "alert(1)&<"
-
-
 def saved(browser: Any, selector: str) -> str:
     browser.execute_script(SAVING)
     browser.execute_script("document.querySelector(arguments[0]).click()", selector)
@@ -460,10 +450,10 @@ def test_axe_finds_nothing_in_a_large_run(recorded_run: Path, browser: Any, sche
 
 def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
-    assert not find(browser, ".meanings").is_displayed() and find(browser, ".search").is_displayed()
+    assert not find(browser, ".meanings").is_displayed() and find(browser, ".filters").is_displayed()
     media(browser, "print")
     assert find(browser, ".meanings").is_displayed()
-    for selector in (".search", ".tools", "nav", "button.save"):
+    for selector in (".filters", ".tools", "nav", "button.save"):
         assert not find(browser, selector).is_displayed()
 
 
@@ -480,8 +470,8 @@ def test_a_long_list_comes_in_pieces(recorded_run: Path, browser: Any) -> None:
 
 
 def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded_run: Path, browser: Any) -> None:
-    browser.get((recorded_run / "report.html").as_uri())
-    find(browser, ".search input").send_keys("lanterns huge memory limit\n")
+    browser.get((recorded_run / "report" / ALL).as_uri())
+    find(browser, "input.filter").send_keys("lanterns huge memory limit")
     found = column(browser, 3)
     assert 0 < len(found) < 50 and set(found) == {"MLE"}
     assert find(browser, ".tools span").text == f"{len(found)} of 2,000"

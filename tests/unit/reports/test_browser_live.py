@@ -36,8 +36,10 @@ def test_the_report_is_used_by_keyboard_alone(recorded_run: Path, browser: Any) 
     reach(browser, "th.number button")
     press(browser, ENTER)
     assert find(browser, "th.number").get_attribute("aria-sort") == "descending"
-    reach(browser, ".search input")
-    press(browser, *"ferry tle", ENTER)
+    reach(browser, "nav.tabs a[href*=submissions]")
+    press(browser, ENTER)
+    reach(browser, "input.filter")
+    press(browser, *"ferry tle")
     assert browser.title == "All 2,000 submissions" and set(column(browser, 3)) == {"TLE"}
     reach(browser, "td a")
     press(browser, ENTER)

@@ -53,14 +53,9 @@ def cells(of: Section) -> list[list[str]]:
     return [[str(cell) for cell in row] for row in (of.table.heads, *of.table.rows)]
 
 
-def test_models_by_runs_by_difficulty_and_by_problem(tmp_path: Path) -> None:
+def test_models_of_all_runs_are_compared_by_difficulty_and_by_problem(tmp_path: Path) -> None:
     folders = [run(tmp_path / "old", {"m1": False}), run(tmp_path / "new", {"m1": True, "m2": False})]
     page = compared(folders)
-    assert cells(section(page, "Models by runs")) == [
-        ["Model", "old", "new"],
-        ["m1", "50.5 of 100 (0.0 %)", "100 of 100 (100.0 %)"],
-        ["m2", "–", "50.5 of 100 (0.0 %)"],  # noqa: RUF001
-    ]
     assert cells(section(page, "By difficulty: pass@1, %")) == [
         ["Difficulty", "Problems", "new: m1", "old: m1", "new: m2"],
         ["easy", "1", "100", "0", "0"],
@@ -113,12 +108,6 @@ def test_no_run_is_no_comparison(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run is named"):
         report_sync([], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_different_models_are_in_no_matrix_of_runs(tmp_path: Path) -> None:
-    page = compared([run(tmp_path / "a", {"m1": True}), run(tmp_path / "b", {"m2": True})])
-    titles = [one.title for one in page.sections]
-    assert "Leaderboard" in titles and "Models by runs" not in titles
 
 
 def test_what_may_not_be_compared_is_said(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
 from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, style_of, visible
-from ioi_eval.reports.plots import Axis, Series, columns, curves, figure, stacked
+from ioi_eval.reports.plots import Axis, Series, columns, curves, figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import KeyedExpectation, expectations
@@ -65,6 +65,7 @@ ATTRIBUTES = {
     "data-run",
     "data-kind",
     "aria-current",
+    "data-whole",
     "lang",
     "charset",
     "http-equiv",
@@ -147,8 +148,7 @@ def read(page: str) -> Reader:
 
 def around(text: str) -> Document:
     """A document that has the text in every place that there is."""
-    drawing = stacked(text, [(text, [1])], [(text, "v-ac")])
-    drawing += columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
+    drawing = columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
     axis = Axis(title=text, most=2)
     drawing += curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
     section = Section(

@@ -91,47 +91,7 @@ def test_an_interval_is_over_problems(tmp_path: Path) -> None:
     assert 0 <= found.low < 0.5 < found.high <= 1
 
 
-# --- groups ------------------------------------------------------------------------------------------
-
-
-def test_groups_of_difficulty_tag_and_year(tmp_path: Path) -> None:
-    rows = [
-        row("a", SUM, difficulty="hard", tags=["dp", "graphs"], year=2019),
-        row("b", SUM, WRONG, difficulty="hard", tags=["dp", "graphs"], year=2019),
-        row("c", PLAIN, WRONG, difficulty="easy", tags="dp, greedy", year="2020"),
-        row("d", problem("other")),
-    ]
-    model = only(tmp_path / "run", rows, [unscored("e", problem("other")), unscored("f")])
-    found = {(group.kind, group.name): group for group in model.groups}
-    assert list(found) == [
-        ("difficulty", "easy"),
-        ("difficulty", "hard"),
-        ("difficulty", ""),
-        ("tag", "dp"),
-        ("tag", "graphs"),
-        ("tag", "greedy"),
-        ("tag", ""),
-        ("year", "2019"),
-        ("year", "2020"),
-        ("year", ""),
-    ]
-    hard, dp, nobody = found["difficulty", "hard"], found["tag", "dp"], found["difficulty", ""]
-    assert (hard.problems, hard.submissions, hard.scored, hard.unscored) == (1, 3, 2, 1)
-    assert (hard.points, hard.max_points, hard.problems_solved) == (100, 100, 1)
-    assert hard.mean_score == pytest.approx((1 + 0.505) / 2)
-    assert hard.pass_at[0].value == 0.5
-    assert (dp.problems, dp.points, dp.pass_at[0].value) == (2, 100, 0.25)
-    assert dp.mean_score == pytest.approx((0.7525 + 0.75) / 2)
-    assert (nobody.problems, nobody.scored, nobody.unscored) == (1, 1, 1)
-    assert [one.year for one in model.problems] == [None, 2020, 2019]
-    for kind in ("difficulty", "year"):
-        parts = [group for group in model.groups if group.kind == kind]
-        assert sum(group.submissions for group in parts) == model.submissions
-        assert sum(group.unscored for group in parts) == model.unscored
-
-
-def test_no_groups_where_no_row_says_any(tmp_path: Path) -> None:
-    assert only(tmp_path / "run", [row("a"), row("b", SUM, year=None, tags=[], difficulty="")]).groups == ()
+# --- traits of problems -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -191,13 +191,3 @@ def test_of_what_was_asked_for_something_lacks_k(tmp_path: Path) -> None:
     ]
     by_problem = {one.problem_id: [found.value for found in one.pass_at] for one in model.problems}
     assert by_problem == {"sum": [1.0, 1.0, 1.0, None], "other": [1.0, None, None, None]}
-
-
-@pytest.mark.long
-def test_the_recorded_example(recorded_run: Path) -> None:
-    """Its tag `queues` once had a pass@10 of 0 below a pass@5 of 51 %."""
-    (model, *_) = summary(recorded_run).models
-    (queues,) = [group for group in model.groups if (group.kind, group.name) == ("tag", "queues")]
-    five, ten = queues.pass_at[1:]
-    assert ten.value is None or (five.value is not None and ten.value >= five.value)
-    never_fall(columns_of_markdown((recorded_run / "report.md").read_text("utf-8")))

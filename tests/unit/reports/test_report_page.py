@@ -237,6 +237,7 @@ def test_the_page_of_one_model_without_a_name(tmp_path: Path) -> None:
         "## pass@k",
         "## Points by the number of submissions",
         "## Verdicts",
+        "## Slices",
         "## Problems",
         "### Best of each subtask",
         "## Copy for a paper",
