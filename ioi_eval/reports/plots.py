@@ -180,7 +180,8 @@ def curves(
         drawing.add("line", "rule", x1=at, x2=at, y1=top, y2=bottom)
         end = at > (left + right) / 2
         drawing.text(at + (-5 if end else 5), bottom - 7, rule[1], "end" if end else "start")
-    styles = [_style(place if line.place is None else line.place) for place, line in enumerate(series)]
+    free = (place for place in range(SERIES) if all(line.place != place for line in series))
+    styles = [_style(next(free) if line.place is None else line.place) for line in series]
     for style, line in zip(styles, series, strict=True):
         if len(line.band) > 1:
             edge = [(at, high) for at, _, high in line.band] + [(at, low) for at, low, _ in line.band[::-1]]

@@ -532,13 +532,13 @@ def binned(difficulties: Iterable[str]) -> dict[str, str]:
     """Return the bin of each difficulty: of numbers that are many a range, else the word itself."""
     names = set(difficulties)
     numbers = {name: number for name in names if (number := as_number(name)) is not None}
-    if len(numbers) <= _MOST_BINS or numbers.keys() | {""} < names:
+    if len(numbers) <= _MOST_BINS or names - numbers.keys() - {""}:
         return {name: name for name in names}
     span = max(numbers.values()) - min(numbers.values())
     steps = (digit * 10**size for size in count() for digit in (1, 2, 5))
     step = next(step for step in steps if span / step < _MOST_BINS)
     lows = {name: int(number // step * step) for name, number in numbers.items()}
-    return {"": "", **{name: f"{low} to {low + step - 1}" for name, low in lows.items()}}
+    return {name: f"{lows[name]} to {lows[name] + step - 1}" if name else "" for name in names}
 
 
 def _text(name: str) -> str:

@@ -1,0 +1,136 @@
+"""Why submissions have no full marks, bins of difficulties, and numbers by language."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from run_samples import SUM, problem, result, submission, write_run
+from support.runs import failure_row, result_row, summary
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Subtask, Verdict
+from ioi_eval.reports import sections, write_reports
+from ioi_eval.reports.document import shade
+from ioi_eval.reports.records import cause
+from ioi_eval.reports.sections import binned
+from ioi_eval.reports.summary import traits_of
+from ioi_eval.store.folder import Progress, write_progress
+
+pytestmark = pytest.mark.once
+
+WITH_SAMPLE = msgspec.structs.replace(
+    SUM, subtasks=(Subtask(name="0", points=0, tests=("1-a",)), Subtask(name="1", points=100, tests=("2-a",)))
+)
+COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared in this scope\n   12 | x"  # noqa: RUF001
+
+
+@pytest.mark.parametrize(
+    ("statuses", "fields", "expected"),
+    [
+        ({}, {}, ""),
+        ({"2-a": Verdict.WA}, {}, "WA"),
+        ({"1-a": Verdict.WA, "2-a": Verdict.WA}, {}, "WA: at a sample"),
+        ({"1-a": Verdict.TLE, "2-a": Verdict.WA}, {}, "WA"),
+        (
+            {"2-a": Verdict.RE},
+            {"feedback": "Runtime error (signal 11): at 0x7f"},
+            "RE: Runtime error (signal 11)",
+        ),
+        (
+            {},
+            {"compiles": False, "compile_output": COMPILER},
+            "CE: error: ‘…’ was not declared in this scope",  # noqa: RUF001
+        ),
+        ({}, {"compiles": False, "compile_output": "ld: no\nmain"}, "CE: ld: no"),
+        ({}, {"compiles": False}, "CE"),
+    ],
+)
+def test_cause_is_a_verdict_and_a_line_that_others_share(
+    statuses: dict[str, Verdict], fields: dict[str, Any], expected: str
+) -> None:
+    assert cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected
+
+
+def test_reply_without_a_program_has_its_reason_as_cause() -> None:
+    empty = msgspec.structs.replace(submission("a"), code=None)
+    found = result(empty, compiles=False, compile_output="The reply is empty\n")
+    assert cause(found) == "no program: The reply is empty"
+
+
+def test_causes_have_three_examples_whatever_the_order_of_rows(tmp_path: Path) -> None:
+    rows = [
+        result_row(one, SUM, result(one, {"3-a": Verdict.TLE}))
+        for one in (submission(f"k{number}", row={"model": "m"}) for number in range(9))
+    ]
+    found = [
+        summary(write_run(tmp_path / name, ordered)).causes
+        for name, ordered in (("a", rows), ("b", rows[::-1]))
+    ]
+    assert found[0] == found[1] and [(each.cause, each.submissions) for each in found[0]] == [("TLE", 9)]
+    assert len(found[0][0].examples) == 3
+
+
+@pytest.mark.parametrize(
+    ("difficulties", "expected"),
+    [
+        (["easy", "hard", ""], ["easy", "hard", ""]),
+        (["800", "900", "1000"], ["800", "900", "1000"]),
+        (
+            [str(each) for each in range(800, 3600, 100)],
+            [f"{low} to {low + 499}" for low in range(500, 3600, 500)],
+        ),
+        ([*map(str, range(20)), "hard"], [*map(str, range(20)), "hard"]),
+    ],
+)
+def test_many_numbers_of_difficulty_become_ranges(difficulties: list[str], expected: list[str]) -> None:
+    found = binned(difficulties)
+    assert found.keys() == set(difficulties)
+    assert list(dict.fromkeys(found[each] for each in difficulties)) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(0, "g0"), (0.001, "g1"), (0.5, "g5"), (0.999, "g9"), (1, "g10"), (1 - 1e-12, "g10")],
+)
+def test_only_nothing_and_all_have_the_ends_of_the_scale(share: float, expected: str) -> None:
+    assert shade(share) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("2024-05-31T12:00:00Z", "2024-05-31"), ("soon", ""), (3, ""), ("2024-13-01", "")]
+)
+def test_date_of_a_contest_is_a_day(value: object, expected: str) -> None:
+    assert traits_of({"contest_date": value}).date == expected
+
+
+def test_points_of_a_language_are_those_of_its_submissions_alone(tmp_path: Path) -> None:
+    rows = []
+    for language, statuses in (("c++", {"3-a": Verdict.WA}), ("python", {"1-a": Verdict.WA})):
+        one = submission(language, language=language, row={"model": "m"})
+        rows.append(result_row(one, SUM, result(one, statuses)))
+    lost = failure_row(submission("f", row={"model": "m"}), JudgeFailure("lost"))
+    run = summary(write_run(tmp_path / "run", rows, [lost]))
+    data = json.loads(sections.explored(sections.entries(run), run))
+    assert data["languages"] == ["c++", "python"] and data["values"] == [[0.505]]
+    assert [cell[:6] for cell in data["cells"]] == [[0, 0, 0, 1, 0.505, 0], [0, 0, 1, 1, 0.0, 0]]
+    assert data["unscored"] == [[0, 0, 1]]
+
+
+def test_first_screen_says_what_is_missing_and_when(tmp_path: Path) -> None:
+    of = problem("p", subtasks=False)
+    one = submission("a", problem_id="p", row={"model": "m"})
+    lost = failure_row(submission("f", problem_id="p", row={"model": "m"}), JudgeFailure("lost"))
+    given = {"problems": "codeforces"}
+    folder = write_run(
+        tmp_path / "run", [result_row(one, of, result(one, problem=of))], [lost], settings=given
+    )
+    write_progress(folder, Progress(at=1_700_000_000.0))
+    write_reports(folder)
+    head = (folder / "report.md").read_text().split("\n")
+    assert head[0] == "# Scores on codeforces"
+    assert head[2] == "1 model, 1 problem, 2 submissions, 2023-11-14, **1 could not be judged**"
+    assert head[4] == "m: pass@1 is 100.0 % over 1 problem."
