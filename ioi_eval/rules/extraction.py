@@ -1,7 +1,10 @@
-"""The code in what a model wrote: unless told otherwise the last block of the language, after the reasoning.
+"""Find the program in a model's generation, and repair it on request.
 
-Every step is linear in the length of the generation. Then repairs: additions that other harnesses make, by
-option, named in the rows that they changed.
+By default the program is the last fenced block in the submission's language that follows the model's
+reasoning. Every step is linear in the length of the generation.
+
+A repair adds lines that other evaluation harnesses add. Each repair is an option, and rows name the repairs
+that changed their code.
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ from ioi_eval.model.values import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
-# An opening mark stands at the start of a line; elsewhere it is talked about. A closing one may follow
-# anything. Models of different makers have different marks: tags, those of Magistral, Kimi, Command A and
-# Sky-T1, and the channels of gpt-oss, of which words remain where special tokens are left out.
+# Tags around a model's reasoning. An opening tag counts only at the start of a line, because elsewhere the
+# text may be about the tag; a closing tag counts anywhere. The tags differ by vendor: <think> and its like,
+# the tags of Magistral, Kimi, Command A and Sky-T1, and the channels of gpt-oss. If special tokens are
+# dropped, only the names of the channels remain.
 _THOUGHT = "(?:seed:|longcat_)?(?:think|thinking|thought|reasoning)"
 _REASONING = re.compile(
     rf"""
@@ -36,78 +40,85 @@ _REASONING = re.compile(
 )
 
 
-# Roles of messages that hold code, in lower case: Gemma and Gemini have `model`, frameworks the others.
+# Roles of messages that may contain code, in lower case. Gemma and Gemini use `model`, frameworks use the
+# other roles.
 ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
-THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})  # types of parts
+# types of message parts that hold reasoning
+THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})
 
 
 def text_of(parts: Iterable[Any]) -> str:
-    """Return the text of an answer's parts; what a model thought is none of it.
+    """Return the text of an answer's parts, without the parts that hold reasoning.
 
-    Servers cut texts anywhere. Only what stood apart, with a call of a tool between, is in lines of its own.
+    Servers split text at arbitrary positions, so neighbouring parts are joined directly. Parts with something
+    else between them, such as a tool call, are put on separate lines.
     """
-    said, apart = list[str](), False
+    pieces, is_separate = list[str](), False
     for part in parts:
-        spoken = isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
-        text = part.get("text") if spoken else part if isinstance(part, str) else None
+        is_answer = isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
+        text = part.get("text") if is_answer else part if isinstance(part, str) else None
         text = text.get("value") if isinstance(text, Mapping) else text
         if text is None:
-            apart = True
+            is_separate = True
         elif text:
-            said += ["\n"] * (apart and bool(said)) + [str(text)]
-            apart = False
-    return "".join(said)
+            pieces += ["\n"] * (is_separate and bool(pieces)) + [str(text)]
+            is_separate = False
+    return "".join(pieces)
 
 
 def _without_reasoning(text: str) -> str:
-    """Take all reasoning, finished or cut off, out of a generation."""
-    kept: list[str] = []
-    opened, position = False, 0
+    """Return the generation without its reasoning, whether the reasoning is finished or cut off."""
+    pieces: list[str] = []
+    is_open, position = False, 0
     for tag in _REASONING.finditer(text):
         if tag["opening"]:
-            if not opened:
-                kept.append(text[position : tag.start()])
-            opened = True
+            if not is_open:
+                pieces.append(text[position : tag.start()])
+            is_open = True
         else:
-            if not opened:  # the opening tag was in the prompt: all so far was reasoning
-                kept.clear()
-            opened, position = False, tag.end()
-    return "".join(kept if opened else [*kept, text[position:]])
+            # the opening tag was in the prompt, so everything before this closing tag is reasoning
+            if not is_open:
+                pieces.clear()
+            is_open, position = False, tag.end()
+    return "".join(pieces if is_open else [*pieces, text[position:]])
 
 
 def _lines(generation: str) -> str:
-    """The text with the line ends of Unix, and without a mark of its encoding."""
+    """Return the text with Unix line ends and without a byte order mark."""
     text = generation.removeprefix("\ufeff").replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n")
 
 
 # --- fences ------------------------------------------------------------------------------------------
 
-_RUN = re.compile(r"`{3,}|~{3,}")
-# The word behind a fence; of `language-cpp`, `GNU C++17` and `src/main.cpp` the part that tells the language.
+_FENCE_RUN = re.compile(r"`{3,}|~{3,}")
+# The tag after a fence. Of `language-cpp`, `GNU C++17` and `src/main.cpp`, group 1 is the part that names the
+# language.
 _TAG = re.compile(
     r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w.+#-]*+/)*+(?:[\w+#-]*+\.)++(?=[a-z]))?([\w+#.-]*+)", re.I
 )
-# What may follow the fence that ends a block: </answer>, marks that close what it stands in, <|im_end|> and
-# whatever a model writes behind that.
-_BEHIND = re.compile(
+# Text that may follow a closing fence on its line: </answer>, closing brackets of the surrounding markup,
+# <|im_end|> and anything that a model writes after it.
+_AFTER_CLOSING_FENCE = re.compile(
     r"[ \t]*+(?:<\|[^<>|\n]++\|>|</s>)[^\n]*+\n?|(?:[\s\u200b\u2060\ufeff]++|<[^<>\n]++>|[]*}).])*+"
 )
-_NOTHING = re.compile(r"[\s\u200b\u2060\ufeff]*+")  # blanks, also those without a width
-_MARGIN = re.compile(r"(?:[ \t]*+(?:>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]))++[ \t]*+")  # of quotes and lists
+_WHITESPACE = re.compile(r"[\s\u200b\u2060\ufeff]*+")  # whitespace, including zero-width characters
+# prefix of a line in a quote or a list
+_LIST_OR_QUOTE_MARK = re.compile(r"(?:[ \t]*+(?:>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]))++[ \t]*+")
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
-_DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
-# A fence behind the mark of a remark, as in " * ```", belongs to what the program says of itself.
-_REMARK = re.compile(r"(?:[ \t]*+>)*+[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
-_DOCUMENTING = re.compile(
+_MARKDOWN_TAGS = ("markdown", "md")  # tags of blocks whose content may contain fences
+# The start of a comment line. A fence after it, as in " * ```", is part of the program's documentation.
+_COMMENT_START = re.compile(r"(?:[ \t]*+>)*+[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
+_COMMENT_OR_STRING = re.compile(
     r"""(?P<mark>\"{3}|'{3}|/\*)|(?://|\#)[^\n]*+|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?"""
 )
-_DOCUMENTED = {'"""': '"""', "'''": "'''", "/*": "*/"}  # what ends a docstring or a comment
+# opening mark of a docstring or comment -> closing mark
+_CLOSING_MARKS = {'"""': '"""', "'''": "'''", "/*": "*/"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line with fence characters: its bounds and those of its first and last run of them."""
+    """A line with fences: its bounds, the spans of its first and last fence, and their number."""
 
     start: int
     end: int
@@ -118,17 +129,19 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A fenced block, as places in the text so that a generation of many blocks is not copied."""
+    """A fenced block. It holds positions in the text, so a generation with many blocks is not copied."""
 
     tag: str
     fence: str
-    indent: int | None  # None: it begins behind something else, such as the mark of a list or of a quote
-    column: int  # of its fence
+    # Indentation of the fence; None if other characters precede the fence, such as a list mark
+    indent: int | None
+    column: int  # position of the fence in its line
     start: int
     end: int = -1
     closed: bool = False
 
     def code(self, text: str) -> str:
+        """Return the block's code without quote marks and without the fence's indentation."""
         body = text[self.start : self.end]
         indent = self.indent
         if indent is None:
@@ -141,8 +154,9 @@ class _Block:
 
 
 def _fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
+    """Yield the lines between two positions that contain fences."""
     line: _Line | None = None
-    for run in _RUN.finditer(text, begin, stop):
+    for run in _FENCE_RUN.finditer(text, begin, stop):
         if line is not None and run.start() <= line.end:
             line = replace(line, last=run.span(), runs=line.runs + 1)
             continue
@@ -155,19 +169,20 @@ def _fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
         yield line
 
 
-def _blank(text: str, start: int, end: int) -> bool:
-    return _NOTHING.fullmatch(text, start, end) is not None
+def _is_blank(text: str, start: int, end: int) -> bool:
+    """Return True if the text between two positions is only whitespace."""
+    return _WHITESPACE.fullmatch(text, start, end) is not None
 
 
-def _opened(text: str, line: _Line) -> _Block | None:
-    """The block that a line outside of any block opens."""
+def _opened_block(text: str, line: _Line) -> _Block | None:
+    """Return the block that this line opens, or None. The line is outside of any block."""
     fence = text[line.first[0] : line.first[1]]
-    if _blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
+    if _is_blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
         return _block(text, line, line.first, indent=line.first[0] - line.start)
-    if line.runs == 1 and _MARGIN.fullmatch(text, line.start, line.first[0]):
+    if line.runs == 1 and _LIST_OR_QUOTE_MARK.fullmatch(text, line.start, line.first[0]):
         return _block(text, line, line.first, indent=None)
-    # Models also write "the code: ```cpp". An even number of runs is code within the line; more than a word
-    # after the run is a sentence about fences.
+    # Models also write "the code: ```cpp". An even number of runs is inline code. If more than a word follows
+    # the run, the line is a sentence about fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
         return _block(text, line, line.last, indent=None)
@@ -175,90 +190,97 @@ def _opened(text: str, line: _Line) -> _Block | None:
 
 
 def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int | None) -> _Block:
+    """Return the block that the fence `run` in this line opens."""
     tag = _TAG.match(text, run[1], line.end)
     assert tag is not None, "every part of the pattern may be empty"
     fence, column = text[run[0] : run[1]], run[0] - line.start
     return _Block(tag.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
 
 
-def _closed(text: str, line: _Line, block: _Block) -> _Block | None:
-    """`block` with its end, if this line of it closes it."""
+def _closed_block(text: str, line: _Line, block: _Block) -> _Block | None:
+    """Return `block` with its end if this line closes it, else None."""
     fence = text[line.first[0] : line.first[1]]
-    ended = _BEHIND.fullmatch(text, line.first[1], line.end)
-    if line.runs > 1 or not fence.startswith(block.fence) or not ended:
+    tail_match = _AFTER_CLOSING_FENCE.fullmatch(text, line.first[1], line.end)
+    if line.runs > 1 or not fence.startswith(block.fence) or not tail_match:
         return None
-    if _blank(text, line.start, line.first[0]):
+    if _is_blank(text, line.start, line.first[0]):
         return replace(block, end=max(line.start, block.start), closed=True)
-    # "}```": nothing of a program's own ends in three backticks, but for remarks.
-    remark = _REMARK.fullmatch(text, line.start, line.first[0])
+    # "}```" closes a block, because no program ends in three backticks except in a comment.
+    remark = _COMMENT_START.fullmatch(text, line.start, line.first[0])
     return replace(block, end=line.first[0], closed=True) if fence == block.fence and not remark else None
 
 
-def _reopened(text: str, line: _Line, block: _Block) -> _Block | None:
-    """A new block that starts where `block`, which was never closed, should have ended."""
+def _block_after_unclosed(text: str, line: _Line, block: _Block) -> _Block | None:
+    """Return the block that this line opens although `block` was never closed, or None."""
     fence = text[line.first[0] : line.first[1]]
-    if line.runs > 1 or not fence.startswith(block.fence) or not _blank(text, line.start, line.first[0]):
+    if line.runs > 1 or not fence.startswith(block.fence) or not _is_blank(text, line.start, line.first[0]):
         return None
     opened = _block(text, line, line.first, indent=line.first[0] - line.start)
     return opened if opened.tag else None
 
 
 def _blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
-    """All blocks in their order; those inside a block of markdown in place of it."""
+    """Yield all blocks in order. A Markdown block is replaced by the blocks inside it."""
     for block in _flat_blocks(text, begin, stop):
-        if block.tag in _DOCUMENTS and not nested:
+        if block.tag in _MARKDOWN_TAGS and not nested:
             yield from _blocks(text, block.start, block.end, nested=True)
         else:
             yield block
 
 
-def _behind_documentation(text: str, known: int, place: int, stop: int, ends: dict[str, int]) -> int:
-    """Return `place`, or the end of the docstring or of the comment that it is in.
+def _end_of_documentation(text: str, start: int, position: int, stop: int, ends: dict[str, int]) -> int:
+    """Return the end of the docstring or comment around `position`, or `position` if it is in neither.
 
-    `known`: a place before it in neither. `ends`: where the next end of each kind is, as far as it was looked
-    for; `stop` where there is none.
+    Args:
+        text: the generation.
+        start: a position before `position` that is in no docstring or comment.
+        position: the position in question.
+        stop: end of the search.
+        ends: cache of the next closing mark by opening mark; `stop` if there is none. This function updates
+            it.
     """
-    while known < place:
-        found = _DOCUMENTING.search(text, known, place)
-        if found is None:
-            return place
-        known, mark = found.end(), found["mark"]
+    while start < position:
+        match = _COMMENT_OR_STRING.search(text, start, position)
+        if match is None:
+            return position
+        start, mark = match.end(), match["mark"]
         if mark is None:
             continue
-        if ends.get(mark, -1) < known:
-            end = text.find(_DOCUMENTED[mark], known, stop)
+        if ends.get(mark, -1) < start:
+            end = text.find(_CLOSING_MARKS[mark], start, stop)
             ends[mark] = end if end >= 0 else stop
         if ends[mark] < stop:
-            known = ends[mark] + len(mark)
-    return known
+            start = ends[mark] + len(mark)
+    return start
 
 
 def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
+    """Yield the blocks between two positions, without looking into Markdown blocks."""
     block: _Block | None = None
     ends: dict[str, int] = {}
-    known = begin  # of the block's text, where no docstring is open
+    outside_position = begin  # a position in the block's text that is in no docstring or comment
     for line in _fence_lines(text, begin, stop):
         if block is None:
-            block = _opened(text, line)
-            known = line.end
+            block = _opened_block(text, line)
+            outside_position = line.end
             continue
         if line.first[0] - line.start > block.column:
-            known = _behind_documentation(text, known, line.start, stop, ends)
-            if known > line.start:
+            outside_position = _end_of_documentation(text, outside_position, line.start, stop, ends)
+            if outside_position > line.start:
                 continue
-        if closed := _closed(text, line, block):
+        if closed := _closed_block(text, line, block):
             yield closed
             block = None
-        elif opened := _reopened(text, line, block):
+        elif opened := _block_after_unclosed(text, line, block):
             yield replace(block, end=line.start)
-            block, known = opened, line.end
+            block, outside_position = opened, line.end
     if block is not None:
         yield replace(block, end=stop)
 
 
-# --- what looks like code ----------------------------------------------------------------------------
+# --- recognising code --------------------------------------------------------------------------------
 
-_LONGEST_PARSED = 1 << 18  # characters: a syntax tree takes about 500 bytes for each
+_MAX_PARSED_LENGTH = 1 << 18  # characters; a syntax tree needs about 500 bytes per character
 
 _LEXEMES = r"""
       (?P<directive> ^[ \t]*+\#[ \t]*+(?:include|define|undef|pragma|if|el|endif|error|line)
@@ -270,7 +292,7 @@ _LEXEMES = r"""
 _LEXEME = re.compile(_LEXEMES, re.X | re.M | re.S)
 _TICKED = re.compile(rf"{_LEXEMES} | (?P<ticked> `(?:[^`\\]|\\.)*+`? )", re.X | re.M | re.S)
 _DIRECTIVE = "\x01"
-_STANDINS = {"directive": _DIRECTIVE, "comment": " ", "literal": "0", "ticked": "0"}
+_REPLACEMENTS = {"directive": _DIRECTIVE, "comment": " ", "literal": "0", "ticked": "0"}
 _STATEMENT = re.compile(r"([^;}\x01]*+)([;}\x01]|\Z)")
 _DECLARING = (
     "alignas|auto|bool|char|class|const|constexpr|double|enum|explicit|extends|extern|float|fn|friend|fun|func|"
@@ -278,8 +300,8 @@ _DECLARING = (
     "typedef|typename|union|unsigned|"
     "using|virtual|void|volatile"
 )
-# The end of a sentence, a colon that introduces what follows, marks of markdown and LaTeX (but those of
-# attributes and annotations), or four words in a row.
+# Signs of prose: the end of a sentence, a colon before a line break, marks of Markdown and LaTeX (except
+# those of attributes and annotations), or four words in a row.
 _PROSE = re.compile(
     r"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|`|\#(?!!?\[)|@(?![A-Z])|\\[a-z]{3}"
     rf"|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
@@ -287,24 +309,28 @@ _PROSE = re.compile(
 )
 
 
-# A line of a language that needs no semicolons; the beginning of a program in Pascal, and what prints there.
-_LINE = re.compile(r"\s*+(?:(?:import|package)\s|[^\n]*?[=(){}\[\];,]|\Z)")
-_PASCAL = re.compile(
+# A line of a language without semicolons. Below: the start of a Pascal program, and Pascal's output
+# statement.
+_CODE_LINE = re.compile(r"\s*+(?:(?:import|package)\s|[^\n]*?[=(){}\[\];,]|\Z)")
+_PASCAL_START = re.compile(
     r"(?>\s+|\{[^}]*+\}|\(\*.*?\*\)|//[^\n]*+)*+"
     r"(?:program\s+\w+\s*[;(]|uses\s+\w+\s*[,;]|(?:const|type|var|label)\s+\w+\s*[,:=;]"
     r"|begin\s+\w+\s*[:(;\[]|(?:procedure|function)\s+\w+\s*[(:;])",
     re.I | re.S,
 )
-_WRITING = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
+_PASCAL_OUTPUT = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
 
 
 def _skeleton(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
-    """Code in braces without comments, and with literals and directives reduced to one character each."""
-    return lexeme.sub(lambda found: _STANDINS[found.lastgroup or ""], text)
+    """Return code with braces without comments; each literal and directive becomes one character."""
+    return lexeme.sub(lambda match: _REPLACEMENTS[match.lastgroup or ""], text)
 
 
 def _outside_braces(skeleton: str) -> str | None:
-    """The text at depth 0 with `{}` for every block; None where braces do not match or there are none."""
+    """Return the text outside of braces, with `{}` for each block.
+
+    None if there are no braces or the braces do not match.
+    """
     pieces: list[str] = []
     depth = position = 0
     for brace in re.finditer(r"[{}]", skeleton):
@@ -317,44 +343,45 @@ def _outside_braces(skeleton: str) -> str | None:
     return "".join([*pieces, skeleton[position:]]) if pieces and depth == 0 else None
 
 
-def _braces_only(text: str) -> bool:
-    """Return True for nothing but declarations: every statement outside of braces reads like one."""
+def _is_declarations(text: str) -> bool:
+    """Return True if the text consists of declarations: every statement outside of braces looks like one."""
     outside = _outside_braces(_skeleton(text))
     if outside is None:
         return False
-    # Directives stand between statements, and nothing follows the last one.
-    statements = (found.groups() for found in _STATEMENT.finditer(outside))
+    # Directives are between statements. Nothing may follow the last statement.
+    statements = (match.groups() for match in _STATEMENT.finditer(outside))
     return all(
-        not _PROSE.search(statement) if end in (";", "}") else not statement.strip()
-        for statement, end in statements
+        not _PROSE.search(statement) if terminator in (";", "}") else not statement.strip()
+        for statement, terminator in statements
     )
 
 
-def _lines_only(text: str) -> bool:
-    """Return True for nothing but lines of a language without semicolons, some of which may hold braces."""
+def _is_code_lines(text: str) -> bool:
+    """Return True if every line looks like code of a language without semicolons."""
     if "```" in text:
         return False
     skeleton = _skeleton(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
     outside = _outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
     lines = outside.split("\n") if outside is not None else ["prose"]
     return skeleton.count("(") == skeleton.count(")") and all(
-        _LINE.match(line) and not _PROSE.search(line + "\n") for line in lines
+        _CODE_LINE.match(line) and not _PROSE.search(line + "\n") for line in lines
     )
 
 
 def parse(text: str) -> ast.Module | None:
-    if len(text) > _LONGEST_PARSED:
+    """Return the syntax tree of Python code, or None if it is not valid or too long."""
+    if len(text) > _MAX_PARSED_LENGTH:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the parser warns of doubtful escapes, on the terminal
+        warnings.simplefilter("ignore")  # the parser prints warnings about invalid escapes to the terminal
         try:
             return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
             return None
 
 
 class Notation(Protocol):
-    """The facts about a language that extraction and repairs need."""
+    """The properties of a language that extraction and repairs use."""
 
     @property
     def tags(self) -> Collection[str]: ...
@@ -379,24 +406,24 @@ _COMMENTS = {
 
 
 def _only_comments(code: str, language: Notation) -> bool:
-    """No program, in whatever language. Where the syntax is not known: False."""
+    """Return True if the code has only comments and blanks; False if the language's syntax is unknown."""
     comments = _COMMENTS.get(language.syntax)
     return comments is not None and comments.fullmatch(code) is not None
 
 
-_GOES_ON = re.compile(r"[-=+*/,.&|<>?:]\s*+\Z")
+_UNFINISHED = re.compile(r"[-=+*/,.&|<>?:]\s*+\Z")
 
 
 def _is_complete(code: str, language: Notation) -> bool:
-    """Not cut off in the middle, as far as one can see."""
+    """Return True if the code seems complete, that is, not cut off in the middle."""
     if language.syntax == "python":
         return parse(code) is not None
     if language.syntax == "pascal":
         return _ends_as_pascal(code)
     skeleton = _skeleton(code)
     if language.by_lines and "{" not in skeleton:
-        whole = skeleton.count("(") == skeleton.count(")") and _GOES_ON.search(skeleton) is None
-        return whole and _has_mark(skeleton, language)
+        is_balanced = skeleton.count("(") == skeleton.count(")") and _UNFINISHED.search(skeleton) is None
+        return is_balanced and _has_mark(skeleton, language)
     return _outside_braces(skeleton) is not None
 
 
@@ -405,22 +432,22 @@ def _ends_as_pascal(text: str) -> bool:
 
 
 def _is_program(text: str, language: Notation) -> bool:
-    """Return True for nothing but code of the language."""
+    """Return True if the text is a program in the language and nothing else."""
     if language.syntax == "python":
         return _is_python(text)
     if language.syntax == "pascal":
-        printing = _WRITING.search(text) is not None
-        return printing and _ends_as_pascal(text) and _PASCAL.match(text) is not None
-    # An object of JSON may hold a program.
+        has_output = _PASCAL_OUTPUT.search(text) is not None
+        return has_output and _ends_as_pascal(text) and _PASCAL_START.match(text) is not None
+    # A JSON object may contain a program in a string.
     if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
         return False
-    return _braces_only(text) or (language.by_lines and _lines_only(text))
+    return _is_declarations(text) or (language.by_lines and _is_code_lines(text))
 
 
 def _does_something(statement: ast.stmt) -> bool:
-    """Return False for what is no program alone: a value, a call of nothing known, `Output: 5`, `n = 5`."""
+    """Return False for a statement without effect: a value, an unknown function, `Output: 5`, `n = 5`."""
     match statement:
-        case ast.AnnAssign():  # without a value it is a label and what is labelled
+        case ast.AnnAssign():  # without a value it is a label and a name
             return statement.value is not None
         case ast.Assign():
             return any(
@@ -439,19 +466,19 @@ def _prints(part: ast.AST) -> bool:
 
 
 def _is_python(text: str) -> bool:
-    """Return True for a whole program in Python."""
+    """Return True if the text is a whole Python program."""
     tree = parse(text)
     return tree is not None and any(map(_does_something, tree.body))
 
 
 def _is_usage(text: str) -> bool:
-    """Return True for Python that reads, imports and defines nothing: it shows a program's use or output."""
+    """Return True if the code is a usage example or sample output: it reads, imports and defines nothing."""
     tree = parse(text)
     return tree is not None and not any(_defines(part) or _reads(part) for part in ast.walk(tree))
 
 
 def _has_effect(text: str) -> bool:
-    """Return True for Python that prints or defines something; pseudo-code such as `dp[i] = j` does not."""
+    """Return True if the code prints or defines something; pseudo-code such as `dp[i] = j` does not."""
     tree = parse(text)
     return tree is not None and any(_defines(part) or _prints(part) for part in ast.walk(tree))
 
@@ -465,42 +492,46 @@ def _reads(part: ast.AST) -> bool:
 
 
 def _may_be_code(text: str, language: Notation) -> bool:
-    """Return True if an untagged block may be a program: output and pseudo-code are fenced as well."""
+    """Return True if an untagged block may be a program. Models fence output and pseudo-code as well."""
     if language.syntax == "python":
         return _is_python(text)
-    # Python has `main(` and `class `, too. A script in JavaScript may be Python by its syntax.
+    # Python also has `main(` and `class `. A JavaScript script may parse as Python.
     if language.syntax == "braces" and not language.by_lines and _is_python(text):
         return False
-    return _has_mark(text, language) or (language.syntax == "braces" and ";" in text and _braces_only(text))
+    return _has_mark(text, language) or (
+        language.syntax == "braces" and ";" in text and _is_declarations(text)
+    )
 
 
 def _has_mark(text: str, language: Notation) -> bool:
+    """Return True if the text contains a string that every program of the language has."""
     return any(mark in text for mark in language.marks)
 
 
 # --- extraction --------------------------------------------------------------------------------------
 
 _ANSWER_END = re.compile(r"</(answer|code|solution|program)>")
-_LONGEST_TAG = 20  # characters of a fence's tag in a reason
-_VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
+_MAX_TAG_LENGTH = 20  # maximum length of a fence's tag in a reason, in characters
+_AMBIGUOUS_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
 class Extraction(StrEnum):
-    """The part of a generation that is the program. All but `last` serve comparisons with other harnesses."""
+    """The part of a generation that is the program. Use `last`, unless you compare with another harness."""
 
-    LAST = "last"  # the last block of the language, after the reasoning
-    FIRST = "first"  # the first one
-    WHOLE = "whole"  # all that was written, as it is
-    LIVECODEBENCH = "livecodebench"  # what that benchmark's runner takes
+    LAST = "last"  # the last block in the language, after the reasoning
+    FIRST = "first"  # the first block in the language
+    WHOLE = "whole"  # the whole generation, unchanged
+    LIVECODEBENCH = "livecodebench"  # the part that LiveCodeBench's runner uses
 
 
 def extract(generation: str, language: Notation, how: Extraction = Extraction.LAST) -> str | None:
-    """The program in a generation, or None where there is none."""
+    """Return the program in a generation, or None if it contains none."""
     match how:
         case Extraction.WHOLE:
             return generation
         case Extraction.LIVECODEBENCH:
-            # The lines between the last two that have three backticks anywhere. Two in a row: none.
+            # LiveCodeBench uses the lines between the last two lines that contain three backticks. If these
+            # two are adjacent, the program is empty.
             lines = generation.split("\n")
             fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
             return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
@@ -508,132 +539,156 @@ def extract(generation: str, language: Notation, how: Extraction = Extraction.LA
             return _block_of(generation, language, first=how is Extraction.FIRST)
 
 
-_Known = TypeVar("_Known", bound=Notation)
+_LanguageT = TypeVar("_LanguageT", bound=Notation)
 
 
 def language_of_reply(
-    generation: str, languages: Iterable[_Known], usual: _Known, how: Extraction = Extraction.LAST
-) -> _Known | None:
-    """Return the language that a reply's program shows; None if the program is in the usual language.
+    generation: str, languages: Iterable[_LanguageT], usual: _LanguageT, how: Extraction = Extraction.LAST
+) -> _LanguageT | None:
+    """Return the language of a reply's program if it is not the default language, else None.
 
-    A fence's tag tells the language, unless the tag stands for several languages. A reply without a tag is in
-    Python if its program parses as Python. A tagged block wins over an untagged one.
+    A fence's tag decides, unless the tag is used for several languages. Without tags the reply is in Python
+    if its program parses as Python. A tagged block wins over an untagged block.
+
+    Args:
+        generation: the model's reply.
+        languages: all languages that a reply may be in.
+        usual: the default language.
+        how: the part of the generation that is the program.
     """
     if how is Extraction.WHOLE:
         return None
-    first = how is Extraction.FIRST
+    is_first = how is Extraction.FIRST
     text = _without_reasoning(_lines(generation))
-    every = list(_blocks(text, 0, len(text)))
-    blocks = [block for block in every if not _blank(text, block.start, block.end)]
-    tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
-    names = tuple(languages)
-    found = next((language for tag in tags for language in names if tag in language.tags), None)
+    all_blocks = list(_blocks(text, 0, len(text)))
+    blocks = [block for block in all_blocks if not _is_blank(text, block.start, block.end)]
+    tags = [block.tag for block in blocks[:: 1 if is_first else -1] if block.tag not in _AMBIGUOUS_TAGS]
+    language_list = tuple(languages)
+    tagged_language = next(
+        (language for tag in tags for language in language_list if tag in language.tags), None
+    )
     if any(block.tag in usual.tags for block in blocks):
         return None
-    if found is None:
-        return _untagged_python(generation, names, usual, how, tagged=bool(tags))
-    if _begins_as_code(text, blocks, usual) and _is_program(text, usual):
+    if tagged_language is None:
+        return _untagged_python(generation, language_list, usual, how, tagged=bool(tags))
+    if _may_start_with_code(text, blocks, usual) and _is_program(text, usual):
         return None
-    if _is_program(_before(text, every, whole=False), usual):
+    if _is_program(_text_before_fence(text, all_blocks, whole=False), usual):
         return None
-    named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)
-    return None if any(_may_be_code(code, usual) for code in named) else found
+    ambiguous_code = (block.code(text) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
+    return None if any(_may_be_code(code, usual) for code in ambiguous_code) else tagged_language
 
 
 def _untagged_python(
-    generation: str, languages: Collection[_Known], usual: _Known, how: Extraction, *, tagged: bool
-) -> _Known | None:
-    """Return Python if an untagged program parses as Python and none is in the usual language; else None.
+    generation: str,
+    languages: Collection[_LanguageT],
+    default_language: _LanguageT,
+    how: Extraction,
+    *,
+    tagged: bool,
+) -> _LanguageT | None:
+    """Return Python if the reply's untagged program is in Python, else None.
 
-    `tagged`: other blocks have tags. What only prints beside them is more likely their output.
+    None if a program in the default language is found. `tagged`: other blocks have tags. Untagged code that
+    only prints is then more likely a program's output.
     """
     python = next((language for language in languages if language.syntax == "python"), None)
-    if python is None or usual.syntax == "python":
+    if python is None or default_language.syntax == "python":
         return None
-    # LiveCodeBench's part of a reply is the same text in all languages.
-    if how is not Extraction.LIVECODEBENCH and extract(generation, usual, how) is not None:
+    # LiveCodeBench extracts the same text for every language.
+    if how is not Extraction.LIVECODEBENCH and extract(generation, default_language, how) is not None:
         return None
     code = extract(generation, python, how)
     if not code or not (_is_python(code) and _has_effect(code)) or (tagged and _is_usage(code)):
         return None
-    # A script in JavaScript or Kotlin may be Python by its syntax.
-    others = (language for language in languages if language.by_lines)
-    return None if any(_has_mark(code, language) for language in others) else python
+    # A JavaScript or Kotlin script may parse as Python.
+    script_languages = (language for language in languages if language.by_lines)
+    return None if any(_has_mark(code, language) for language in script_languages) else python
 
 
 def why_no_program(generation: str | None) -> str:
-    """Return in a few words why a reply holds no program."""
+    """Return the reason why no program was found in a reply."""
     if not (generation or "").strip():
         return "the reply is empty"
     text = _without_reasoning(_lines(generation or ""))
     if not text.strip():
         return "the reply is cut off in its reasoning"
-    blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
+    blocks = [block for block in _blocks(text, 0, len(text)) if not _is_blank(text, block.start, block.end)]
     if not blocks:
         return "the reply has no fenced block"
-    tags = [block.tag for block in blocks if block.tag not in _VAGUE_TAGS]
+    tags = [block.tag for block in blocks if block.tag not in _AMBIGUOUS_TAGS]
     if tags:
-        return f"the reply's last tagged block is in another language ({tags[-1][:_LONGEST_TAG]})"
+        return f"the reply's last tagged block is in another language ({tags[-1][:_MAX_TAG_LENGTH]})"
     return "no fenced block of the reply is a program in a known language"
 
 
-_EXTRACTED = "extract:"
+_EXTRACTION_PREFIX = "extract:"
 
 
 def named_extraction(how: Extraction) -> tuple[str, ...]:
-    """An unusual extraction as rows name it, among their repairs."""
-    return () if how is Extraction.LAST else (f"{_EXTRACTED}{how}",)
+    """Return the name of a non-default extraction for a row's repairs; nothing for the default extraction."""
+    return () if how is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{how}",)
 
 
 def extraction_of(repairs: Iterable[str]) -> Extraction:
     """Return the extraction that a row's repairs name."""
-    found = (name.removeprefix(_EXTRACTED) for name in repairs if name.startswith(_EXTRACTED))
-    return Extraction(next(found, Extraction.LAST))
+    extraction_names = (
+        name.removeprefix(_EXTRACTION_PREFIX) for name in repairs if name.startswith(_EXTRACTION_PREFIX)
+    )
+    return Extraction(next(extraction_names, Extraction.LAST))
 
 
 def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
-    """The whole text counts, if it is nothing but code: fences in its comments and strings are none.
+    """Return the program in a generation, with Unix line ends, or None.
 
-    So does what an answer's tags hold, where there is no block, and a program that ends at the first fence,
-    because the prompt began its block. Line ends become those of Unix.
+    The whole text is the program if it is code throughout; fences in its comments and strings are ignored
+    then. Otherwise a block is the program. Without blocks, it is the content of the answer tags. Text before
+    the first fence is the program if the prompt opened that block.
     """
     text = _without_reasoning(_lines(generation))
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
-    for whole in (text,) if blocks else dict.fromkeys((text, _answered(text))):
-        if _begins_as_code(whole, blocks, language) and _is_program(whole, language):
-            return whole.strip("\n") + "\n"
+    for candidate in (text,) if blocks else dict.fromkeys((text, _answer_content(text))):
+        if _may_start_with_code(candidate, blocks, language) and _is_program(candidate, language):
+            return candidate.strip("\n") + "\n"
     if not blocks:
-        text = _answered(text)
+        text = _answer_content(text)
     if not blocks and language.begins and re.match(language.begins, text) and _has_mark(text, language):
         return text.strip("\n") + "\n"
-    tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
-    own = [block for block in tagged if block.tag in tags]
-    own = own or [block for block in tagged if block.tag in language.spare_tags]
-    head, others = _before(text, blocks, whole=not own), [block.code(text) for block in own or tagged]
-    if _is_program(head, language) and not any(_outweighs(other, head, language) for other in others):
-        return head.lstrip("\n")
-    if own:
-        if not first:  # models also fence a remark, such as "# as above"
-            while len(own) > 1 and _only_comments(own[-1].code(text), language):
-                own.pop()
-        code = own[0 if first else -1].code(text)
-        if first or own[-1].closed or _is_complete(code, language):
+    nonblank_blocks = [block for block in blocks if not _is_blank(text, block.start, block.end)]
+    own_blocks = [block for block in nonblank_blocks if block.tag in tags]
+    own_blocks = own_blocks or [block for block in nonblank_blocks if block.tag in language.spare_tags]
+    opening_text, block_codes = (
+        _text_before_fence(text, blocks, whole=not own_blocks),
+        [block.code(text) for block in own_blocks or nonblank_blocks],
+    )
+    if _is_program(opening_text, language) and not any(
+        _outweighs(other, opening_text, language) for other in block_codes
+    ):
+        return opening_text.lstrip("\n")
+    if own_blocks:
+        if not first:  # skip blocks with only a remark, such as "# as above"
+            while len(own_blocks) > 1 and _only_comments(own_blocks[-1].code(text), language):
+                own_blocks.pop()
+        code = own_blocks[0 if first else -1].code(text)
+        if first or own_blocks[-1].closed or _is_complete(code, language):
             return code
-        # One that was cut off in the middle gives way to the last that was not.
-        return next((block.code(text) for block in reversed(own) if block.closed), code)
-    vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
-    programs = (code for code in vague if _may_be_code(code, language))
+        # A block that was cut off loses to the last complete block.
+        return next((block.code(text) for block in reversed(own_blocks) if block.closed), code)
+    ambiguous_code = (
+        block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _AMBIGUOUS_TAGS
+    )
+    programs = (code for code in ambiguous_code if _may_be_code(code, language))
     if first or language.syntax != "python":
         return next(programs, None)
-    # The last program; an example of its use behind it is none.
-    found = list(programs)
-    return next((code for code in found if not _is_usage(code)), next(iter(found), None))
+    # Prefer the last program; a usage example after it is not the program.
+    program_list = list(programs)
+    return next((code for code in program_list if not _is_usage(code)), next(iter(program_list), None))
 
 
-def _before(text: str, blocks: list[_Block], *, whole: bool) -> str:
-    """Return what stands before a first fence without a tag, which ends a block that the prompt began.
+def _text_before_fence(text: str, blocks: list[_Block], *, whole: bool) -> str:
+    """Return the text before the first fence if that fence closes a block that the prompt opened, else "".
 
-    `whole`: also if that fence begins a block that has an end.
+    Such a fence has no tag. `whole`: accept it even if the fence itself opens a block that is closed later.
     """
     if not blocks or blocks[0].tag or blocks[0].indent is None or (blocks[0].closed and not whole):
         return ""
@@ -641,31 +696,35 @@ def _before(text: str, blocks: list[_Block], *, whole: bool) -> str:
 
 
 def _outweighs(later: str, program: str, language: Notation) -> bool:
-    """Return True for a later version of a program, False for an example of its use."""
+    """Return True if `later` is a newer version of the program, False if it is a usage example."""
     return 2 * len(later) >= len(program) and _is_program(later, language)
 
 
-def _answered(text: str) -> str:
-    """Return what the last tags of an answer hold; the text where it has none."""
+def _answer_content(text: str) -> str:
+    """Return the content of the last answer tags, or the whole text if it has none."""
     end = next(reversed([*_ANSWER_END.finditer(text)]), None)
     start = -1 if end is None else text.rfind(f"<{end[1]}>", 0, end.start())
     return text if end is None or start < 0 else text[start + len(end[1]) + 2 : end.start()]
 
 
-def _begins_as_code(text: str, blocks: list[_Block], language: Notation) -> bool:
-    """Return False for replies with blocks that say something first; a look at all would take longer."""
+def _may_start_with_code(text: str, blocks: list[_Block], language: Notation) -> bool:
+    """Return False if the text surely starts with prose.
+
+    This check is cheap; parsing the whole text is not.
+    """
     head = text[: blocks[0].start] if blocks else text
     if language.syntax == "braces":
         return not blocks or "//" in head or "/*" in head or _has_mark(head, language)
     if language.syntax == "pascal":
         return not blocks
-    return not head.lstrip().startswith("~~~")  # which is Python, too
+    return not head.lstrip().startswith("~~~")  # which would parse as Python
 
 
 # --- repairs ------------------------------------------------------------------------------------------
 
-# As LiveCodeBench's harness has it. Names of the language come last, because modules have some like them;
-# and modules win over what is called like them (datetime, copy, bisect).
+# The imports of LiveCodeBench's harness. The built-in names come last because some modules export names that
+# hide them. The modules themselves come after that, because some of their names are also exported by a module
+# (datetime, copy, bisect).
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
     *("statistics", "itertools", "functools", "operator", "io", "sys", "json"),
@@ -680,7 +739,7 @@ _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M
 
 
 class Repairs(Value):
-    """The additions to make to code that lacks them. All off: the code is judged as it was written."""
+    """Repairs to apply to code. If all are off, the code is judged as it was written."""
 
     add_includes: Annotated[bool, Said(help="Repair: add #include <bits/stdc++.h>.")] = False
     add_header: Annotated[
@@ -692,39 +751,49 @@ class Repairs(Value):
 
 
 def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
-    """The repaired code and the names of the options that changed it, in the order of the lines added."""
+    """Return the repaired code and the names of the repairs that changed it, in the order of their lines.
+
+    Args:
+        code: the program.
+        problem: the problem, whose header may be added.
+        language: the program's language.
+        options: the repairs to apply.
+    """
     if language.syntax == "python":
-        # A function that is called finds these names already.
+        # The harness of function tasks provides these names already.
         called = problem.task_type is TaskType.FUNCTION
         if not options.add_imports or called or PYTHON_IMPORTS in code:
             return code, ()
         return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
     if not language.header:
         return code, ()
-    lines = [(name, line) for name, line in _missing(code, problem, language) if getattr(options, name)]
+    lines = [(name, line) for name, line in _missing_lines(code, problem, language) if getattr(options, name)]
     return "".join(line + "\n" for _, line in lines) + code, tuple(name for name, _ in lines)
 
 
-def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
+def _missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
+    """Yield each repair with the line that it adds, if the code lacks that line."""
     included = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
     names = (file.name.rpartition("/")[2] for file in problem.grader_files)
-    own = next((name for name in names if name.lower() == f"{problem.id}.h".lower()), None)
+    problem_header = next((name for name in names if name.lower() == f"{problem.id}.h".lower()), None)
     if language.header.rpartition("/")[2] not in included:
         yield "add_includes", f"#include <{language.header}>"
-    if own and own not in included:
-        yield "add_header", f'#include "{own}"'
-    # Code that names std:: itself meant to; the whole namespace could make its own names ambiguous.
+    if problem_header and problem_header not in included:
+        yield "add_header", f'#include "{problem_header}"'
+    # Code that writes std:: itself was written without the directive, which could make its names ambiguous.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
 
 
 def behind_futures(code: str, lines: str) -> str:
-    """Python with lines in front; `from __future__` must stay first, a docstring need not."""
+    """Return Python code with `lines` inserted at the top, but after any `from __future__` imports."""
     tree = parse(code) if "__future__" in code else None
     futures = (
         part.end_lineno or 0
         for part in (tree.body if tree else ())
         if isinstance(part, ast.ImportFrom) and part.module == "__future__"
     )
-    own, ahead = code.split("\n"), max(futures, default=0)
-    return "".join(f"{line}\n" for line in own[:ahead]) + lines + "\n".join(own[ahead:])
+    code_lines, future_end = code.split("\n"), max(futures, default=0)
+    return (
+        "".join(f"{line}\n" for line in code_lines[:future_end]) + lines + "\n".join(code_lines[future_end:])
+    )
