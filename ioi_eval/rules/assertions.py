@@ -1,8 +1,8 @@
-"""Tests that are programs in Python, of HumanEval, MBPP, KodCode and EvalPlus: read, and never run here.
+"""Read tests that are Python programs, as in HumanEval, MBPP, KodCode and EvalPlus, without running them.
 
-An assertion that calls the function once becomes a test: the arguments are its input, and what is asserted of
-the result is its answer. A program of this module judges that in the box of checkers; plain equality is the
-comparison `json`.
+An assertion that calls the function becomes a test. Its input is the call's arguments, its answer is the
+condition on the result. If the condition is plain equality, the comparison `json` judges the result.
+Otherwise a checker program made in this module judges it, in the sandbox of checkers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from ioi_eval.rules.json_tests import (
     with_cases,
 )
 
-# Reads a function's result and arguments as the harness of functions writes them.
+# Start of every checker of this module: it decodes a function's arguments and result from the form in which
+# the function harness writes them.
 READ_VALUES = """\
 import ast, json, sys
 sys.set_int_max_str_digits(0)
@@ -71,271 +72,317 @@ else:
 """
 
 
-_TESTED = ("solution", "submission")  # modules that stand for the program
+_SUBMISSION_MODULES = ("solution", "submission")  # module names by which tests import the submission
 
 
 class Asserted(NamedTuple):
-    """Calls of a function, and how their results are judged."""
+    """A function's test cases and the checker that judges its results."""
 
     function: str
     cases: tuple[Case, ...]
     checker: Checker
 
     def of(self, problem: Problem, blob: Callable[[str], Blob]) -> Problem:
-        """Return the problem with these tests."""
+        """Return the problem with these tests; `blob` stores a test's text."""
         tested = with_cases(problem, Cases(cases=self.cases, function=self.function), blob)
         return replace(tested, checker=self.checker)
 
 
 def python_checker(source: str, *, decides: bool = False) -> Checker:
-    """Return a checker that prints 1 for right and 0 for wrong. `decides`: see `Checker`."""
+    """Return a checker that prints 1 for right and 0 for wrong. For `decides` see `Checker`."""
     file = NamedBlob(name="checker.py", content=Blob.of(source))
     return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python", decides=decides)
 
 
 def parsed(source: str) -> ast.Module:
-    """Return a test's program as a tree; of functions with one name the last one. CasesError."""
+    """Return the syntax tree of a test program. If a function is defined twice, keep the last definition.
+
+    Raises CasesError if the program is not Python.
+    """
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise broken(f"the test is no Python ({error})") from error
-    for holder in ast.walk(module):
-        if isinstance(holder, ast.Module | ast.ClassDef):
-            last = {node.name: node for node in holder.body if isinstance(node, ast.FunctionDef)}
-            holder.body = [
+        raise broken(f"the test is not valid Python ({error})") from error
+    for block in ast.walk(module):
+        if isinstance(block, ast.Module | ast.ClassDef):
+            last_functions = {node.name: node for node in block.body if isinstance(node, ast.FunctionDef)}
+            block.body = [
                 node
-                for node in holder.body
-                if not isinstance(node, ast.FunctionDef) or last[node.name] is node
+                for node in block.body
+                if not isinstance(node, ast.FunctionDef) or last_functions[node.name] is node
             ]
     return module
 
 
-_Read = TypeVar("_Read", bound=Callable[..., Asserted])
+_Reader = TypeVar("_Reader", bound=Callable[..., Asserted])
 
 
-def _not_too_deep(read: _Read) -> _Read:
-    """Make CasesError of a test that is nested so deep that it cannot be looked through."""
+def _reject_deep_nesting(reader: _Reader) -> _Reader:
+    """Decorate a reader so that it raises CasesError for a test that is nested too deeply."""
 
-    @wraps(read)
-    def reading(*given: Any, **named: Any) -> Asserted:
+    @wraps(reader)
+    def wrapper(*arguments: Any, **keywords: Any) -> Asserted:
         try:
-            return read(*given, **named)
+            return reader(*arguments, **keywords)
         except RecursionError as error:
-            raise broken("the test is nested too deep") from error
+            raise broken("the test is nested too deeply") from error
 
-    return cast(_Read, reading)
+    return cast(_Reader, wrapper)
 
 
-@_not_too_deep
+@_reject_deep_nesting
 def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asserted:
-    """Return the tests that a program's assertions are, and how they are judged. CasesError for other forms.
+    """Return the test cases in a program's assertions, and the checker that judges them.
 
-    `function` is empty where the assertions name it. `drawn` is the id of a problem of HumanEval, of which
-    some draw their arguments.
+    Args:
+        source: the test program.
+        function: name of the tested function; empty if the assertions name it.
+        drawn: id of a HumanEval problem; the tests of some problems draw random arguments.
+
+    Raises:
+        CasesError: if the program has no assertions or uses a form that is not supported.
     """
     module = parsed(source)
-    helpers = [node for node in module.body if _helps(node)]
-    called = {"candidate", function} if function else {_function(module, helpers)}
-    others = _asserting(module)
-    found = [pair for body in _bodies(module) for pair in _tests(body, called, drawn in _DRAWN, others)]
-    if drawn in _DRAWN:
-        found += _DRAWN[drawn](random.Random(drawn))
-    if not found:
+    helpers = [node for node in module.body if _is_helper(node)]
+    tested_names = {"candidate", function} if function else {_tested_function(module, helpers)}
+    asserting_helpers = _asserting_helpers(module)
+    assertions = [
+        pair
+        for body in _bodies(module)
+        for pair in _argument_assertions(body, tested_names, drawn in _RANDOM_PROBLEMS, asserting_helpers)
+    ]
+    if drawn in _RANDOM_PROBLEMS:
+        assertions += _RANDOM_PROBLEMS[drawn](random.Random(drawn))
+    if not assertions:
         raise CasesError(NO_CASES)
-    name = function or next(iter(called))
-    plain = [_equal(statement) for _, statement in found]
-    if all(node is not None for node in plain):
-        answers = [as_json(literal(node)) for node in plain if node is not None]
+    name = function or next(iter(tested_names))
+    equal_values = [_expected_value(statement) for _, statement in assertions]
+    if all(node is not None for node in equal_values):
+        answers = [as_json(literal(node)) for node in equal_values if node is not None]
         checker = Checker(kind=CheckerKind.JSON)
     else:
-        answers = [ast.unparse(statement) for _, statement in found]
-        text = "\n\n".join(map(ast.unparse, helpers))
-        _check_names("\n".join([text, *answers]))
-        checker = python_checker(f"{READ_VALUES}HELPERS = {text!r}\n{_CHECKER}", decides=True)
-    pairs = zip(found, answers, strict=True)
+        answers = [ast.unparse(statement) for _, statement in assertions]
+        helper_source = "\n\n".join(map(ast.unparse, helpers))
+        _check_names("\n".join([helper_source, *answers]))
+        checker = python_checker(f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", decides=True)
+    pairs = zip(assertions, answers, strict=True)
     return Asserted(
-        _imported(module).get(name, name),
-        tuple(Case(as_arguments(given), expected) for (given, _), expected in pairs),
+        _imported_names(module).get(name, name),
+        tuple(Case(as_arguments(arguments), expected) for (arguments, _), expected in pairs),
         checker,
     )
 
 
 def _check_names(source: str) -> None:
-    """Raise CasesError for a name that nothing binds. To a checker, each program would be wrong for it."""
+    """Raise CasesError if the source uses an undefined name, which would make every result wrong."""
     if "import *" in source:
         return
     try:
         tables = [top := symtable.symtable(source, "test", "exec")]
     except (SyntaxError, RecursionError) as error:
-        raise broken(f"the test is no Python ({error})") from error
-    known = {"inp", "out", *dir(builtins)}
-    known |= {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
+        raise broken(f"the test is not valid Python ({error})") from error
+    known_names = {"inp", "out", *dir(builtins)}
+    known_names |= {
+        symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
     for table in tables:
         tables += table.get_children()
         for name in table.get_symbols():
-            if name.is_referenced() and (table is top or name.is_global()) and name.get_name() not in known:
-                raise broken(f"nothing defines {name.get_name()!r}, of which the tests speak")
+            if (
+                name.is_referenced()
+                and (table is top or name.is_global())
+                and name.get_name() not in known_names
+            ):
+                raise broken(f"the tests use the name {name.get_name()!r}, which is not defined")
 
 
-def _helps(node: ast.stmt) -> bool:
-    """Return True for what assertions may use: imports, other functions, constants."""
+def _is_helper(node: ast.stmt) -> bool:
+    """Return True for statements that assertions may use: imports, other functions, constants."""
     if isinstance(node, ast.FunctionDef):
         return node.name != "check" and not node.name.startswith("test")
     if isinstance(node, ast.ImportFrom):
-        return node.module not in _TESTED
+        return node.module not in _SUBMISSION_MODULES
     return isinstance(node, ast.Import | ast.Assign)
 
 
-def _imported(module: ast.Module) -> dict[str, str]:
-    """Return what the tests import from the program by another name: its own names."""
+def _imported_names(module: ast.Module) -> dict[str, str]:
+    """Return alias -> original name for the functions that the tests import from the program."""
     return {
         alias.asname: alias.name
         for node in module.body
-        if isinstance(node, ast.ImportFrom) and node.module in _TESTED
+        if isinstance(node, ast.ImportFrom) and node.module in _SUBMISSION_MODULES
         for alias in node.names
         if alias.asname
     }
 
 
 def _bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
-    """Yield the program's own statements, and those of `check` and of each function that tests."""
+    """Yield the statements of the module, of `check` and of each test function."""
     yield module.body
     for node in ast.walk(module):
         if isinstance(node, ast.AsyncFunctionDef):
             raise broken(f"{node.name!r} is asynchronous")
-        if isinstance(node, ast.FunctionDef) and not _helps(node):
+        if isinstance(node, ast.FunctionDef) and not _is_helper(node):
             if any(re.search(r"\b(skip|xfail)", ast.unparse(mark)) for mark in node.decorator_list):
-                raise broken(f"{node.name!r} may be skipped, or is to fail")
+                raise broken(f"{node.name!r} may be skipped or is expected to fail")
             yield node.body
 
 
-def _asserting(module: ast.Module) -> set[str]:
-    """Return the names of functions that are no tests, and assert something."""
+def _asserting_helpers(module: ast.Module) -> set[str]:
+    """Return the names of helper functions that contain an assertion."""
     return {
         node.name
         for node in ast.walk(module)
         if isinstance(node, ast.FunctionDef)
-        and _helps(node)
+        and _is_helper(node)
         and any(isinstance(part, ast.Assert) for part in ast.walk(node))
     }
 
 
-def _function(module: ast.Module, helpers: list[ast.stmt]) -> str:
-    """Return the one function that every assertion calls and the program does not define."""
-    own = {node.name for node in helpers if isinstance(node, ast.FunctionDef)} | set(dir(builtins))
-    own |= {
+def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
+    """Return the one function that every assertion calls and that the test program does not define."""
+    defined_names = {node.name for node in helpers if isinstance(node, ast.FunctionDef)} | set(dir(builtins))
+    defined_names |= {
         alias.asname or alias.name
         for node in helpers
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    called = [
+    called_by_assertion = [
         [
             call.func.id
-            for call in ast.walk(_Names(values).visit(copy.deepcopy(part)))
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id not in own
+            for call in ast.walk(_NameReplacer(values).visit(copy.deepcopy(part)))
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id not in defined_names
         ]
         for body in [*_bodies(module), *(node.body for node in helpers if isinstance(node, ast.FunctionDef))]
-        for node, values in _with_values(body)
+        for node, values in _statements_with_values(body)
         if not isinstance(node, ast.FunctionDef | ast.ClassDef)
         for part in ast.walk(node)
         if isinstance(part, ast.Assert)
     ]
-    common = [name for name in (called[0] if called else ()) if all(name in names for names in called)]
+    common = [
+        name
+        for name in (called_by_assertion[0] if called_by_assertion else ())
+        if all(name in names for names in called_by_assertion)
+    ]
     if not common:
-        raise broken("no function that all assertions call") if called else CasesError(NO_CASES)
+        raise (
+            broken("the assertions do not all call the same function")
+            if called_by_assertion
+            else CasesError(NO_CASES)
+        )
     return common[0]
 
 
-def _tests(
-    body: list[ast.stmt], called: set[str], draws: bool, others: set[str]
+def _argument_assertions(
+    body: list[ast.stmt], tested_names: set[str], is_random: bool, asserting_helpers: set[str]
 ) -> Iterator[tuple[Any, ast.Assert]]:
-    """Yield arguments and what is asserted of the result. Names that were given a value stand for it.
+    """Yield, for each assertion, the call's arguments and the condition on its result.
 
-    `others`: functions that assert.
+    Names are replaced by the values that they were assigned.
+
+    Args:
+        body: statements of one function or of the module.
+        tested_names: names of the tested function.
+        is_random: the problem draws random arguments, so loops over them are accepted.
+        asserting_helpers: names of helper functions that assert something.
     """
-    for node, values in _with_values(body):
+    for node, values in _statements_with_values(body):
         if (
-            isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _asserts(node, others)
-        ) and not draws:
-            raise broken(f"{ast.unparse(node)[:60]!r} is no plain assertion")
+            isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try)
+            or _is_other_assertion(node, asserting_helpers)
+        ) and not is_random:
+            raise broken(f"{ast.unparse(node)[:60]!r} is not a plain assertion")
         if isinstance(node, ast.Assert):
-            # Nobody is told the message, and names in it are often of what is not known here.
-            replaced = Result(lambda name, _: name in called)
-            statement = replaced.visit(_Names(values).visit(copy.deepcopy(ast.Assert(node.test, None))))
-            if named := next((call for call in replaced.calls if call.keywords), None):
-                raise broken(f"{ast.unparse(named)[:60]!r} names its arguments")
-            if len({ast.dump(ast.List(call.args, ast.Load())) for call in replaced.calls}) > 1:
+            # The assertion's message is dropped: it is never shown, and it often uses names that are unknown
+            # here.
+            result_calls = Result(lambda name, _: name in tested_names)
+            statement = result_calls.visit(
+                _NameReplacer(values).visit(copy.deepcopy(ast.Assert(node.test, None)))
+            )
+            if keyword_call := next((call for call in result_calls.calls if call.keywords), None):
+                raise broken(f"{ast.unparse(keyword_call)[:60]!r} passes arguments by keyword")
+            if len({ast.dump(ast.List(call.args, ast.Load())) for call in result_calls.calls}) > 1:
                 raise broken(f"{ast.unparse(node)[:60]!r} calls the function with several arguments")
-            if replaced.calls:
-                _check_use(statement, called)
-                yield [literal(_Folded().visit(item)) for item in replaced.calls[0].args], statement
-            elif not isinstance(node.test, ast.Constant) and not draws:
-                raise broken(f"{ast.unparse(node)[:60]!r} asserts nothing of a call")
-        elif isinstance(node, _CHANGING) and not (
-            draws or _named(node) or values.keys().isdisjoint(_names(node))
+            if result_calls.calls:
+                _check_use(statement, tested_names)
+                yield (
+                    [literal(_ConstantFolder().visit(item)) for item in result_calls.calls[0].args],
+                    statement,
+                )
+            elif not isinstance(node.test, ast.Constant) and not is_random:
+                raise broken(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
+        elif isinstance(node, _MUTATING_STATEMENTS) and not (
+            is_random or _assigned_name(node) or values.keys().isdisjoint(_names(node))
         ):
-            raise broken(f"{ast.unparse(node)[:60]!r} may change what is asserted of")
+            raise broken(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
 
-# What a result may be once it went through JSON.
-_KINDS = (int, float, complex, str, bytes, list, tuple, set, dict, range, type(iter("")))
-_OF_KINDS = frozenset(name for kind in _KINDS for name in dir(kind))
+# Types that a result may have after it was encoded as JSON.
+_RESULT_TYPES = (int, float, complex, str, bytes, list, tuple, set, dict, range, type(iter("")))
+_RESULT_ATTRIBUTES = frozenset(name for kind in _RESULT_TYPES for name in dir(kind))
 
 
-def _check_use(statement: ast.Assert, called: set[str]) -> None:
-    """Raise CasesError where JSON does not tell what is asked: an object, its identity, a dict's order."""
+def _check_use(statement: ast.Assert, tested_names: set[str]) -> None:
+    """Raise CasesError if an assertion depends on anything that JSON loses: classes, identity, dict order."""
     for node in ast.walk(statement):
         match node:
             case ast.Attribute(ast.Name("out"), name):
-                told = name in _OF_KINDS and not any(one[0].isupper() for one in called)  # a class's method
-            case ast.Compare(ast.Name("out"), [ast.Is() | ast.IsNot()], [other]) | ast.Compare(
-                other, [ast.Is() | ast.IsNot()], [ast.Name("out")]
+                # A capital letter: method of a class
+                is_visible = name in _RESULT_ATTRIBUTES and not any(
+                    tested_name[0].isupper() for tested_name in tested_names
+                )
+            case ast.Compare(ast.Name("out"), [ast.Is() | ast.IsNot()], [operand]) | ast.Compare(
+                operand, [ast.Is() | ast.IsNot()], [ast.Name("out")]
             ):
-                told = isinstance(other, ast.Constant)
+                is_visible = isinstance(operand, ast.Constant)
             case ast.Call(ast.Name("out")) | ast.Call(
                 ast.Name("list" | "tuple" | "iter"),
                 [ast.Call(ast.Attribute(ast.Name("out"), "keys" | "values" | "items"))],
             ):
-                told = False
+                is_visible = False
             case _:
-                told = True
-        if not told:
-            raise broken(f"{ast.unparse(node)[:60]!r} asks of a result what JSON does not tell")
+                is_visible = True
+        if not is_visible:
+            raise broken(f"{ast.unparse(node)[:60]!r} checks a property of the result that JSON loses")
 
 
-def _asserts(node: ast.stmt, others: set[str]) -> bool:
-    """Return True for an assertion in other words: `pytest.raises(E, f, 1)`, `self.assertEqual(f(1), 2)`."""
+def _is_other_assertion(node: ast.stmt, asserting_helpers: set[str]) -> bool:
+    """Return True for assertions that are calls: `pytest.raises(E, f, 1)`, `self.assertEqual(f(1), 2)`."""
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
     name = ast.unparse(node.value.func).rpartition(".")[2]
-    return name in others or name.lower().startswith(("assert", "raises", "fail"))
+    return name in asserting_helpers or name.lower().startswith(("assert", "raises", "fail"))
 
 
-_CHANGING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
+_MUTATING_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
 
 
 def _names(node: ast.AST) -> Iterator[str]:
+    """Yield all names in a syntax tree."""
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 class _Values(dict[str, ast.expr]):
-    """The values that names have, and how many parts may still be put in their places."""
+    """The values of names, and how many syntax nodes may still be inserted for names."""
 
-    room = 300_000  # each may name others twice, and so on
+    # Each value may use earlier names twice, so without this bound the size could grow exponentially.
+    free_nodes = 300_000
 
 
-def _with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
-    """Yield the statements, each with the values that names have there."""
+def _statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
+    """Yield each statement with the values that names have before it."""
     values = _Values()
     for node in _unrolled(body):
         yield node, values
-        if isinstance(node, ast.Assign) and (name := _named(node)):
-            values[name] = _Names(values).visit(copy.deepcopy(node.value))
+        if isinstance(node, ast.Assign) and (name := _assigned_name(node)):
+            values[name] = _NameReplacer(values).visit(copy.deepcopy(node.value))
 
 
-def _named(node: ast.stmt) -> str:
-    """Return the one name to which a statement gives a value, or nothing."""
+def _assigned_name(node: ast.stmt) -> str:
+    """Return the name that a statement assigns a value to, or "" if it is not a simple assignment."""
     match node:
         case ast.Assign([ast.Name(name)]):
             return name
@@ -344,7 +391,7 @@ def _named(node: ast.stmt) -> str:
 
 
 def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements, those of a short loop over a range as often as it runs."""
+    """Yield the statements. A short loop over a range is repeated as often as it would run."""
     for node in body:
         match node:
             case ast.For(target=ast.Name() as name, iter=ast.Call(ast.Name("range"), limits, [])):
@@ -352,7 +399,7 @@ def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                     numbers = range(*map(ast.literal_eval, limits))
                 except (ValueError, TypeError):
                     numbers = range(0)
-                if not 0 < len(numbers) < _MANY:
+                if not 0 < len(numbers) < _RANDOM_TESTS:
                     yield node
                     continue
                 for number in numbers:
@@ -362,8 +409,8 @@ def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield node
 
 
-class _Names(ast.NodeTransformer):
-    """Puts values in the place of names, but not where an expression binds them anew."""
+class _NameReplacer(ast.NodeTransformer):
+    """Replace names by their values, except names that a comprehension binds."""
 
     def __init__(self, values: _Values, bound: Collection[str] = ()) -> None:
         self._values, self._bound = values, bound
@@ -372,23 +419,26 @@ class _Names(ast.NodeTransformer):
         if node.id in self._bound or node.id not in self._values:
             return node
         value = self._values[node.id]
-        self._values.room -= sum(1 for _ in ast.walk(value))
-        if self._values.room < 0:
-            raise broken(f"{node.id!r} and other names stand for too much")
+        self._values.free_nodes -= sum(1 for _ in ast.walk(value))
+        if self._values.free_nodes < 0:
+            raise broken(f"{node.id!r} and other names have values that are too large")
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
         bound = {name for part in node.generators for name in _names(part.target)}
-        return _Names(self._values, {*self._bound, *bound}).generic_visit(node)
+        return _NameReplacer(self._values, {*self._bound, *bound}).generic_visit(node)
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
 
 class Result(ast.NodeTransformer):
-    """Puts `out` where a function is called, and remembers the calls and its names."""
+    """Replaces each call of the tested function by the name `out`.
+
+    `calls` and `names` collect the replaced calls and the names by which they called the function.
+    """
 
     def __init__(self, is_meant: Callable[[str, ast.Call], bool]) -> None:
-        """`is_meant`: of a call of a function by its name, which may be another one."""
+        """`is_meant(name, call)` returns True if `call` calls the tested function."""
         self._is_meant, self.calls, self.names = is_meant, list[ast.Call](), list[str]()
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -400,8 +450,8 @@ class Result(ast.NodeTransformer):
         return ast.Name("out", ast.Load())
 
 
-class _Folded(ast.NodeTransformer):
-    """Works out what is small and plain: 10 ** 9, [0] * 5, list(range(9))."""
+class _ConstantFolder(ast.NodeTransformer):
+    """Evaluate small constant expressions: 10 ** 9, [0] * 5, list(range(9))."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -418,136 +468,166 @@ class _Folded(ast.NodeTransformer):
         self.generic_visit(node)
         try:
             left, right = ast.literal_eval(node.left), ast.literal_eval(node.right)
-            numbers = isinstance(left, int | float) and isinstance(right, int | float)
+            are_numbers = isinstance(left, int | float) and isinstance(right, int | float)
             match node.op:
-                case ast.Add() if type(left) is type(right) or numbers:
+                case ast.Add() if type(left) is type(right) or are_numbers:
                     value = left + right
-                case ast.Sub() if numbers:
+                case ast.Sub() if are_numbers:
                     value = left - right
-                case ast.Mult() if numbers or _repeated(left, right) <= _MOST_ITEMS:
+                case ast.Mult() if are_numbers or _repetition_length(left, right) <= _MAX_ITEMS:
                     value = left * right
-                case ast.Pow() if numbers and 0 <= right <= 1000 and abs(left) <= 1000:
+                case ast.Pow() if are_numbers and 0 <= right <= 1000 and abs(left) <= 1000:
                     value = left**right
                 case _:
                     return node
             return ast.parse(repr(value), mode="eval").body
-        except (ValueError, TypeError, OverflowError):  # also of sums that are no plain values, or too large
+        # Also if a sum's operands are not plain values or the result is too large
+        except (ValueError, TypeError, OverflowError):
             return node
 
 
-_MOST_ITEMS = 1_000_000
+_MAX_ITEMS = 1_000_000
 
 
-def _repeated(left: Any, right: Any) -> float:
-    """How long a repetition is, and infinity where none is small: `[0] * 5` is a test's own writing."""
+def _repetition_length(left: Any, right: Any) -> float:
+    """Return the length of a repetition such as `[0] * 5`, or infinity if it is not a small repetition."""
     times, items = (left, right) if isinstance(left, int) else (right, left)
-    small = isinstance(times, int) and times <= 10_000 and isinstance(items, str | bytes | list | tuple)
-    return times * len(items) if small else float("inf")
+    is_small = isinstance(times, int) and times <= 10_000 and isinstance(items, str | bytes | list | tuple)
+    return times * len(items) if is_small else float("inf")
 
 
-def _equal(statement: ast.Assert) -> ast.expr | None:
-    """The value that the result equals, where that is all that is asserted."""
+def _expected_value(statement: ast.Assert) -> ast.expr | None:
+    """Return the value that the result must equal, or None if the assertion is anything but an equality."""
     test = statement.test
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
         return None
     sides = test.left, test.comparators[0]
-    others: list[ast.expr] = [_Folded().visit(side) for side in sides if ast.unparse(side) != "out"]
-    if len(others) != 1:
+    other_sides: list[ast.expr] = [
+        _ConstantFolder().visit(side) for side in sides if ast.unparse(side) != "out"
+    ]
+    if len(other_sides) != 1:
         return None
     try:
-        as_json(literal(others[0]))
+        as_json(literal(other_sides[0]))
     except CasesError:
         return None
-    return others[0]
+    return other_sides[0]
 
 
-# --- HumanEval's problems that draw arguments --------------------------------------------------------
+# --- HumanEval problems with random arguments --------------------------------------------------------
 
 
-_MANY = 100  # as in the dataset
-_Drawn = list[tuple[Any, ast.Assert]]
+# Number of random tests per problem, as in the dataset. It also bounds the loops that are unrolled.
+_RANDOM_TESTS = 100
+_RandomTests = list[tuple[Any, ast.Assert]]
 
 
-def _asserted(text: str) -> ast.Assert:
-    [node] = ast.parse(text).body
-    assert isinstance(node, ast.Assert), "a text of this file"
+def _parse_assert(source: str) -> ast.Assert:
+    """Return the syntax tree of one assert statement of this module."""
+    [node] = ast.parse(source).body
+    assert isinstance(node, ast.Assert), "only called with assertions"
     return node
 
 
-def _roots(draw: random.Random) -> _Drawn:
-    lists = [[draw.randint(-10, 10) or 1 for _ in range(2 * draw.randint(1, 4))] for _ in range(_MANY)]
-    near = _asserted("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
+def _random_polynomials(draw: random.Random) -> _RandomTests:
+    """Return tests of HumanEval/32: coefficients of a polynomial, whose root is wanted."""
+    lists = [
+        [draw.randint(-10, 10) or 1 for _ in range(2 * draw.randint(1, 4))] for _ in range(_RANDOM_TESTS)
+    ]
+    near = _parse_assert("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
     return [([numbers], near) for numbers in lists]
 
 
-def _words(draw: random.Random) -> Iterator[str]:
-    for _ in range(_MANY):
+def _random_words(draw: random.Random) -> Iterator[str]:
+    """Yield random words of lower-case letters."""
+    for _ in range(_RANDOM_TESTS):
         yield "".join(draw.choice(string.ascii_lowercase) for _ in range(draw.randint(10, 20)))
 
 
-def _cyclic(draw: random.Random) -> _Drawn:
-    def encoded(text: str) -> str:
-        groups = [text[at : at + 3] for at in range(0, len(text), 3)]
+def _random_cyclic(draw: random.Random) -> _RandomTests:
+    """Return tests of HumanEval/38: words whose groups of three letters were rotated."""
+
+    def encoded(plaintext: str) -> str:
+        groups = [plaintext[at : at + 3] for at in range(0, len(plaintext), 3)]
         return "".join(group[1:] + group[0] if len(group) == 3 else group for group in groups)
 
-    return [([encoded(word)], _asserted(f"assert out == {word!r}")) for word in _words(draw)]
+    return [
+        ([encoded(plaintext_word)], _parse_assert(f"assert out == {plaintext_word!r}"))
+        for plaintext_word in _random_words(draw)
+    ]
 
 
-def _shifted(draw: random.Random) -> _Drawn:
-    def encoded(text: str) -> str:
-        return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in text)
+def _random_shifted(draw: random.Random) -> _RandomTests:
+    """Return tests of HumanEval/50: words whose letters were shifted by five."""
 
-    return [([encoded(word)], _asserted(f"assert out == {word!r}")) for word in _words(draw)]
+    def encoded(plaintext: str) -> str:
+        return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in plaintext)
+
+    return [
+        ([encoded(plaintext_word)], _parse_assert(f"assert out == {plaintext_word!r}"))
+        for plaintext_word in _random_words(draw)
+    ]
 
 
-def _sums(draw: random.Random) -> _Drawn:
-    pairs = [[draw.randint(0, 1000), draw.randint(0, 1000)] for _ in range(_MANY)]
-    return [(pair, _asserted(f"assert out == {sum(pair)}")) for pair in pairs]
+def _random_sums(draw: random.Random) -> _RandomTests:
+    """Return tests of HumanEval/53: two numbers, whose sum is wanted."""
+    pairs = [[draw.randint(0, 1000), draw.randint(0, 1000)] for _ in range(_RANDOM_TESTS)]
+    return [(pair, _parse_assert(f"assert out == {sum(pair)}")) for pair in pairs]
 
 
-_DRAWN: Mapping[str, Callable[[random.Random], _Drawn]] = MappingProxyType(
-    {"HumanEval/32": _roots, "HumanEval/38": _cyclic, "HumanEval/50": _shifted, "HumanEval/53": _sums}
+_RANDOM_PROBLEMS: Mapping[str, Callable[[random.Random], _RandomTests]] = MappingProxyType(
+    {
+        "HumanEval/32": _random_polynomials,
+        "HumanEval/38": _random_cyclic,
+        "HumanEval/50": _random_shifted,
+        "HumanEval/53": _random_sums,
+    }
 )
 
 
 # --- tests of HumanEval+ and MBPP+: lists of inputs and results, and a loop over them ---------------------
 
-FLOATS, RELATIVE = 1e-6, 1e-7  # tolerances of EvalPlus, where a problem has none of its own
-INPUTS = re.compile(r"^\s*inputs\s*=", re.M)  # in such a test
+FLOATS, RELATIVE = 1e-6, 1e-7  # tolerances of EvalPlus for problems without a tolerance
+INPUTS = re.compile(r"^\s*inputs\s*=", re.M)  # matches tests in EvalPlus's form
 _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 
 
-@_not_too_deep
+@_reject_deep_nesting
 def read_test(source: str, function: str) -> Asserted:
-    """Return the test that a row's program runs. CasesError for other forms."""
+    """Return the test cases of a test in EvalPlus's form: lists of inputs and results, and a loop over them.
+
+    Raises CasesError for other forms.
+    """
     module = parsed(source)
     defined = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
     body = defined["check"].body if "check" in defined else module.body
-    lists = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
+    assigned = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
     loops = [node for node in body if isinstance(node, ast.For)]
-    if "inputs" not in lists or not loops:
+    if "inputs" not in assigned or not loops:
         raise broken(
-            "the test has no list of inputs, or does not go through it (rows of plain HumanEval: humaneval)"
+            "the test has no list `inputs` or no loop over it (plain HumanEval: benchmark humaneval)"
         )
-    inputs = literal(lists["inputs"])
-    results = literal(lists["results"]) if "results" in lists else [None] * len(inputs)
+    inputs = literal(assigned["inputs"])
+    results = literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)
     if not inputs or len(inputs) != len(results):
-        raise broken(f"{len(inputs)} inputs and {len(results)} results")
-    asserted = Result(
+        raise broken(f"the test has {len(inputs)} inputs and {len(results)} results")
+    result_calls = Result(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
     )
-    statement = asserted.visit(loops[-1].body[-1])
-    checker = _compared(defined.get("assertion"), statement, results)
+    statement = result_calls.visit(loops[-1].body[-1])
+    checker = _built_in_checker(defined.get("assertion"), statement, results)
     if checker is None:
-        checker = _plus_checker([node for node in module.body if _helps_plus(node)], statement)
-    called = next(reversed(asserted.names), "")
-    pairs = zip(inputs, results, strict=True)
-    cases = tuple(Case(as_arguments(given), as_json(wanted)) for given, wanted in pairs)
-    return Asserted(function or called, cases, checker)
+        checker = _plus_checker([node for node in module.body if _is_plus_helper(node)], statement)
+    called_name = next(reversed(result_calls.names), "")
+    inputs_and_results = zip(inputs, results, strict=True)
+    cases = tuple(Case(as_arguments(arguments), as_json(result)) for arguments, result in inputs_and_results)
+    return Asserted(function or called_name, cases, checker)
 
 
-def _compared(assertion: ast.FunctionDef | None, statement: ast.AST, results: list[Any]) -> Checker | None:
-    """The comparison that is built in, if the test asks for that: `==`, or numbers that are close."""
+def _built_in_checker(
+    assertion: ast.FunctionDef | None, statement: ast.AST, results: list[Any]
+) -> Checker | None:
+    """Return the built-in comparison if the test asks for `==` or for close numbers, else None."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if assertion is None or not isinstance(call, ast.Call) or ast.unparse(call.args[1]) != "exp":
         return None
@@ -555,17 +635,17 @@ def _compared(assertion: ast.FunctionDef | None, statement: ast.AST, results: li
     matches = {ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "exact_match"}
     if matches != {"out == exp"}:
         return None
-    own = literal(call.args[2])
-    several = (result if isinstance(result, list | tuple) else [result] for result in results)
-    floats = any(all(isinstance(item, float) for item in items) for items in several)
-    absolute = own or (FLOATS if floats else None)
-    return Checker(kind=CheckerKind.JSON, absolute=absolute, relative=RELATIVE if absolute else None)
+    absolute_tolerance = literal(call.args[2])
+    result_lists = (result if isinstance(result, list | tuple) else [result] for result in results)
+    has_floats = any(all(isinstance(item, float) for item in items) for items in result_lists)
+    tolerance = absolute_tolerance or (FLOATS if has_floats else None)
+    return Checker(kind=CheckerKind.JSON, absolute=tolerance, relative=RELATIVE if tolerance else None)
 
 
-# --- tests that compare in their own way -------------------------------------------------------------
+# --- tests with a comparison of their own ------------------------------------------------------------
 
 
-_OWN_PROGRAM = """\
+_COMPARISON_PROGRAM = """\
 {helpers}
 
 inp, exp = ast.literal_eval(given), value(json.loads(wanted))
@@ -580,27 +660,28 @@ else:
 """
 
 
-def _helps_plus(node: ast.stmt) -> bool:
+def _is_plus_helper(node: ast.stmt) -> bool:
+    """Return True for statements that an EvalPlus test needs next to its comparison."""
     if isinstance(node, ast.FunctionDef):
         return node.name != "check"
     return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
-    """The test's own program for one input, as a checker."""
+    """Return a checker that runs the test's comparison on one input and its result."""
     reference = ""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         reference = f"exp = {ast.unparse(statement.value.args[1])}"
         statement.value.args[1] = ast.Name("exp", ast.Load())
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
-            # A few exported tests find out whether there is a match, and leave it at that.
+            # A few exported tests compute `exact_match` without asserting it.
             asserts = any(isinstance(part, ast.Assert) for part in ast.walk(node))
             node.body += [] if asserts else ast.parse("assert exact_match").body
-    source = READ_VALUES + _OWN_PROGRAM.format(
+    source = READ_VALUES + _COMPARISON_PROGRAM.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),
         reference=reference,
-        # HumanEval/32 unpacks the root instead of the coefficients; EvalPlus's own runner does not.
+        # HumanEval/32 unpacks the root instead of the coefficients. EvalPlus's runner does not.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
     return python_checker(source, decides=True)

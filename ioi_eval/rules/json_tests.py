@@ -1,11 +1,13 @@
-"""Tests written as JSON, as APPS and LiveCodeBench have them: inputs and outputs, or arguments and results.
+"""Read tests in JSON, as in APPS and LiveCodeBench.
 
-Nothing is parsed that need not be: arguments and results pass on as they were written, so that a number of
-ten thousand digits stays one. Pure.
+Tests are inputs and outputs of programs, or arguments and results of functions.
 
-Values that are written as Python writes them are read without running anything, and said as JSON, in which
-tuples, sets and other things that it has no word for are told from lists. `tagged` in
-graders/python/harness.py says the results of functions in the same way.
+Arguments and results are passed on as they were written and parsed only if necessary, so that a number with
+ten thousand digits is unchanged.
+
+Values in Python notation are read without running code and converted to JSON. Types that JSON lacks, such as
+tuples and sets, are tagged to distinguish them from lists. `tagged` in graders/python/harness.py encodes the
+results of functions in the same way.
 """
 
 from __future__ import annotations
@@ -29,27 +31,30 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptio
 
 NO_CASES = "No test cases provided"
 BROKEN_CASES = "Could not parse test cases"
-LARGEST = 1 << 30  # bytes of packed tests, unpacked: far more than any problem that is known has
+LARGEST = 1 << 30  # maximum size of unpacked tests, in bytes; far more than any known problem has
 
 
 class CasesError(IoiEvalError):
-    """There are no tests, or none that can be understood. The message is what harnesses of APPS say."""
+    """Raised if there are no tests, or if they cannot be parsed. The messages are those of APPS harnesses."""
 
 
 class Case(NamedTuple):
-    """A program's input and expected output, or arguments and the result as JSON."""
+    """A program's input and expected output, or a function's arguments and its result as JSON."""
 
     input: str
     output: str
 
 
 class Cases(Value):
+    """The test cases of a problem, for a program or a function."""
+
     cases: tuple[Case, ...]
-    function: str = ""  # what is called; empty: programs that read standard input
-    wrapped: bool = False  # every result stands in a list of its own, of which the function may know nothing
+    function: str = ""  # name of the tested function; empty: programs that read standard input
+    # Every result is in a list of one element, which the function may or may not return
+    wrapped: bool = False
 
 
-class _Written(msgspec.Struct):
+class _InputOutput(msgspec.Struct):
     inputs: list[msgspec.Raw] | None = None
     outputs: list[msgspec.Raw] | None = None
     fn_name: str | None = None
@@ -57,64 +62,69 @@ class _Written(msgspec.Struct):
 
 
 def broken(reason: str) -> CasesError:
+    """Return a CasesError for tests that cannot be parsed."""
     return CasesError(f"{BROKEN_CASES}: {reason}")
 
 
 def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
-    """The value of a column `input_output`: JSON, or what JSON was made into. CasesError.
+    """Return the tests in a column `input_output`, which is JSON or a decoded JSON object.
 
-    A function's arguments are a list of them, a text with one JSON value a line, or the only one. The result
-    that belongs to such a text is JSON in a text, too. `packed` holds the same JSON in base64 of zlib.
+    Arguments of a function are a list, a string with one JSON value per line, or a single argument. If the
+    arguments are a string, the result is a string with JSON as well. `packed` contains the same object as
+    zlib-compressed JSON in base64. Raises CasesError if there are no tests or they cannot be parsed.
     """
     if written is None or (isinstance(written, str) and not written.strip()):
         raise CasesError(NO_CASES)
     try:
-        text = written if isinstance(written, str) else msgspec.json.encode(written)
+        json_text = written if isinstance(written, str) else msgspec.json.encode(written)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise broken(str(error)) from error
-    found: _Written = parsed(text, _Written | None) or _Written()
-    if found.packed:
-        within: _Written = parsed(inflated(found.packed), _Written)
-        found = msgspec.structs.replace(within, fn_name=found.fn_name or within.fn_name)
-    inputs, outputs = found.inputs or [], found.outputs or []
+    columns: _InputOutput = parsed(json_text, _InputOutput | None) or _InputOutput()
+    if columns.packed:
+        packed_columns: _InputOutput = parsed(inflated(columns.packed), _InputOutput)
+        columns = msgspec.structs.replace(packed_columns, fn_name=columns.fn_name or packed_columns.fn_name)
+    inputs, outputs = columns.inputs or [], columns.outputs or []
     if not inputs and not outputs:
         raise CasesError(NO_CASES)
     if len(inputs) != len(outputs):
         raise broken(f"{len(inputs)} inputs and {len(outputs)} outputs")
-    if function := (found.fn_name or "").strip():
-        called = tuple(map(_call, inputs, outputs))
-        results = [msgspec.Raw(case.output.encode()) for case in called]
+    if function := (columns.fn_name or "").strip():
+        calls = tuple(map(_call_case, inputs, outputs))
+        results = [msgspec.Raw(case.output.encode()) for case in calls]
         wrapped = all(_is_list(result) and len(parsed(result, list[msgspec.Raw])) == 1 for result in results)
-        return Cases(cases=called, function=function, wrapped=wrapped)
-    return Cases(cases=tuple(map(Case, map(_text, inputs), map(_text, outputs))))
+        return Cases(cases=calls, function=function, wrapped=wrapped)
+    return Cases(cases=tuple(map(Case, map(_text_of, inputs), map(_text_of, outputs))))
 
 
 def inflated(text: str, largest: int = LARGEST) -> bytes:
-    """Return the bytes in base64 of zlib. CasesError: it is anything else, or more than `largest` bytes."""
+    """Return the decompressed data of a zlib stream in base64.
+
+    Raises CasesError for other data, and if the result is larger than `largest` bytes.
+    """
     inflater = zlib.decompressobj()
     try:
         data = inflater.decompress(base64.b64decode(text, validate=True), largest)
     except (binascii.Error, ValueError) as error:
-        raise broken(f"packed, and no base64 ({error})") from error
+        raise broken(f"packed tests are not valid base64 ({error})") from error
     except zlib.error as error:
-        raise broken(f"packed, and no zlib ({error})") from error
+        raise broken(f"packed tests are not valid zlib data ({error})") from error
     if inflater.unconsumed_tail:
-        raise broken(f"more than {largest >> 20} MiB when it is unpacked")
+        raise broken(f"packed tests are larger than {largest >> 20} MiB after unpacking")
     if not inflater.eof:
-        raise broken("packed, and cut off")
+        raise broken("packed tests are cut off")
     return data
 
 
 def read_call(arguments: str, result: str) -> Case:
-    """Arguments that are written as JSON one a line, and the result."""
-    given = [_json(line) for line in arguments.strip().split("\n") if line.strip()]
-    return Case(f"[{', '.join(given)}]", _json(result))
+    """Return the case for arguments with one JSON value per line, and a result in JSON."""
+    arguments_json = [_checked_json(line) for line in arguments.strip().split("\n") if line.strip()]
+    return Case(f"[{', '.join(arguments_json)}]", _checked_json(result))
 
 
 def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
-    """The problem with these tests. Its checker stays where programs write; a function's result is JSON.
+    """Return the problem with these tests; for a function's tests also with the JSON comparison.
 
-    CasesError: the function has a name that no program can give to one.
+    Raises CasesError if the function's name is not a Python identifier. `blob` stores a test's text.
     """
     tests = tuple(
         Test(name=str(number), input=blob(case.input), answer=blob(case.output))
@@ -123,7 +133,7 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
     if not cases.function:
         return msgspec.structs.replace(problem, tests=tests)
     if not all(part.isidentifier() for part in cases.function.split(".")):
-        raise broken(f"{cases.function!r:.80} is no name of a function")
+        raise broken(f"{cases.function!r:.80} is not the name of a function")
     return msgspec.structs.replace(
         problem,
         task_type=TaskType.FUNCTION,
@@ -137,32 +147,36 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
 
 
 def parsed(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
-    """Return JSON as a type. CasesError."""
+    """Return the value of type `kind` in a JSON text. Raises CasesError."""
     try:
         return msgspec.json.decode(text if isinstance(text, msgspec.Raw) else shallow(text), type=kind)
     except (msgspec.MsgspecError, ValueError) as error:
         raise broken(str(error)) from error
 
 
-def _plain(raw: msgspec.Raw) -> str:
+def _raw_text(raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
-def _json(text: str) -> str:
+def _checked_json(text: str) -> str:
+    """Return a JSON text unchanged. Raises CasesError if it is not valid."""
     try:
-        return _plain(parsed(text, msgspec.Raw))
+        return _raw_text(parsed(text, msgspec.Raw))
     except CasesError as error:
-        raise broken(f"{text!r:.40} is no value in JSON, one a line") from error
+        raise broken(f"{text!r:.40} is not a JSON value (one per line is expected)") from error
 
 
-def _call(given: msgspec.Raw, wanted: msgspec.Raw) -> Case:
-    if _is_text(given):
-        return read_call(parsed(given, str), parsed(wanted, str) if _is_text(wanted) else _plain(wanted))
-    arguments = _plain(given)
-    return Case(arguments if _is_list(given) else f"[{arguments}]", _plain(wanted))
+def _call_case(arguments: msgspec.Raw, result: msgspec.Raw) -> Case:
+    """Return the case for a function's arguments and result in any supported form."""
+    if _is_string(arguments):
+        return read_call(
+            parsed(arguments, str), parsed(result, str) if _is_string(result) else _raw_text(result)
+        )
+    arguments_text = _raw_text(arguments)
+    return Case(arguments_text if _is_list(arguments) else f"[{arguments_text}]", _raw_text(result))
 
 
-def _is_text(raw: msgspec.Raw) -> bool:
+def _is_string(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b'"')
 
 
@@ -170,74 +184,81 @@ def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b"[")
 
 
-def _text(raw: msgspec.Raw) -> str:
-    """A text, or a list of lines; a number is its own text."""
+def _text_of(raw: msgspec.Raw) -> str:
+    """Return the text in a JSON value: a string, the lines in a list, or the digits of a number."""
     if not _is_list(raw):
-        return _line(raw)
-    return "\n".join(map(_line, parsed(raw, list[msgspec.Raw])))
+        return _line_of(raw)
+    return "\n".join(map(_line_of, parsed(raw, list[msgspec.Raw])))
 
 
-def _line(raw: msgspec.Raw) -> str:
-    written = _plain(raw)
-    if _is_text(raw):
-        text: str = parsed(raw, str)
-        return text
+def _line_of(raw: msgspec.Raw) -> str:
+    """Return the string in a JSON value, or the digits of a number. Raises CasesError."""
+    written = _raw_text(raw)
+    if _is_string(raw):
+        string: str = parsed(raw, str)
+        return string
     if written[0] not in "-0123456789":
-        raise broken(f"{written if len(written) <= 40 else written[:37] + '...'} is no text")
+        raise broken(f"{written if len(written) <= 40 else written[:37] + '...'} is not a string")
     return written
 
 
-# --- values as Python writes them --------------------------------------------------------------------
+# --- values in Python notation -------------------------------------------------------------------------
 
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
 
 
 def literal(node: ast.expr, *, arrays: bool = False) -> Any:
-    """The value of an expression that is nothing but a value; of an array its list. CasesError."""
+    """Return the value of a literal expression. Raises CasesError for other expressions.
+
+    `arrays`: accept numpy arrays and return them as lists.
+    """
     try:
-        return ast.literal_eval((_Shown() if arrays else _Plain()).visit(node))
+        return ast.literal_eval((_ArrayReplacer() if arrays else _LiteralReplacer()).visit(node))
     except (ValueError, TypeError, RecursionError) as error:
-        raise broken(f"{ast.unparse(node)[:40]!r} is no plain value") from error
+        raise broken(f"{ast.unparse(node)[:40]!r} is not a literal value") from error
 
 
 def literal_in(text: str, *, arrays: bool = False) -> Any:
-    """The same of a text. CasesError."""
+    """Return the value of a literal in Python notation. Raises CasesError for anything else."""
     try:
         return literal(ast.parse(text, mode="eval").body, arrays=arrays)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise broken(f"{text[:40]!r} is no value") from error
+        raise broken(f"{text[:40]!r} is not a literal value") from error
 
 
 def list_in(text: str) -> list[Any] | None:
-    """Return the list that a text is, as JSON, Python or numpy writes it: a table has no other way."""
+    """Return the list in a text in JSON, Python or numpy notation, or None if it is not a list.
+
+    Tables store lists in this form.
+    """
     if not text.lstrip().startswith("["):
         return None
     try:
-        found = msgspec.json.decode(shallow(text))
+        value = msgspec.json.decode(shallow(text))
     except msgspec.DecodeError:
         try:
-            found = literal_in(_with_commas(text), arrays=True)
+            value = literal_in(_with_commas(text), arrays=True)
         except CasesError:
             return None
-    return found if isinstance(found, list) else None
+    return value if isinstance(value, list) else None
 
 
 def _with_commas(text: str) -> str:
-    """Return a literal with the commas that numpy leaves out between values. CasesError."""
-    pieces, ended, values = list[str](), False, (tokenize.STRING, tokenize.NUMBER)
+    """Return a literal with the commas between values that numpy omits. Raises CasesError."""
+    pieces, after_value, values = list[str](), False, (tokenize.STRING, tokenize.NUMBER)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline):
-            begins = token.type in values or token.string in ("[", "{")
-            pieces.append(f", {token.string}" if ended and begins else token.string)
+            starts_value = token.type in values or token.string in ("[", "{")
+            pieces.append(f", {token.string}" if after_value and starts_value else token.string)
             if token.type != tokenize.NL:
-                ended = token.type in values or token.string in ("]", "}")
+                after_value = token.type in values or token.string in ("]", "}")
     except (tokenize.TokenError, SyntaxError) as error:
-        raise broken(f"{text[:40]!r} is no value") from error
+        raise broken(f"{text[:40]!r} is not a literal value") from error
     return " ".join(pieces)
 
 
-class _Plain(ast.NodeTransformer):
-    """Makes literals of what is printed like calls and names."""
+class _LiteralReplacer(ast.NodeTransformer):
+    """Replaces names and calls that print like values, such as `nan` and `Counter(...)`, by literals."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(_NUMBERS[node.id]) if node.id in _NUMBERS else node
@@ -246,8 +267,8 @@ class _Plain(ast.NodeTransformer):
         match node:
             case ast.Call(ast.Name("Counter" | "OrderedDict"), [], []):
                 return ast.Dict([], [])
-            case ast.Call(ast.Name("Counter" | "OrderedDict"), [ast.Dict() as shown], []):
-                return self.generic_visit(shown)
+            case ast.Call(ast.Name("Counter" | "OrderedDict"), [ast.Dict() as dict_literal], []):
+                return self.generic_visit(dict_literal)
             case ast.Call(ast.Name("OrderedDict"), [ast.List(pairs)], []):
                 items = [pair.elts for pair in pairs if isinstance(pair, ast.Tuple) and len(pair.elts) == 2]
                 if len(items) == len(pairs):
@@ -257,53 +278,54 @@ class _Plain(ast.NodeTransformer):
         return node
 
 
-class _Shown(_Plain):
-    """Also takes the lists out of arrays within, as numpy shows them."""
+class _ArrayReplacer(_LiteralReplacer):
+    """Like `_LiteralReplacer`, and replaces numpy arrays by lists."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        shown = isinstance(node.func, ast.Name) and node.func.id == "array" and node.args
-        return self.visit(node.args[0]) if shown else super().visit_Call(node)
+        is_array = isinstance(node.func, ast.Name) and node.func.id == "array" and node.args
+        return self.visit(node.args[0]) if is_array else super().visit_Call(node)
 
 
 def as_arguments(given: Iterable[object]) -> str:
-    """A tuple as Python reads it. CasesError."""
+    """Return arguments as a tuple in Python notation. Raises CasesError if Python cannot read it back."""
     try:
-        node = _Plain().visit(ast.parse(repr(tuple(given)), mode="eval"))
-        written = ast.unparse(node)  # which has a number for what is infinite
-        ast.literal_eval(written)
+        node = _LiteralReplacer().visit(ast.parse(repr(tuple(given)), mode="eval"))
+        tuple_text = ast.unparse(node)  # unparse writes infinity as a number
+        ast.literal_eval(tuple_text)
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
-        raise broken("arguments that Python cannot read again") from error
-    return written
+        raise broken("arguments without a Python notation") from error
+    return tuple_text
 
 
 def as_json(value: object) -> str:
-    """Return the harness' text for a result that is equal to this value."""
+    """Return the text that the function harness prints for a result equal to `value`."""
     return json.dumps(_tagged(value), allow_nan=False)
 
 
 def _tagged(value: object) -> object:
+    """Return a value with tags for the types that JSON lacks. Raises CasesError."""
     match value:
         case None | bool() | str() | int():
             return value
         case float():
             return value if math.isfinite(value) else {"float": repr(value)}
         case complex():
-            return {"complex": _each((value.real, value.imag))} if value.imag else _tagged(value.real)
+            return {"complex": _tagged_items((value.real, value.imag))} if value.imag else _tagged(value.real)
         case bytes():
             return {"bytes": value.hex()}
         case list():
-            return _each(value)
+            return _tagged_items(value)
         case tuple():
-            return {"tuple": _each(value)}
+            return {"tuple": _tagged_items(value)}
         case set():
-            return {"set": sorted(_each(value), key=_spelled_alike)}
+            return {"set": sorted(_tagged_items(value), key=_canonical_text)}
         case dict():
-            return {"dict": sorted(map(_each, value.items()), key=_spelled_alike)}
-    raise broken(f"a {type(value).__name__} among them")
+            return {"dict": sorted(map(_tagged_items, value.items()), key=_canonical_text)}
+    raise broken(f"a value has the unsupported type {type(value).__name__}")
 
 
-def _spelled_alike(value: object) -> str:
-    """The same text for values that are equal: 1, 1.0 and True are one number."""
+def _canonical_text(value: object) -> str:
+    """Return a JSON text that is the same for all equal values; 1, 1.0 and True are equal."""
 
     def alike(value: Any) -> Any:
         if isinstance(value, list):
@@ -315,5 +337,5 @@ def _spelled_alike(value: object) -> str:
     return json.dumps(alike(value), allow_nan=False)
 
 
-def _each(items: Iterable[object]) -> list[object]:
+def _tagged_items(items: Iterable[object]) -> list[object]:
     return [_tagged(item) for item in items]

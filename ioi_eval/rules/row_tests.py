@@ -1,4 +1,4 @@
-"""The tests of a row, in any form that datasets use: the one reader of benchmarks and rewards. Pure."""
+"""Read the tests of a row in any form that datasets use. Benchmarks and rewards share this reader."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ from ioi_eval.rules.json_tests import (
     with_cases,
 )
 
-PUBLIC_AND_PRIVATE = ("public_test_cases", "private_test_cases")  # of LiveCodeBench
-# Keys of an object that holds the tests, the first that it has.
-_HOLDERS = ("test_cases", "tests", "input_output", "ground_truth", "verification_info", "assert_case")
-_ASSERTIONS = ("test_list", "assertions", "test", "test_code")  # keys with a program of assertions, or a list
-_SETUP = ("test_setup_code", "test_imports", "setup")
-_FUNCTION = ("entry_point", "fn_name", "func_name", "function")
-_INPUT = ("input", "stdin")
-_OUTPUT = ("output", "stdout", "expected_output", "answer")
-_CALLS = ("functional", "function_call")  # kinds of tests
-_NO_FUNCTION = "they call a function, and nothing says which"
+PUBLIC_AND_PRIVATE = ("public_test_cases", "private_test_cases")  # columns of LiveCodeBench
+# Keys of an object that may hold the tests; the first key that exists is used.
+_TEST_KEYS = ("test_cases", "tests", "input_output", "ground_truth", "verification_info", "assert_case")
+# Keys of a test program with assertions, or of a list of assertions
+_ASSERTION_KEYS = ("test_list", "assertions", "test", "test_code")
+_SETUP_KEYS = ("test_setup_code", "test_imports", "setup")
+_FUNCTION_KEYS = ("entry_point", "fn_name", "func_name", "function")
+_INPUT_KEYS = ("input", "stdin")
+_OUTPUT_KEYS = ("output", "stdout", "expected_output", "answer")
+_FUNCTION_KINDS = ("functional", "function_call")  # kinds of tests that call a function
+_NO_FUNCTION = "the tests call a function, but its name is missing"
 
 
 def with_tests(
@@ -50,85 +51,99 @@ def with_tests(
     setup: str = "",
     drawn: str = "",
 ) -> Problem:
-    """Return the problem with the tests of a row. CasesError for what holds none that can be read.
+    """Return the problem with the tests of a row.
 
     Args:
         problem: A problem without tests.
-        written: The tests in any form that `read_tests` knows.
-        blob: What makes contents of texts.
-        function: The function that is called, if the tests do not name it.
-        setup: Statements that assertions need in front.
-        drawn: The id of a problem of HumanEval, some of which draw their arguments.
+        written: The tests in any form that `read_tests` accepts.
+        blob: Stores a test's text and returns its blob.
+        function: Name of the tested function, if the tests do not name it.
+        setup: Statements that are put before assertions.
+        drawn: Id of a HumanEval problem; the tests of some problems draw random arguments.
+
+    Raises:
+        CasesError: if there are no tests or they cannot be parsed.
     """
-    found = read_tests(written, function, setup=setup, drawn=drawn)
-    return found.of(problem, blob) if isinstance(found, Asserted) else with_cases(problem, found, blob)
+    tests = read_tests(written, function, setup=setup, drawn=drawn)
+    return tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
 
 
 def read_tests(written: Any, function: str = "", *, setup: str = "", drawn: str = "") -> Cases | Asserted:
-    """Return tests in any of the forms in use. CasesError.
+    """Return the tests in any of the forms that datasets use. `with_tests` describes the parameters.
 
-    - An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`), each also as a text of JSON.
-    - A list of objects with `input` and `output`: what a program reads and prints, also as `{"stdin": text}`
-      and `{"stdout": text}`; arguments as LiveCodeBench writes them (`testtype` is `functional`); or
-      arguments as values (`fn_name`, or `type` is `function_call`). Or a list of pairs.
-    - LiveCodeBench's public and private tests, also packed.
-    - Assertions in Python: a program, or a list of statements; `check(candidate)`; lists of inputs and
-      results as in EvalPlus.
-    - Any of these as a text of JSON or a literal of Python, in texts of JSON, or in an object by a usual key.
+    - An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`); a list may be a JSON string.
+    - A list of objects with `input` and `output`, or a list of pairs. The values are one of the following:
+      the text that a program reads and prints, possibly as `{"stdin": text}` and `{"stdout": text}`;
+      arguments in LiveCodeBench's notation (`testtype` is `functional`);
+      arguments as values (`fn_name`, or `type` is `function_call`).
+    - LiveCodeBench's public and private tests, packed or not.
+    - Assertions in Python: a program, a list of statements, `check(candidate)`, or EvalPlus's lists of inputs
+      and results.
+    - Any of these as a JSON string, as a Python literal, in a list of JSON strings, or under a common key.
+
+    Raises:
+        CasesError: if there are no tests or they cannot be parsed.
     """
-    if (as_written := _as_written(written, function)) is not None:
-        return read_cases(as_written)
+    if (json_lists := _lists_as_written(written, function)) is not None:
+        return read_cases(json_lists)
     value = _decoded(written)
     if isinstance(value, str):
-        return _of_program(value, function, setup, drawn)
+        return _tests_in_program(value, function, setup, drawn)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         items = [_decoded(item) for item in value]
         if all(isinstance(item, str) for item in items):
-            return _of_program("\n".join(items), function, setup, drawn)
+            return _tests_in_program("\n".join(items), function, setup, drawn)
         value = items
     if isinstance(value, Mapping):
-        return _of_object(value, function, setup, drawn)
+        return _tests_in_object(value, function, setup, drawn)
     if not value:
         raise CasesError(NO_CASES)
     if not isinstance(value, Sequence) or isinstance(value, bytes):
-        raise broken("neither pairs nor lists of inputs and outputs")
-    return _of_list(value, function)
+        raise broken("tests must be pairs or lists of inputs and outputs")
+    return _tests_in_list(value, function)
 
 
-def _of_object(value: Mapping[str, Any], function: str, setup: str, drawn: str) -> Cases | Asserted:
+def _tests_in_object(value: Mapping[str, Any], function: str, setup: str, drawn: str) -> Cases | Asserted:
+    """Return the tests in an object: see `read_tests`."""
     metadata = _metadata(value)
-    function = str(_first(value, _FUNCTION) or metadata.get("func_name") or function or "").strip()
+    function = str(_first_value(value, _FUNCTION_KEYS) or metadata.get("func_name") or function or "").strip()
     if any(name in value for name in PUBLIC_AND_PRIVATE):
-        return _of_livecodebench([value.get(name) for name in PUBLIC_AND_PRIVATE], function)
+        return _livecodebench_tests([value.get(name) for name in PUBLIC_AND_PRIVATE], function)
     if "inputs" in value or "packed" in value:
         lists = {name: _list_in(value.get(name)) for name in ("inputs", "outputs")}
         return read_cases({**value, **lists, "fn_name": function or None})
-    if "test_list" in value or not any(name in value for name in (*_HOLDERS, *_INPUT)):
-        setup = "\n".join(filter(None, [setup, *(_joined(value.get(name)) for name in _SETUP)]))
-        if (tests := _first(value, _ASSERTIONS)) is not None:
+    if "test_list" in value or not any(name in value for name in (*_TEST_KEYS, *_INPUT_KEYS)):
+        setup = "\n".join(filter(None, [setup, *(_joined_lines(value.get(name)) for name in _SETUP_KEYS)]))
+        if (tests := _first_value(value, _ASSERTION_KEYS)) is not None:
             return read_tests(tests, function, setup=setup, drawn=drawn)
-    if (held := _first(value, _HOLDERS)) is not None:
-        return read_tests(held, function, setup=setup, drawn=drawn)
+    if (inner_tests := _first_value(value, _TEST_KEYS)) is not None:
+        return read_tests(inner_tests, function, setup=setup, drawn=drawn)
     if isinstance(value.get("input"), list) and "type" not in value:
         return read_cases({"inputs": value["input"], "outputs": value.get("output") or []})
-    if any(name in value for name in _INPUT):
-        return _of_list([value], function)
+    if any(name in value for name in _INPUT_KEYS):
+        return _tests_in_list([value], function)
     raise CasesError(NO_CASES)
 
 
-class _Test(msgspec.Struct):
+class _LiveCodeBenchTest(msgspec.Struct):
     input: str
     output: str
     testtype: str = "stdin"
 
 
-def _of_livecodebench(parts: Sequence[Any], function: str) -> Cases:
-    """Return public tests, then private ones: lists, texts of JSON, or packed."""
-    tests = list[_Test]()
+def _livecodebench_tests(parts: Sequence[Any], function: str) -> Cases:
+    """Return LiveCodeBench's public tests, then its private tests: lists, JSON strings, or packed."""
+    tests = list[_LiveCodeBenchTest]()
     for part in parts:
-        text = part.strip() if isinstance(part, str) else msgspec.json.encode(part).decode() if part else ""
-        plain = text if not text or text.startswith("[") or text == "null" else unpacked(text)
-        tests += (parsed(plain, list[_Test] | None) or []) if plain else []
+        part_text = (
+            part.strip() if isinstance(part, str) else msgspec.json.encode(part).decode() if part else ""
+        )
+        json_text = (
+            part_text
+            if not part_text or part_text.startswith("[") or part_text == "null"
+            else unpacked(part_text)
+        )
+        tests += (parsed(json_text, list[_LiveCodeBenchTest] | None) or []) if json_text else []
     if not tests:
         raise CasesError(NO_CASES)
     if function:
@@ -138,105 +153,120 @@ def _of_livecodebench(parts: Sequence[Any], function: str) -> Cases:
     return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
 
 
-def _of_list(value: Sequence[Any], function: str) -> Cases:
-    """Return the tests of a list of objects, or of pairs."""
+def _tests_in_list(value: Sequence[Any], function: str) -> Cases:
+    """Return the tests in a list of objects or pairs."""
     if not value:
         raise CasesError(NO_CASES)
     if all(isinstance(item, list | tuple) and len(item) == 2 for item in value):
-        value = [{"input": given, "output": wanted} for given, wanted in value]
+        value = [{"input": inputs, "output": outputs} for inputs, outputs in value]
     if not all(isinstance(item, Mapping) for item in value):
-        raise broken("neither pairs nor lists of inputs and outputs")
+        raise broken("tests must be pairs or lists of inputs and outputs")
     kinds = {str(case.get("testtype") or case.get("type") or "") for case in value}
     names = {
         str(_metadata(case).get("func_name") or case.get("fn_name") or function).strip() for case in value
     }
     if len(kinds) > 1:
-        raise broken(f"several kinds in one problem: {', '.join(sorted(kinds))}")
+        raise broken(f"tests of several kinds in one problem: {', '.join(sorted(kinds))}")
     if len(names) > 1:
-        raise broken(f"several functions in one problem: {', '.join(sorted(names))}")
+        raise broken(f"tests of several functions in one problem: {', '.join(sorted(names))}")
     ([kind], [function]) = kinds, names
-    pairs = [(_side(case, _INPUT), _side(case, _OUTPUT)) for case in value]
-    if kind in _CALLS and not function:
+    pairs = [(_test_side(case, _INPUT_KEYS), _test_side(case, _OUTPUT_KEYS)) for case in value]
+    if kind in _FUNCTION_KINDS and not function:
         raise broken(_NO_FUNCTION)
-    if kind not in ("", *_CALLS):
-        function = ""  # a program
+    if kind not in ("", *_FUNCTION_KINDS):
+        function = ""  # the tests are for a program
     if kind == "functional":
-        if not all(isinstance(text, str) for pair in pairs for text in pair):
-            raise broken("arguments or a result that are no text")
+        if not all(isinstance(side, str) for pair in pairs for side in pair):
+            raise broken("arguments and results must be strings")
         return Cases(cases=tuple(read_call(*pair) for pair in pairs), function=function)
-    given, wanted = zip(*pairs, strict=True)
-    return read_cases({"inputs": list(given), "outputs": list(wanted), "fn_name": function or None})
+    inputs, outputs = zip(*pairs, strict=True)
+    return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function or None})
 
 
-def _as_written(written: Any, function: str) -> dict[str, Any] | None:
-    """Return lists of inputs and outputs in JSON, with numbers as they are written; None for others."""
+def _lists_as_written(written: Any, function: str) -> dict[str, Any] | None:
+    """Return the lists of inputs and outputs in a JSON object, or None for other tests.
+
+    The items stay JSON texts, so that numbers are unchanged.
+    """
     if not isinstance(written, str) or not written.lstrip().startswith("{"):
         return None
     try:
-        found: dict[str, Any] = parsed(written, dict[str, msgspec.Raw])
+        columns: dict[str, Any] = parsed(written, dict[str, msgspec.Raw])
     except CasesError:
         return None
-    lists = [bytes(found[name]) for name in ("inputs", "outputs") if name in found]
-    if ("packed" not in found and len(lists) < 2) or not all(text.startswith(b"[") for text in lists):
+    lists = [bytes(columns[name]) for name in ("inputs", "outputs") if name in columns]
+    if ("packed" not in columns and len(lists) < 2) or not all(
+        list_text.startswith(b"[") for list_text in lists
+    ):
         return None
-    return found if not function or "fn_name" in found else {**found, "fn_name": function}
+    return columns if not function or "fn_name" in columns else {**columns, "fn_name": function}
 
 
-def _of_program(source: str, function: str, setup: str, drawn: str) -> Asserted:
-    """Return the tests that a program in Python is."""
-    text = "\n".join(filter(None, [setup, source]))
-    return read_test(text, function) if INPUTS.search(text) else read_assertions(text, function, drawn=drawn)
+def _tests_in_program(source: str, function: str, setup: str, drawn: str) -> Asserted:
+    """Return the tests in a Python test program."""
+    program = "\n".join(filter(None, [setup, source]))
+    return (
+        read_test(program, function)
+        if INPUTS.search(program)
+        else read_assertions(program, function, drawn=drawn)
+    )
 
 
-def _side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return what goes in or out. Also `{"stdin": text}`."""
-    held = next((case[name] for name in names if name in case), None)
-    return held[names[1]] if isinstance(held, Mapping) and held.keys() == {names[1]} else held
+def _test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return a test's input or output, also from a form such as `{"stdin": text}`."""
+    value = next((case[name] for name in names if name in case), None)
+    return value[names[1]] if isinstance(value, Mapping) and value.keys() == {names[1]} else value
 
 
-def _first(value: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first_value(value: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the value of the first key that exists and is not null."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
-def _joined(value: Any) -> str:
+def _joined_lines(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
 def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = value.get("metadata")
-    if isinstance(found, str):
+    """Return the object in the key `metadata`, which may be a JSON string; empty if missing."""
+    metadata = value.get("metadata")
+    if isinstance(metadata, str):
         with suppress(CasesError):
-            found = _decoded(found)
-    return found if isinstance(found, Mapping) else {}
+            metadata = _decoded(metadata)
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _list_in(value: Any) -> Any:
-    """Return a list that is written as a text of JSON; anything else as it is."""
-    found = _decoded(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
-    return found if isinstance(found, list) else value
+    """Return the list in a JSON string; return anything else unchanged."""
+    decoded = _decoded(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+    return decoded if isinstance(decoded, list) else value
 
 
 def _decoded(value: Any) -> Any:
-    """Return a text as what it says: JSON, what Python wrote, packed tests; a program stays a text.
+    """Return the value that a string encodes: JSON, a Python literal or packed tests.
 
-    CasesError for other texts.
+    A Python test program is returned unchanged. Raises CasesError for other strings.
     """
     if not isinstance(value, str):
         return value
-    text = value.strip()
-    if not text:
+    stripped = value.strip()
+    if not stripped:
         return None
     try:
-        found = json.loads(shallow(text))
-        return _decoded(found) if isinstance(found, str) else found
+        decoded = json.loads(shallow(stripped))
+        return _decoded(decoded) if isinstance(decoded, str) else decoded
     except NestedTooDeep as error:
         raise broken(str(error)) from error
     except ValueError:
-        if "assert" in text and _is_python(text):
-            return text
-        if len(text) > _SHORTEST_PACKED and text[0] not in "[{(" and not any(map(str.isspace, text)):
-            return _decoded(unpacked(text))
-        return literal_in(text)
+        if "assert" in stripped and _is_python(stripped):
+            return stripped
+        if (
+            len(stripped) > _MIN_PACKED_LENGTH
+            and stripped[0] not in "[{("
+            and not any(map(str.isspace, stripped))
+        ):
+            return _decoded(unpacked(stripped))
+        return literal_in(stripped)
 
 
 def _is_python(text: str) -> bool:
@@ -247,31 +277,31 @@ def _is_python(text: str) -> bool:
     return True
 
 
-# --- private tests, which are packed: base64 of zlib of a pickled text -----------------------------------
-# A pickle is a program, and one from a dataset is a stranger's. It is never run: its instructions are only
-# read, and there may be none but those that push one text.
+# --- private tests, packed as base64 of zlib of a pickled string ---------------------------------------
+# A pickle is a program, and datasets are not trusted, so pickles are never executed. Their instructions are
+# only read, and anything except pushing one string is refused.
 
-_SHORTEST_PACKED = 40  # characters; the shortest pickled text has more
-_TEXTS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
-_HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
+_MIN_PACKED_LENGTH = 40  # minimum length, in characters; every pickled string is longer
+_STRING_OPERATIONS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
+_HARMLESS_OPERATIONS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
 
 
 def unpacked(text: str, *, largest: int = LARGEST) -> str:
-    """The text that was packed. CasesError where it is anything else."""
+    """Return the string in packed tests. Raises CasesError for anything else."""
     return pickled_text(inflated(text, largest))
 
 
 def pickled_text(data: bytes) -> str:
-    """The one text in a pickle, without unpickling."""
-    texts = list[object]()
+    """Return the one string in a pickle without unpickling it. Raises CasesError for other pickles."""
+    strings = list[object]()
     try:
         for operation, argument, _ in pickletools.genops(data):
-            if operation.name in _TEXTS:
-                texts.append(argument)
-            elif operation.name not in _HARMLESS:
-                raise broken(f"a pickle that is more than a text ({operation.name})")
+            if operation.name in _STRING_OPERATIONS:
+                strings.append(argument)
+            elif operation.name not in _HARMLESS_OPERATIONS:
+                raise broken(f"the pickle contains more than a string ({operation.name})")
     except (ValueError, OverflowError) as error:
-        raise broken(f"packed, and no pickle ({error})") from error
-    if len(texts) != 1 or not isinstance(texts[0], str):
-        raise broken(f"a pickle of {len(texts)} texts, and not of one")
-    return texts[0]
+        raise broken(f"packed tests are not a valid pickle ({error})") from error
+    if len(strings) != 1 or not isinstance(strings[0], str):
+        raise broken(f"the pickle must contain one string, not {len(strings)}")
+    return strings[0]

@@ -182,18 +182,18 @@ def test_values_that_are_printed_like_calls() -> None:
         "b": {},
     }
     for counted in ("Counter('aab')", "Counter([1, 1])", "OrderedDict(['ab'])", "OrderedDict(zip('a', 'b'))"):
-        with pytest.raises(CasesError, match="is no plain value"):
+        with pytest.raises(CasesError, match="is not a literal value"):
             literal(ast.parse(counted, mode="eval").body)
 
 
 @pytest.mark.parametrize(
     ("test", "message"),
     [
-        ("def check(", "no Python"),
-        ("assert True", "no list of inputs"),
+        ("def check(", "not valid Python"),
+        ("assert True", "no list `inputs`"),
         (checked("[[1], [2]]", "[1]"), "2 inputs and 1 results"),
-        (checked("[[__import__('os').mkdir('trap')]]", "[1]"), "is no plain value"),
-        (checked("[[float('nan')]]", "[1]"), "is no plain value"),
+        (checked("[[__import__('os').mkdir('trap')]]", "[1]"), "is not a literal value"),
+        (checked("[[float('nan')]]", "[1]"), "is not a literal value"),
     ],
 )
 def test_no_test_is_run(test: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,12 +145,12 @@ def test_forms_of_tests() -> None:
     found = read_tests([call])
     assert (found.function, found.wrapped, found.cases) == ("f", True, (("[1,[2]]", "[3]"),))
     for value, said in (
-        ([{"input": "1", "output": "2", "testtype": "functional"}], "nothing says which"),
+        ([{"input": "1", "output": "2", "testtype": "functional"}], "but its name is missing"),
         ([PAIRS[0], call], "several kinds"),
         ([call, call | {"fn_name": "g"}], "several functions in one problem: f, g"),
-        ([{**PAIRS[0], "type": "function_call", "metadata": "[1]"}], "nothing says which"),
-        ([1], "neither pairs"),
-        ("neither", "no plain value"),
+        ([{**PAIRS[0], "type": "function_call", "metadata": "[1]"}], "but its name is missing"),
+        ([1], "must be pairs or lists"),
+        ("neither", "not a literal value"),
     ):
         with pytest.raises(CasesError, match=said):
             read_tests(value)

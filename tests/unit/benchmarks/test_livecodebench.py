@@ -119,16 +119,20 @@ def test_releases_lie_in_files_with_numbers(tmp_path: Path) -> None:
 
 UNUSABLE: dict[str, dict[str, Any]] = {
     "No test cases provided": {"public_test_cases": "[]", "private": ""},
-    "Could not parse test cases: they call a function": {"public_test_cases": FUNCTION["public_test_cases"]},
-    "Could not parse test cases: packed, and no base64": {"private": "?"},
-    "Could not parse test cases: packed, and no zlib": {"private": base64.b64encode(b"no zlib").decode()},
+    "Could not parse test cases: the tests call a function": {
+        "public_test_cases": FUNCTION["public_test_cases"]
+    },
+    "Could not parse test cases: packed tests are not valid base64": {"private": "?"},
+    "Could not parse test cases: packed tests are not valid zlib": {
+        "private": base64.b64encode(b"no zlib").decode()
+    },
     "Could not parse test cases: .*truncated": {"public_test_cases": "[{"},
     "Could not parse test cases: .*missing required field": {"public_test_cases": '[{"input": "1"}]'},
-    "Could not parse test cases: 'nope' is no value": {
+    "Could not parse test cases: 'nope' is not a JSON value": {
         **FUNCTION,
         "private": lcb_tests(("nope", "1")),
     },
-    "Could not parse test cases: a pickle that is more": {"private": packed(["[]"])},
+    "Could not parse test cases: the pickle contains more": {"private": packed(["[]"])},
 }
 
 
@@ -193,7 +197,9 @@ def test_a_malicious_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
     trap = tmp_path / "trap"
     private = base64.b64encode(zlib.compress(pickle.dumps(Attack(trap), protocol))).decode()
     problems = loaded(tmp_path, "livecodebench", [livecodebench("a", private=private)])
-    assert problems["a"].unusable.startswith("Could not parse test cases: a pickle that is more than a text")
+    assert problems["a"].unusable.startswith(
+        "Could not parse test cases: the pickle contains more than a string"
+    )
     assert not trap.exists()
     pickle.loads(zlib.decompress(base64.b64decode(private)))
     assert trap.exists(), "it would have done something"
@@ -218,7 +224,7 @@ def test_no_pickle_but_of_one_text(data: bytes) -> None:
 def test_what_unpacks_to_too_much_is_refused() -> None:
     bomb = base64.b64encode(zlib.compress(b"\0" * (9 << 20))).decode()
     assert len(bomb) < 20_000
-    with pytest.raises(CasesError, match="more than 8 MiB"):
+    with pytest.raises(CasesError, match="larger than 8 MiB"):
         unpacked(bomb, largest=8 << 20)
 
 

@@ -91,8 +91,8 @@ def test_packed_tests_are_those_that_were_packed() -> None:
 @pytest.mark.parametrize(
     ("tests", "reason"),
     [
-        ("?", "no base64"),
-        (base64.b64encode(b"no zlib").decode(), "no zlib"),
+        ("?", "not valid base64"),
+        (base64.b64encode(b"no zlib").decode(), "not valid zlib data"),
         (base64.b64encode(zlib.compress(b"[]")[:-4]).decode(), "cut off"),
         (packed(written(["1"], ["2", "3"])), "1 inputs and 2 outputs"),
     ],
@@ -103,7 +103,7 @@ def test_packed_tests_that_are_broken(tests: str, reason: str) -> None:
 
 
 def test_packed_tests_have_a_limit() -> None:
-    with pytest.raises(CasesError, match="more than 1 MiB"):
+    with pytest.raises(CasesError, match="larger than 1 MiB"):
         inflated(packed(" " * (2 << 20)), 1 << 20)
 
 
@@ -120,13 +120,13 @@ def test_no_tests(nothing: Any) -> None:
         ("[]", "Expected `object | null`, got `array`"),
         (written(["1"], []), "1 inputs and 0 outputs"),
         (written(["1"], "2"), "Expected `array | null`, got `str`"),
-        (written([None], ["1"]), "null is no text"),
-        (written(["1"], [{"a": 1}]), "is no text"),
-        (written([[["1"]]], ["1"]), r'\["1"\] is no text'),
-        (written(["abc"], [1], fn_name="f"), "'abc' is no value in JSON, one a line"),
-        (written(["1\nx y"], ["1"], fn_name="f"), "'x y' is no value in JSON"),
-        (written(["1 2"], ["1"], fn_name="f"), "'1 2' is no value in JSON"),
-        (written(["1"], ["x"], fn_name="f"), "'x' is no value in JSON"),
+        (written([None], ["1"]), "null is not a string"),
+        (written(["1"], [{"a": 1}]), "is not a string"),
+        (written([[["1"]]], ["1"]), r'\["1"\] is not a string'),
+        (written(["abc"], [1], fn_name="f"), "'abc' is not a JSON value"),
+        (written(["1\nx y"], ["1"], fn_name="f"), "'x y' is not a JSON value"),
+        (written(["1 2"], ["1"], fn_name="f"), "'1 2' is not a JSON value"),
+        (written(["1"], ["x"], fn_name="f"), "'x' is not a JSON value"),
         (written([[1]], [1], fn_name=5), "fn_name"),
         (written([[1]], [float("nan")], fn_name="f"), "malformed"),
         ('{"inputs": ["\\ud800"], "outputs": ["1"]}', "malformed"),
@@ -162,7 +162,7 @@ def test_a_call_of_arguments_line_by_line(arguments: list[Any], result: Any) -> 
 def test_a_function_has_a_name_that_programs_can_give(name: str) -> None:
     """Else every program would be wrong."""
     cases = Cases(cases=(Case("[1]", "[2]"),), function=name)
-    with pytest.raises(CasesError, match="is no name of a function"):
+    with pytest.raises(CasesError, match="is not the name of a function"):
         with_cases(Problem(id="p"), cases, Blob.of)
 
 
