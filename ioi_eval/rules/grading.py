@@ -1,4 +1,7 @@
-"""The worth of a tree of groups, as the ICPC's format has it: verdicts and points go up together."""
+"""Grade a tree of test groups as in the ICPC package format.
+
+A group combines the verdicts and the points of its parts.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ from typing import NamedTuple
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Acceptance, Grading, Points, TestResult, Verdict
 
-_TOLERANCE = 1e-9  # what adding binary fractions leaves
+_TOLERANCE = 1e-9  # relative rounding error of sums of binary fractions
 
-# Worst first, as the format has it: another order than that of the contest system.
-_WORST = (Verdict.CE, Verdict.RE, Verdict.MLE, Verdict.TLE, Verdict.OLE, Verdict.WA, Verdict.AC)
-# The format's words; those for memory and output are its run-time errors. The last of a word is read back.
-_WORDS: Mapping[Verdict, str] = MappingProxyType(
+# Verdicts from worst to best as the ICPC format orders them; the contest system's order differs.
+_WORST_FIRST = (Verdict.CE, Verdict.RE, Verdict.MLE, Verdict.TLE, Verdict.OLE, Verdict.WA, Verdict.AC)
+# Names of verdicts in the ICPC format, which reports memory and output limits as run-time errors. When a name
+# is read back, it means the last verdict with that name.
+_ICPC_NAMES: Mapping[Verdict, str] = MappingProxyType(
     {
         Verdict.AC: "AC",
         Verdict.WA: "WA",
@@ -31,7 +35,9 @@ _WORDS: Mapping[Verdict, str] = MappingProxyType(
 
 
 class Grade(NamedTuple):
-    verdict: Verdict  # AC with however many points
+    """The verdict and points of a group or test."""
+
+    verdict: Verdict  # AC for an accepted group, whatever its points
     points: float
 
     @property
@@ -40,37 +46,39 @@ class Grade(NamedTuple):
 
 
 class GraderQuestion(NamedTuple):
-    """A question to a problem's own grader: its arguments, and a line for each part of a group."""
+    """A call of the problem's custom grader: its arguments and one input line per part of the group."""
 
     flags: tuple[str, ...]
     lines: str
 
 
-Graded = Mapping[GraderQuestion, Grade]  # what the problem's own grader has answered
+Graded = Mapping[GraderQuestion, Grade]  # answers of the problem's custom grader
 NOTHING_GRADED: Graded = MappingProxyType({})
 
 
 class Ungraded(JudgeFailure):
-    """A group that only the problem's own grader can grade, which was not asked."""
+    """Raised when a group needs the custom grader's answer and that answer is missing."""
 
     def __init__(self, ask: GraderQuestion) -> None:
         self.ask = ask
-        super().__init__("the problem's own grader was not asked, which batched jobs can", phase="grading")
+        super().__init__(
+            "the custom grader has not graded this group; only batched jobs can call it", phase="grading"
+        )
 
 
 def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> Grade:
-    """Return a group's grade. Parts behind one that stopped the judging are as if they were not there."""
+    """Return a group's grade. Parts after the one that stopped the judging are ignored."""
     judged = list[Grade]()
     for part in group.parts:
         judged.append(
-            grade(part, results, graded) if isinstance(part, Grading) else _of_test(group, results[part])
+            grade(part, results, graded) if isinstance(part, Grading) else _test_grade(group, results[part])
         )
         if group.stops and not judged[-1].accepted:
             break
     if group.flags is None or not judged:
-        return _together(group, judged)
+        return _combined(group, judged)
     ask = GraderQuestion(
-        group.flags, "".join(f"{_WORDS[result.verdict]} {result.points!r}\n" for result in judged)
+        group.flags, "".join(f"{_ICPC_NAMES[result.verdict]} {result.points!r}\n" for result in judged)
     )
     if ask not in graded:
         raise Ungraded(ask)
@@ -81,7 +89,7 @@ def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
 
 
 def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[GraderQuestion]:
-    """Yield the next questions to the problem's own grader; none once a group's grade is known."""
+    """Yield the next calls of the custom grader that the grade needs; nothing once all answers are known."""
     for part in group.parts:
         if isinstance(part, Grading):
             yield from asks(part, results, graded)
@@ -92,42 +100,44 @@ def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> I
 
 
 def answered(text: str) -> Grade | None:
-    """Return the verdict and the points that a grader wrote; None where it wrote anything else."""
-    found = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", text, re.ASCII)
-    verdicts = {word: verdict for verdict, word in _WORDS.items()}
-    if found is None or found[1] not in verdicts:
+    """Return the verdict and the points in a custom grader's output, or None if it has another form."""
+    match = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", text, re.ASCII)
+    verdicts = {name: verdict for verdict, name in _ICPC_NAMES.items()}
+    if match is None or match[1] not in verdicts:
         return None
-    return Grade(verdicts[found[1]], float(found[2]))
+    return Grade(verdicts[match[1]], float(match[2]))
 
 
-def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
+def _combined(group: Grading, judged: Sequence[Grade]) -> Grade:
+    """Return a group's grade from the grades of the parts that were judged."""
     if group.last_counts:
         judged = judged[-1:]
     if not judged:
         return Grade(Verdict.AC, 0.0)
-    verdict = _verdict(group, [result.verdict for result in judged])
+    verdict = _combined_verdict(group, [result.verdict for result in judged])
     if group.points is Points.ACCEPTED:
         return Grade(verdict, (1.0 if group.worth is None else group.worth) * (verdict is Verdict.AC))
-    points = _TOGETHER[group.points]([result.points for result in judged])
+    points = _COMBINE_POINTS[group.points]([result.points for result in judged])
     earns = group.rejected_earns or verdict is Verdict.AC
     return Grade(verdict, points if earns else 0.0)
 
 
-def _of_test(group: Grading, result: TestResult) -> Grade:
-    """Return a test's grade. For none of its points it is rejected, for a part if the group says so."""
+def _test_grade(group: Grading, result: TestResult) -> Grade:
+    """Return a test's grade. If the group requires full scores, a partial score is rejected."""
     if result.status is Verdict.SKIPPED:
-        reason = "no result, and what its group is worth depends on it"
+        reason = "no result, but the points of its group depend on it"
         raise JudgeFailure(reason, phase="grading", test=result.test_name)
     status = result.status
     if status is Verdict.PA:
         status = Verdict.WA if group.whole_only else Verdict.AC
     if status is Verdict.AC:
-        worth = group.accept_score * result.score
-        return Grade(status, worth if result.points is None else result.points)
+        points = group.accept_score * result.score
+        return Grade(status, points if result.points is None else result.points)
     return Grade(status, group.reject_score)
 
 
-def _verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
+def _combined_verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
+    """Return a group's verdict from the verdicts of its parts."""
     if group.any_accepted and Verdict.AC in verdicts:
         return Verdict.AC
     match group.acceptance:
@@ -136,32 +146,32 @@ def _verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
         case Acceptance.FIRST_ERROR:
             return next((verdict for verdict in verdicts if verdict is not Verdict.AC), Verdict.AC)
         case Acceptance.WORST_ERROR:
-            return min(verdicts, key=_WORST.index)
+            return min(verdicts, key=_WORST_FIRST.index)
 
 
-_TOGETHER: Mapping[Points, Callable[[Sequence[float]], float]] = MappingProxyType(
+_COMBINE_POINTS: Mapping[Points, Callable[[Sequence[float]], float]] = MappingProxyType(
     {Points.SUM: math.fsum, Points.AVERAGE: statistics.fmean, Points.LEAST: min, Points.MOST: max}
 )
 
 
-Range = tuple[float, float]  # the least and the most points
+Range = tuple[float, float]  # minimum and maximum points
 
 
 class Bounds(NamedTuple):
-    """The points that a group may still earn, by its verdict. None: it cannot have that verdict any more."""
+    """The points that a group can still earn, for each verdict. None means that the verdict is impossible."""
 
     accepted: Range | None = None
     rejected: Range | None = None
 
     @property
     def points(self) -> Range:
-        """The least and the most, whatever the verdict."""
-        found = [ends for ends in self if ends is not None]
-        return min(least for least, _ in found), max(most for _, most in found)
+        """Return the minimum and maximum points over both verdicts."""
+        ranges = [range_ for range_ in self if range_ is not None]
+        return min(low for low, _ in ranges), max(most for _, most in ranges)
 
     @property
     def settled(self) -> bool:
-        """True where neither the verdict nor the points can change."""
+        """Return True if neither the verdict nor the points can change."""
         return None in self and self.points[0] == self.points[1]
 
 
@@ -171,10 +181,10 @@ _NO_RESULTS: Mapping[str, TestResult] = MappingProxyType({})
 def bounds(
     group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, partial: bool = True
 ) -> Bounds:
-    """Return what a group may earn, whatever happens in the tests that have no result yet.
+    """Return the points that a group can still earn over all outcomes of the tests without a result.
 
-    `partial`: an accepted test may earn less than its points. Of groups that the problem's own grader grades
-    no more is known than their most. Being wrong in time may be worth more than being right.
+    `partial`: an accepted test may earn less than its points. For a group with a custom grader only the
+    maximum is known. A fast wrong answer may earn more than a right one.
     """
     if group.flags is not None:
         full = 1.0 if group.points is Points.ACCEPTED else group.full
@@ -182,42 +192,51 @@ def bounds(
     parts = [
         bounds(part, results, partial=partial)
         if isinstance(part, Grading)
-        else _of_one(group, results.get(part), partial)
+        else _test_bounds(group, results.get(part), partial)
         for part in group.parts
     ]
-    found: dict[bool, Range] = {}
-    for judged in _extremes(group, parts):
-        least = _together(group, [Grade(verdict, ends[0]) for verdict, ends in judged])
-        most = _together(group, [Grade(verdict, ends[1]) for verdict, ends in judged])
-        old = found.get(least.accepted, (least.points, most.points))
-        found[least.accepted] = min(old[0], least.points), max(old[1], most.points)
-    return Bounds(found.get(True), found.get(False))
+    range_by_verdict: dict[bool, Range] = {}
+    for outcomes in _extreme_outcomes(group, parts):
+        fewest = _combined(group, [Grade(verdict, ends[0]) for verdict, ends in outcomes])
+        most_points = _combined(group, [Grade(verdict, ends[1]) for verdict, ends in outcomes])
+        old_range = range_by_verdict.get(fewest.accepted, (fewest.points, most_points.points))
+        range_by_verdict[fewest.accepted] = (
+            min(old_range[0], fewest.points),
+            max(old_range[1], most_points.points),
+        )
+    return Bounds(range_by_verdict.get(True), range_by_verdict.get(False))
 
 
-def _of_one(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
+def _test_bounds(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
+    """Return the points that a test can earn in its group; exact if it has a result."""
     if result is None or result.status is Verdict.SKIPPED:
-        worth = group.accept_score
-        least = 0.0 if partial and not group.whole_only else worth
-        return Bounds((least, worth), (group.reject_score, group.reject_score))
-    earned = _of_test(group, result)
-    ends = earned.points, earned.points
-    return Bounds(ends, None) if earned.accepted else Bounds(None, ends)
+        accepted_points = group.accept_score
+        fewest = 0.0 if partial and not group.whole_only else accepted_points
+        return Bounds((fewest, accepted_points), (group.reject_score, group.reject_score))
+    earned = _test_grade(group, result)
+    point_range = earned.points, earned.points
+    return Bounds(point_range, None) if earned.accepted else Bounds(None, point_range)
 
 
-def _extremes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Verdict, Range]]]:
-    """Yield outcomes of the parts among which are the worst and the best for either verdict."""
+def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Verdict, Range]]]:
+    """Yield outcomes of the parts, among them those with the fewest and the most points for each verdict."""
     accepted = [None if part.accepted is None else (Verdict.AC, part.accepted) for part in parts]
     rejected = [None if part.rejected is None else (Verdict.WA, part.rejected) for part in parts]
-    chosen: list[list[tuple[Verdict, Range] | None]]
+    candidates: list[list[tuple[Verdict, Range] | None]]
     if group.stops:
-        # Along a run of equal parts points rise or fall steadily: its two ends are enough, with the second
-        # part of all, the first with another one before it. Behind one that is rejected nothing is judged.
-        changes = [place for place, (one, next_one) in enumerate(pairwise(parts)) if one != next_one]
-        last = next((place for place, outcome in enumerate(accepted) if outcome is None), len(parts) - 1)
-        ends = {0, 1, len(parts) - 1, *changes, *(place + 1 for place in changes)}
-        chosen = [
+        # Along a run of equal parts the points rise or fall monotonically, so the ends of the run are enough.
+        # For the first run that means its first two parts, for later runs also the part before the run. After
+        # a rejected part nothing is judged.
+        changes = [
+            index
+            for index, (part_before, part_after) in enumerate(pairwise(parts))
+            if part_before != part_after
+        ]
+        last = next((index for index, outcome in enumerate(accepted) if outcome is None), len(parts) - 1)
+        run_ends = {0, 1, len(parts) - 1, *changes, *(index + 1 for index in changes)}
+        candidates = [
             accepted,
-            *([*accepted[:place], rejected[place]] for place in sorted(ends) if place <= last),
+            *([*accepted[:index], rejected[index]] for index in sorted(run_ends) if index <= last),
         ]
     else:
         pairs = list(zip(accepted, rejected, strict=True))
@@ -225,28 +244,32 @@ def _extremes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Ve
             min((choice for choice in pair if choice), key=lambda choice: choice[1][0]) for pair in pairs
         ]
         best = [max((choice for choice in pair if choice), key=lambda choice: choice[1][1]) for pair in pairs]
-        chosen = [[*worst], [*best]]
+        candidates = [[*worst], [*best]]
         if group.acceptance is not Acceptance.ALWAYS:
-            chosen += [accepted, rejected]
-            kinds = {part: place for place, part in reversed(list(enumerate(parts)))}
-            for place in {*kinds.values(), len(parts) - 1}:
-                for rest in (worst, best):
-                    chosen += [[*rest[:place], choice, *rest[place + 1 :]] for choice in pairs[place]]
-    for outcome in chosen:
-        judged = [choice for choice in outcome if choice is not None]
-        if len(judged) == len(outcome):
-            yield judged
+            candidates += [accepted, rejected]
+            kinds = {part: index for index, part in reversed(list(enumerate(parts)))}
+            for index in {*kinds.values(), len(parts) - 1}:
+                for others_outcomes in (worst, best):
+                    candidates += [
+                        [*others_outcomes[:index], choice, *others_outcomes[index + 1 :]]
+                        for choice in pairs[index]
+                    ]
+    for outcome in candidates:
+        outcomes = [choice for choice in outcome if choice is not None]
+        if len(outcomes) == len(outcome):
+            yield outcomes
 
 
 def most(group: Grading) -> float:
-    """Return the most points that a group may earn."""
+    """Return the maximum points that a group can earn."""
     return bounds(group).points[1]
 
 
 def needed(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
-    """Yield the tests without a result that may still change what a group earns.
+    """Yield the tests without a result that can still change what a group earns.
 
-    All of them where the problem's own grader is to be asked: it is told of every test.
+    If the group has a custom grader, these are all tests without a result, because the grader reads every
+    result.
     """
     if has_grader(group):
         yield from (name for name in tests_of(group) if name not in results)
@@ -255,36 +278,38 @@ def needed(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
 
 
 def _unsettled(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+    """Yield the tests without a result that may still change the group's grade."""
     for part in group.parts:
         if not isinstance(part, Grading):
-            ends = _of_one(group, results.get(part), partial=True)
+            part_bounds = _test_bounds(group, results.get(part), partial=True)
             if part not in results:
                 yield part
         else:
-            ends = bounds(part, results)
-            if not ends.settled:
+            part_bounds = bounds(part, results)
+            if not part_bounds.settled:
                 yield from _unsettled(part, results)
-        if group.stops and ends.accepted is None:
+        if group.stops and part_bounds.accepted is None:
             return
 
 
 def settled_share(group: Grading, results: Mapping[str, TestResult]) -> bool:
-    """Return True where no test without a result can change the part of its points that a group earns."""
-    ends = bounds(group, results)
-    return None in ends if most(group) <= 0 else ends.points[0] == ends.points[1]
+    """Return True if no test without a result can change the share of its points that a group earns."""
+    group_bounds = bounds(group, results)
+    return None in group_bounds if most(group) <= 0 else group_bounds.points[0] == group_bounds.points[1]
 
 
 def has_grader(group: Grading) -> bool:
-    """Return True where the problem's own grader grades the group, or one in it."""
+    """Return True if the problem's custom grader grades the group or a group inside it."""
     return group.flags is not None or any(
         has_grader(part) for part in group.parts if isinstance(part, Grading)
     )
 
 
 def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> float:
-    """Return the part of its points that a group earns, in [0, 1]. One of no points is right or wrong.
+    """Return the share of its points that a group earns, in [0, 1].
 
-    A test may be SKIPPED where its outcome could not change that; elsewhere it is a JudgeFailure.
+    A group without points earns 1 if it is accepted. A test may be SKIPPED if its outcome cannot change the
+    share. Otherwise JudgeFailure is raised.
     """
     ends = bounds(group, results)
     skipped = any(result.status is Verdict.SKIPPED for result in results.values())
@@ -292,39 +317,42 @@ def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
         earned = Grade(Verdict.WA if ends.accepted is None else Verdict.AC, ends.points[1])
     else:
         earned = grade(group, results, graded)
-    worth = most(group)
-    if worth <= 0:
+    max_points = most(group)
+    if max_points <= 0:
         return float(earned.accepted)
-    if earned.points > worth * (1 + _TOLERANCE):
-        reason = f"groups earned {earned.points:g} points together, of {worth:g} that there are"
+    if earned.points > max_points * (1 + _TOLERANCE):
+        reason = f"the groups earned {earned.points:g} points, but the maximum is {max_points:g}"
         raise JudgeFailure(reason, phase="grading")
-    part = earned.points / worth
-    return 1.0 if math.isclose(part, 1.0, rel_tol=_TOLERANCE) else part
+    share_earned = earned.points / max_points
+    return 1.0 if math.isclose(share_earned, 1.0, rel_tol=_TOLERANCE) else share_earned
 
 
 def each_behind(worths: Mapping[str, float], before: Sequence[str], *, whole_only: bool = False) -> Grading:
-    """Return a tree where each test has its own points, behind tests that must all be passed first.
+    """Return a tree that awards each test's points, but only if all tests in `before` pass.
 
-    `whole_only`: these are passed with all of their points only.
+    Args:
+        worths: points of each test by name.
+        before: names of the tests that must pass first.
+        whole_only: a test in `before` passes only with its full score.
     """
-    own = Grading(
+    graded_tests = Grading(
         parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in worths.items()),
         acceptance=Acceptance.ALWAYS,
         stops=False,
     )
     gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0, whole_only=whole_only)
-    return Grading(parts=(gate, own)) if before else own
+    return Grading(parts=(gate, graded_tests)) if before else graded_tests
 
 
 def least_behind(tests: Sequence[str], worth: float, before: Sequence[str]) -> Grading:
-    """Return a tree that earns the least part of its worth that one of its tests has, behind others."""
-    own = Grading(parts=tuple(tests), accept_score=worth, points=Points.LEAST, rejected_earns=False)
+    """Return a tree that awards the minimum of `tests`, scaled to `worth`, if all tests in `before` pass."""
+    graded_tests = Grading(parts=tuple(tests), accept_score=worth, points=Points.LEAST, rejected_earns=False)
     gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0)
-    return Grading(parts=(gate, own)) if before else own
+    return Grading(parts=(gate, graded_tests)) if before else graded_tests
 
 
 def tests_of(group: Grading) -> Iterable[str]:
-    """Yield the names of all tests in a tree, in the order of judging."""
+    """Yield the names of all tests in a tree in the order of judging."""
     for part in group.parts:
         if isinstance(part, Grading):
             yield from tests_of(part)
@@ -332,61 +360,65 @@ def tests_of(group: Grading) -> Iterable[str]:
             yield part
 
 
-# --- trees that are worth the same as something simpler, which can stop early or be shown in parts ---
-# All of these say no where they are not sure: a tree is right for every group.
+# --- trees that are equivalent to something simpler, which can stop early or be shown in parts ---------
+# These functions return False if they are not sure, because judging by the tree is always right.
 
 
 def adds_up(group: Grading, *, earns: bool) -> bool:
-    """Return True where a group's points are those of its parts, added up. `earns`: also if rejected."""
+    """Return True if a group's points are the sum of its parts'. `earns`: also if it is rejected."""
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
     if not _judges_all(group):
         return False
-    accepted = group.acceptance is Acceptance.ALWAYS
-    return earns or accepted or (group.any_accepted and _nothing_unless_accepted(group))
+    always_accepted = group.acceptance is Acceptance.ALWAYS
+    return earns or always_accepted or (group.any_accepted and _rejected_parts_earn_nothing(group))
 
 
 def _judges_all(group: Grading) -> bool:
-    """Return True where no part can end the judging of those behind it."""
-    inner = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
-    tests = any(isinstance(part, str) for part in group.parts[:-1])
-    return not group.stops or (not tests and all(part.rejected is None for part in inner))
+    """Return True if no part can stop the judging of the parts after it."""
+    group_bounds = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
+    has_tests = any(isinstance(part, str) for part in group.parts[:-1])
+    return not group.stops or (not has_tests and all(part.rejected is None for part in group_bounds))
 
 
-def _nothing_unless_accepted(group: Grading) -> bool:
-    """Return True where a part that is rejected has no points."""
-    inner = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
-    tests = any(isinstance(part, str) for part in group.parts)
-    return not (tests and group.reject_score) and all(part is None or part[1] == 0 for part in inner)
+def _rejected_parts_earn_nothing(group: Grading) -> bool:
+    """Return True if every rejected part earns 0 points."""
+    rejected_ranges = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
+    has_tests = any(isinstance(part, str) for part in group.parts)
+    return not (has_tests and group.reject_score) and all(
+        point_range is None or point_range[1] == 0 for point_range in rejected_ranges
+    )
 
 
 def all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
-    """Return True where a group is worth what its worst test is. `graded_tests`: tests may earn a part."""
-    worths = _least_of(group)
-    if graded_tests or worths is not None:
-        return worths is not None and (len(worths) == 1 or not graded_tests)
+    """Return True if a group's score is that of its worst test. `graded_tests`: tests have partial scores."""
+    test_points = _points_of_minimum(group)
+    if graded_tests or test_points is not None:
+        return test_points is not None and (len(test_points) == 1 or not graded_tests)
     if has_grader(group):
         return False
-    wrong = list(_with_one_wrong(group))
-    return all(case.points[1] == 0 for case in wrong) and (
-        most(group) > 0 or all(case.accepted is None for case in wrong)
+    bounds_with_one_wrong = list(_bounds_with_one_wrong(group))
+    return all(case_bounds.points[1] == 0 for case_bounds in bounds_with_one_wrong) and (
+        most(group) > 0 or all(case_bounds.accepted is None for case_bounds in bounds_with_one_wrong)
     )
 
 
 def is_strict(group: Grading) -> bool:
-    """Return True where a group is rejected with any of its tests."""
-    return not has_grader(group) and all(case.accepted is None for case in _with_one_wrong(group))
+    """Return True if a group is rejected whenever one of its tests is."""
+    return not has_grader(group) and all(
+        case_bounds.accepted is None for case_bounds in _bounds_with_one_wrong(group)
+    )
 
 
-def _with_one_wrong(group: Grading) -> Iterator[Bounds]:
-    """Yield what a group may earn with one test rejected, for each that tells."""
-    for name in _telling_tests(group):
+def _bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
+    """Yield the group's possible points if one test is rejected, for each representative test."""
+    for name in _representative_tests(group):
         wrong = TestResult(test_name=name, score=0.0, status=Verdict.WA)
         yield bounds(group, {name: wrong}, partial=False)
 
 
-def _telling_tests(group: Grading) -> Iterator[str]:
-    """Yield the ends of all runs of tests: what holds for both ends of a run holds between them."""
+def _representative_tests(group: Grading) -> Iterator[str]:
+    """Yield the ends of each run of tests. All tests between them behave in the same way."""
     for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
         parts = list(run)
         if is_test:
@@ -394,46 +426,46 @@ def _telling_tests(group: Grading) -> Iterator[str]:
         else:
             for part in parts:
                 if isinstance(part, Grading):
-                    yield from _telling_tests(part)
+                    yield from _representative_tests(part)
 
 
-def _least_of(group: Grading) -> set[float] | None:
-    """Return what the tests are worth of which a group is the least, or None where it is another thing."""
-    least = group.points is Points.LEAST or len(group.parts) == 1
-    if group.flags is not None or not least or group.reject_score or group.last_counts:
+def _points_of_minimum(group: Grading) -> set[float] | None:
+    """Return the points of the tests if the group earns their minimum, else None."""
+    is_minimum = group.points is Points.LEAST or len(group.parts) == 1
+    if group.flags is not None or not is_minimum or group.reject_score or group.last_counts:
         return None
-    worths = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
+    test_points = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
     for part in group.parts:
         if isinstance(part, Grading):
-            inner = _least_of(part)
-            if inner is None:
+            inner_points = _points_of_minimum(part)
+            if inner_points is None:
                 return None
-            worths |= inner
-    return worths
+            test_points |= inner_points
+    return test_points
 
 
 def is_mean(group: Grading) -> bool:
-    """Return True where a group without others in it is simply the mean of its tests."""
-    adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
-    always = group.acceptance is Acceptance.ALWAYS
-    earns = group.rejected_earns or always or group.any_accepted or len(group.parts) == 1
+    """Return True if a group contains only tests and its score is their mean."""
+    is_sum = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
+    always_accepted = group.acceptance is Acceptance.ALWAYS
+    keeps_points = group.rejected_earns or always_accepted or group.any_accepted or len(group.parts) == 1
     tests_only = all(isinstance(part, str) for part in group.parts)
     return (
         group.flags is None
         and tests_only
-        and adds
-        and earns
+        and is_sum
+        and keeps_points
         and not group.reject_score
         and _judges_all(group)
     )
 
 
 def may_exceed(group: Grading) -> bool:
-    """Return True where being wrong early may be worth more than being right.
+    """Return True if an early wrong answer may earn more than a right one.
 
-    What was not judged is in no average, and in no least.
+    This happens because tests that were not judged count neither in an average nor in a minimum.
     """
     if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
         return False
-    worths = {most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}
-    return len(worths) > 1 and not (group.points is Points.LEAST and _nothing_unless_accepted(group))
+    part_points = {most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}
+    return len(part_points) > 1 and not (group.points is Points.LEAST and _rejected_parts_earn_nothing(group))

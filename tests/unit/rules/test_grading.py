@@ -64,7 +64,7 @@ def test_a_group_of_no_points_is_right_or_wrong() -> None:
 
 def test_more_points_than_there_are_is_no_score() -> None:
     group = Grading(parts=("a", "b"), accept_score=2)
-    with pytest.raises(JudgeFailure, match=r"earned 5 points together, of 4 that there are"):
+    with pytest.raises(JudgeFailure, match=r"earned 5 points, but the maximum is 4"):
         share(group, judged(AC, PA, part=1.5))
 
 
