@@ -1,9 +1,13 @@
-"""The rule of limits: what a test, a compile, a job and a request may take, and what is near a limit. Pure.
+"""Compute limits of time and memory for tests, builds, jobs and requests.
 
-CPU time decides. A wall clock counts the time in which nobody did anything, so that no wait is a verdict.
-What takes more CPU time beside busy neighbours is measured again. A hard stop ends what never idles and never
-ends. docs/semantics.md, "Limits", says what it means when each is exceeded. All who wait ask here how long,
-so that nobody gives up before the one who knows.
+Also decide which results are near a limit.
+
+CPU time decides a verdict. The wall clock counts only time in which a program idles, so waiting for a busy
+machine never causes a verdict. A test that came close to the CPU limit next to busy neighbours is measured
+again. A hard stop ends programs that never idle and never finish. docs/semantics.md, "Limits", describes the
+effect of each limit.
+
+All timeouts are computed here, so that no outer part gives up before the part that it waits for.
 """
 
 from __future__ import annotations
@@ -20,31 +24,32 @@ from ioi_eval.model.protocol import PlanLimits
 from ioi_eval.model.retry import BORDERLINE
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
-_HARD = 10  # times the wall clock
-MOST_SOURCE = 16 << 20  # bytes of a submission's sources, many times what any contest takes
-BUILD_IDLE = 3.0  # seconds that a compiler may do nothing
-_UNLIMITED_TEST = 60.0  # seconds that a test without any time limit is reckoned with
-_START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and after its last
-_TEST_ALLOWANCE = 0.5  # seconds around each test: starting, reading, comparing
-_LEAST_ALLOWANCE = 2  # seconds: what a job surely takes around its tests, and a limit's own slack
-GRACE = 30.0  # seconds for a box to kill what is in it and to say so, on a busy machine
+_HARD_STOP_FACTOR = 10  # hard stop, as a multiple of the wall-clock limit
+MOST_SOURCE = 16 << 20  # maximum size of a submission's sources, in bytes; contests allow far less
+BUILD_IDLE = 3.0  # time that a compiler may idle, in seconds
+_UNLIMITED_TEST_TIME = 60.0  # assumed duration of a test without a time limit, in seconds
+_START_ALLOWANCE = 10.0  # time that a job may need before its first test and after its last, in seconds
+_TEST_ALLOWANCE = 0.5  # time around each test for starting, reading and comparing, in seconds
+_MIN_ALLOWANCE = 2  # minimum time that a job needs around its tests, in seconds
+GRACE = 30.0  # time to kill a sandbox's processes and report it on a busy machine, in seconds
 
 Time = TypeVar("Time", int, float)
 
 
 def hard_stop(wall: Time) -> Time:
-    """Return the time at which to end what the clock of idling leaves alone, in the same unit."""
-    return _HARD * wall
+    """Return the time after which a program that never idles is ended, in the unit of `wall`."""
+    return _HARD_STOP_FACTOR * wall
 
 
 def milliseconds(seconds: float | None) -> int | None:
+    """Return a time in ms, rounded up; None for None."""
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
 def build_idle(wall: int | None, cpu: int | None) -> int | None:
-    """Return the milliseconds that a compiler may idle whose hard stop is that of this wall clock.
+    """Return how long, in ms, a compiler may idle, given its wall-clock limit.
 
-    Where nothing limits its CPU time, its wall clock is the limit, and computing counts as idling does.
+    Without a CPU limit the wall-clock limit is the only one, and computing counts as idling.
     """
     return wall if wall is None or cpu is None else min(wall, round(BUILD_IDLE * 1000))
 
@@ -61,9 +66,15 @@ def plan_limits(
     cuts: bool = False,
     crowded_time: float | None = None,
 ) -> PlanLimits:
-    """A program's limits in a plan, whoever it is. Seconds and bytes.
+    """Return the limits of any program in the form of a plan.
 
-    `crowded_time` is the limit of CPU time on a crowded machine. `None` means no other limit than `cpu_time`.
+    Args:
+        cpu_time: CPU time, in seconds.
+        wall_time: time that the program may idle, in seconds.
+        memory: in bytes.
+        output: in bytes.
+        cuts: output beyond the limit is dropped and the program continues.
+        crowded_time: CPU time on a crowded machine, in seconds; `None` means `cpu_time`.
     """
     wall = milliseconds(wall_time)
     return PlanLimits(
@@ -78,26 +89,34 @@ def plan_limits(
 
 
 def idle_time(limits: Limits) -> float:
-    """Return the seconds for which a submission may idle on one test."""
+    """Return how long a submission may idle on one test, in seconds."""
     if limits.wall_time is not None:
         return limits.wall_time
-    return _UNLIMITED_TEST if limits.cpu_time is None else 2 * limits.cpu_time + 1
+    return _UNLIMITED_TEST_TIME if limits.cpu_time is None else 2 * limits.cpu_time + 1
 
 
 def manager_limits(
     submission: Limits, processes: int, *, cpu_time: float, more_time: float, memory: int
 ) -> PlanLimits:
-    """Return the limits of a manager or an interactor: the contest system's, but on the wall clock.
+    """Return the limits of a manager or an interactor: those of the contest system, with another wall clock.
 
-    That runs longer than any submission's, `more_time` seconds, so that who is slow is blamed.
+    Args:
+        submission: the submission's limits.
+        processes: number of the submission's processes.
+        cpu_time: minimum CPU limit of the program, in seconds.
+        more_time: seconds that its wall clock exceeds the submission's, so that a slow submission ends first
+            and is blamed.
+        memory: in bytes.
     """
-    own = submission.cpu_time if submission.cpu_time is not None else idle_time(submission)
-    most = max(processes * (own + 1), cpu_time)
-    return plan_limits(cpu_time=most, wall_time=max(most, idle_time(submission) + more_time), memory=memory)
+    submission_time = submission.cpu_time if submission.cpu_time is not None else idle_time(submission)
+    manager_time = max(processes * (submission_time + 1), cpu_time)
+    return plan_limits(
+        cpu_time=manager_time, wall_time=max(manager_time, idle_time(submission) + more_time), memory=memory
+    )
 
 
 def processes_of(problem: Problem) -> int:
-    """Return the number of processes of a submission that run at a time."""
+    """Return how many processes of a submission run at the same time."""
     if problem.task_type is TaskType.TWO_STEPS:
         return 2
     return problem.options.processes if problem.task_type is TaskType.COMMUNICATION else 1
@@ -107,70 +126,82 @@ def processes_of(problem: Problem) -> int:
 
 
 def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker: float) -> float:
-    """Seconds that a job with so many tests may idle: the worst case of each of them.
+    """Return the maximum time that a job may idle, in seconds.
 
-    A checker that runs out of its time tries the answer, too. If it does so again, it has ended the job.
+    If a checker exceeds its time, it runs again on the expected answer. If it exceeds the time again, the job
+    ends.
+
+    Args:
+        limits: limits of the submission.
+        tests: number of the job's tests.
+        manager: limits of the manager or interactor, if there is one.
+        checker: maximum time of the checker, in seconds.
     """
-    talking = max(idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
-    return _START_ALLOWANCE + tests * (talking + checker + _TEST_ALLOWANCE) + checker
+    test_idle_time = max(idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
+    return _START_ALLOWANCE + tests * (test_idle_time + checker + _TEST_ALLOWANCE) + checker
 
 
 def least_time(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
-    """Return the wall clock and CPU time, in ms, that let a single test reach its limit.
+    """Return the wall-clock and CPU limits, in ms, that a job with a single test needs at least.
 
-    `crowded_time`: its limit of CPU time on a crowded machine, if it has another one there.
+    `crowded_time`: the test's CPU limit on a crowded machine, if it differs.
     """
-    cpu, spare = _test_time(problem, crowded_time), _LEAST_ALLOWANCE * 1000
+    cpu, spare = _test_time(problem, crowded_time), _MIN_ALLOWANCE * 1000
     return round(cpu * 1000) + spare, round(processes_of(problem) * cpu * 1000) + spare
 
 
 def _test_time(problem: Problem, crowded_time: float | None = None) -> float:
-    """Seconds that a program may compute on one test, in all its passes."""
+    """Return the CPU time that a program may use on one test in all its passes, in seconds."""
     return problem.checker.passes * (crowded_time or problem.limits.cpu_time or idle_time(problem.limits))
 
 
 def expected_tests(problem: Problem, most: int) -> int:
-    """Return the number of tests that ordinary submissions finish in a job of at most that many ms."""
+    """Return how many tests a typical submission finishes in a job of `most` ms."""
     cpu = _test_time(problem)
     per_test = processes_of(problem) * cpu + _TEST_ALLOWANCE
-    return max(1, int((most / 1000 - _LEAST_ALLOWANCE) / per_test))
+    return max(1, int((most / 1000 - _MIN_ALLOWANCE) / per_test))
 
 
-# --- who waits ---------------------------------------------------------------------------------------
+# --- timeouts of requests ------------------------------------------------------------------------------
 
 
 def asked(timeout: int, most: int) -> int:
-    """Return the ms to ask of a server whose wall clock runs on while programs wait for a processor."""
+    """Return the time limit, in ms, to request from a server whose wall clock includes waiting for CPUs."""
     return max(timeout, min(hard_stop(timeout), most))
 
 
 def patience(timeout: int) -> float:
-    """Seconds to wait for a stage that may idle for so many ms, on somebody who counts as we do."""
+    """Return how long to wait, in seconds, for the result of a stage that may idle for `timeout` ms."""
     return hard_stop(timeout) / 1000 + GRACE
 
 
 # --- near the limit ----------------------------------------------------------------------------------
 
-_CROWDED = 1.6  # times the limit of CPU time; busy neighbours make the same work take up to so much more
-_REMEDY = "Write LOW:HIGH as shares of the limit, such as 0.9:1.15; 1:1 measures nothing again"
+_CROWDED_FACTOR = 1.6  # times the CPU limit; busy neighbours can slow the same work down by this factor
+_REMEDY = (
+    "Give LOW:HIGH as fractions of the limit, such as 0.9:1.15; use 1:1 to switch repeated measuring off"
+)
 
 
 def read_borderline(text: str) -> Borderline | None:
-    """Return what a band's text says; None for 1:1. Raise InputError."""
+    """Return the borderline band in an option such as `0.9:1.15`, or None for 1:1.
+
+    Raises InputError for anything else.
+    """
     low, _, high = text.partition(":")
     try:
         band = Borderline(low=float(low), high=float(high))
     except ValueError:
-        raise InputError(f"{text!r} is no band", field="borderline", remedy=_REMEDY) from None
+        raise InputError(f"{text!r} is not a band", field="borderline", remedy=_REMEDY) from None
     if not 0 < band.low <= 1 <= band.high <= 10:
-        raise InputError(f"{text!r} is no band around 1", field="borderline", remedy=_REMEDY)
+        raise InputError(f"the band {text!r} does not include 1", field="borderline", remedy=_REMEDY)
     return None if band.high == 1 else band
 
 
 def stretched(problem: Problem, band: Borderline | None) -> Problem:
-    """The problem as its tests are run: ended at the upper end of the band, idling as before."""
+    """Return the problem with the limits to run with: the CPU limit is raised to the band's upper end."""
     limits = problem.limits
-    if band is None or limits.cpu_time is None or not _measures_again(problem):
+    if band is None or limits.cpu_time is None or not _can_measure_again(problem):
         return problem
     longer = msgspec.structs.replace(
         limits, cpu_time=limits.cpu_time * band.high, wall_time=idle_time(limits)
@@ -179,33 +210,33 @@ def stretched(problem: Problem, band: Borderline | None) -> Problem:
 
 
 def crowded_time(as_run: Problem, band: Borderline | None) -> float | None:
-    """Return the limit of CPU time on a crowded machine, in seconds, for a problem that `stretched` made.
+    """Return the CPU limit on a crowded machine, in seconds, or None if it is the same as elsewhere.
 
-    `None` means that it has no other limit there.
+    `as_run` is a problem that `stretched` returned.
     """
     cpu_time = as_run.limits.cpu_time
-    if band is None or cpu_time is None or not _measures_again(as_run) or band.high >= _CROWDED:
+    if band is None or cpu_time is None or not _can_measure_again(as_run) or band.high >= _CROWDED_FACTOR:
         return None
-    return cpu_time / band.high * _CROWDED
+    return cpu_time / band.high * _CROWDED_FACTOR
 
 
-def _measures_again(problem: Problem) -> bool:
-    """Two steps have a limit each and report one sum, which does not show which step was near its limit."""
+def _can_measure_again(problem: Problem) -> bool:
+    """Return False for two-step tasks: each step has a limit, but only the sum of their times is reported."""
     return problem.task_type is not TaskType.TWO_STEPS
 
 
 def is_open(runs: Sequence[TestResult], problem: Problem) -> bool:
-    """Return True if another run of a test could save points: it earned some, and took too long for them."""
+    """Return True if another run of a test could gain points: it earned some, but exceeded the time limit."""
     best = min(runs, key=lambda run: run.cpu_time or 0.0)
-    return not BORDERLINE.is_last(len(runs)) and best.score > 0 and _over(best.cpu_time, problem)
+    return not BORDERLINE.is_last(len(runs)) and best.score > 0 and _exceeds_limit(best.cpu_time, problem)
 
 
 def settled(runs: Sequence[TestResult], problem: Problem) -> TestResult:
-    """Return what counts of all runs of a test: the one of the least time, held to the limit itself."""
+    """Return the result that counts among all runs of a test: the fastest, judged by the exact limit."""
     best = min(runs, key=lambda run: (run.score <= 0, run.cpu_time or 0.0))
     if len(runs) > 1:
         best = msgspec.structs.replace(best, cpu_times=tuple(run.cpu_time or 0.0 for run in runs))
-    if not _over(best.cpu_time, problem) or best.status in (Verdict.MLE, Verdict.OLE):
+    if not _exceeds_limit(best.cpu_time, problem) or best.status in (Verdict.MLE, Verdict.OLE):
         return best
     times = f"{best.cpu_time:.3f} s of {problem.limits.cpu_time:.3f} s"
     of_runs = f", the least of {len(runs)} runs" if len(runs) > 1 else ""
@@ -213,6 +244,7 @@ def settled(runs: Sequence[TestResult], problem: Problem) -> TestResult:
     return msgspec.structs.replace(best, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
-def _over(cpu_time: float | None, problem: Problem) -> bool:
+def _exceeds_limit(cpu_time: float | None, problem: Problem) -> bool:
+    """Return True if a CPU time reaches the problem's limit."""
     limit = problem.limits.cpu_time
     return limit is not None and cpu_time is not None and cpu_time >= limit

@@ -1,7 +1,7 @@
-"""Selection: the submissions of a model that a contestant would have handed in. Pure.
+"""Select the submissions of a model that a contestant would have submitted.
 
-Nothing here knows what a submission scores before it is handed in, but for what a contestant can find out
-alone: whether it compiles, and what it gets on the samples.
+A selection uses only what a contestant knows before submitting: whether the program compiles and its score on
+the samples.
 """
 
 from __future__ import annotations
@@ -19,77 +19,78 @@ import msgspec
 
 from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value
 
-SUBMISSIONS = 50  # as at the contests of 2024 and 2025
-_WHOLE = ""
+SUBMISSIONS = 50  # submissions per problem, as at the IOI 2024 and 2025
+_WHOLE_PROBLEM = ""
 
 
 class Budget(StrEnum):
-    """The number of submissions that a model may hand in for a problem."""
+    """The number of submissions that a model may make for a problem."""
 
     UNLIMITED = "unlimited"
     LIMITED = "limited"
     SINGLE = "single"
 
 
-_Order = tuple[float, str, tuple[tuple[str, int], ...], str]  # the key itself is last: `s1` is not `s01`
+# Ends with the key itself, because `s1` and `s01` have equal parts
+_Order = tuple[float, str, tuple[tuple[str, int], ...], str]
 
 
 class Attempt(Value):
-    """A scored submission and what is known about it before it is handed in."""
+    """A scored submission, with the facts about it that are known before it is submitted."""
 
     result: SubmissionResult
-    target: str | None = None  # the subtask that it aims at; None: the whole problem
-    number: float | None = None  # which of its model's solutions it is
+    target: str | None = None  # the subtask that it is written for; None means the whole problem
+    number: float | None = None  # number of the solution among its model's solutions
     time: str = ""
-    length: int = 0  # of the reasoning, or of all that was generated
+    length: int = 0  # length of the reasoning, or of the whole generation
     tokened: bool = False
 
     @property
     def samples(self) -> float:
-        """The score on the samples: the subtask that is worth nothing. 0 where there is none."""
+        """Return the score on the samples, which are the subtask without points; 0 without samples."""
         return next((part.exact_score for part in self.result.subtasks if not part.points), 0.0)
 
     @property
     def order(self) -> _Order:
-        """Return the order of handing in, as far as rows tell: they are written in order of judging."""
+        """Return the sort key that gives the order of submission. Rows are in the order of judging."""
         number = math.inf if self.number is None else self.number
-        return number, self.time, _parts(self.result.key), self.result.key
+        return number, self.time, _key_parts(self.result.key), self.result.key
 
 
-@lru_cache(1 << 12)  # one is compared with many
-def _parts(key: str) -> tuple[tuple[str, int], ...]:
-    """Return what keys that end in numbers are ordered by: the numbers."""
-    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", key))
+@lru_cache(1 << 12)  # each key is compared with many
+def _key_parts(key: str) -> tuple[tuple[str, int], ...]:
+    """Return the text and number parts of a key, so that keys sort by the numbers in them."""
+    return tuple((prefix, int(digits or 0)) for prefix, digits in re.findall(r"(\D*)(\d{0,18})", key))
 
 
 def bare(result: SubmissionResult) -> SubmissionResult:
-    """A result without its tests: many are held at a time."""
-    parts = tuple(msgspec.structs.replace(part, test_results=()) for part in result.subtasks)
-    return msgspec.structs.replace(result, subtasks=parts, tests=(), compile_output="", confinement={})
+    """Return a result without its tests, to save memory."""
+    subtasks = tuple(msgspec.structs.replace(part, test_results=()) for part in result.subtasks)
+    return msgspec.structs.replace(result, subtasks=subtasks, tests=(), compile_output="", confinement={})
 
 
-# --- so many of them ---------------------------------------------------------------------------------
+# --- a limited number of submissions -----------------------------------------------------------------
 
 
 def limited(candidates: Iterable[Attempt], submissions: int = SUBMISSIONS) -> list[Attempt]:
-    """The first so many of the rounds."""
+    """Return the first `submissions` attempts of `in_rounds`."""
     return list(islice(in_rounds(candidates), submissions))
 
 
 def in_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
-    """All that would be handed in, in order: round the subtasks from the last to the first, one for each.
+    """Yield the attempts in the order of submission.
 
-    A subtask that was solved is left out from then on, so it uses up nothing more. Of those that aim at the
-    same subtask the first is the one with the most on the samples, then the longest. What does not compile
-    is not handed in, nor what aims at a subtask of no points.
+    Each round goes over the subtasks from last to first and submits one attempt for each subtask.
+    A solved subtask is skipped from then on and uses no more submissions. Attempts for the same subtask are
+    ordered by `rank`. Attempts that do not compile, or whose target has no points, are never submitted.
     """
     groups: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
             groups.setdefault(aim(candidate), []).append(candidate)
-    some = next(iter(groups.values()), [])
-    order = _targets(some[0].result.subtasks) if some else []
-    # In the order of a round; the next one of each is the last of its list.
+    any_group = next(iter(groups.values()), [])
+    order = _targets(any_group[0].result.subtasks) if any_group else []
+    # Sorted by decreasing rank: the next attempt of each queue is its last element.
     queues = {target: sorted(groups[target], key=rank, reverse=True) for target in order if target in groups}
     solved: set[str] = set()
     while queues:
@@ -100,96 +101,99 @@ def in_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             chosen = queues[target].pop()
             if not queues[target]:
                 del queues[target]
-            # Those with full marks; without subtasks the problem itself is one, of no name.
-            parts = chosen.result.subtasks
-            solved.update(part.subtask for part in parts if part.exact_score >= 1)
-            if not parts and chosen.result.points >= 1:
-                solved.add(_WHOLE)
+            # Record the subtasks with full marks. A problem without subtasks counts as one nameless subtask.
+            subtasks = chosen.result.subtasks
+            solved.update(part.subtask for part in subtasks if part.exact_score >= 1)
+            if not subtasks and chosen.result.points >= 1:
+                solved.add(_WHOLE_PROBLEM)
             yield chosen
 
 
 def _targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
-    """Return the targets: the whole problem, then its subtasks from the last to the first."""
+    """Return the targets in the order of a round: the whole problem, then its subtasks from last to first."""
     return [None, *(part.subtask for part in reversed(subtasks) if part.points)]
 
 
 def aim(candidate: Attempt) -> str | None:
-    """The subtask that it aims at, if the problem has that one."""
+    """Return the subtask that an attempt is written for; None for the whole problem or an unknown subtask."""
     names = {part.subtask for part in candidate.result.subtasks}
     return candidate.target if candidate.target in names else None
 
 
 def rank(candidate: Attempt) -> tuple[float, int, _Order]:
-    """Lowest first: most on the samples, then longest, then first come."""
+    """Return the sort key among attempts for a target: best on the samples, then longest, then first."""
     return -candidate.samples, -candidate.length, candidate.order
 
 
-def _is_solved(target: str | None, some: Attempt, solved: set[str]) -> bool:
+def _is_solved(target: str | None, attempt: Attempt, solved: set[str]) -> bool:
+    """Return True if a target, a subtask or the whole problem, is solved."""
     if target is not None:
         return target in solved
-    parts = [part.subtask for part in some.result.subtasks if part.points]
-    return solved.issuperset(parts or [_WHOLE])
+    counting_subtasks = [part.subtask for part in attempt.result.subtasks if part.points]
+    return solved.issuperset(counting_subtasks or [_WHOLE_PROBLEM])
 
 
-# --- one of them -------------------------------------------------------------------------------------
+# --- a single submission -----------------------------------------------------------------------------
 
 
 def single(candidates: Iterable[Attempt]) -> Attempt | None:
-    """The first solution of those that aim highest: at the whole problem, else at the last subtask of any.
+    """Return the first attempt for the whole problem, else the first for the last subtask that any aims at.
 
-    Whatever it is worth, also if it does not compile.
+    Neither its score nor whether it compiles matters.
     """
 
-    return min(candidates, key=_height, default=None)
+    return min(candidates, key=_single_rank, default=None)
 
 
-def _height(candidate: Attempt) -> tuple[int, _Order]:
-    """Lowest first: what aims highest, then first come."""
+def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
+    """Return the sort key of `single`: the target in the order of a round, then the order of submission."""
     order, target = _targets(candidate.result.subtasks), aim(candidate)
     return (order.index(target) if target in order else len(order)), candidate.order
 
 
-# --- one by one --------------------------------------------------------------------------------------
+# --- attempts added one by one -------------------------------------------------------------------------
 
 
-_Ranked = tuple[tuple[Any, ...], Attempt]  # lowest first
+_RankedAttempt = tuple[tuple[Any, ...], Attempt]  # sort key and attempt; the lowest key wins
 
 
-# As bytes: the number, keys by target, keys by kind, those of the last and the single one, and all by key.
+# A pool as bytes: the limit, keys by target, best key by kind, keys of the last and the single attempt,
+# attempts by key.
 _PackedPool = tuple[
     int, dict[str | None, list[str]], dict[str, str], tuple[str | None, str | None], dict[str, Attempt]
 ]
 
 
-def _merit(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
-    """Lowest first: most points, or most of a subtask."""
-    what, _, place = kind.partition(" ")
-    if what != "subtask":
+def _result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
+    """Return a sort key for results: most points first; for `subtask N` most points of that subtask."""
+    kind_name, _, index = kind.partition(" ")
+    if kind_name != "subtask":
         return -result.points, result.key
-    part = result.subtasks[int(place)]
+    part = result.subtasks[int(index)]
     return -part.weighted_score, -part.exact_score, result.key
 
 
 class SubmissionPool:
-    """A model's submissions for one problem, gone through one by one; keeps only what a selection may need.
+    """A model's submissions for one problem, added one by one.
 
-    However many there are, at most twice the limit is held for each subtask.
+    The pool holds only submissions that a selection may need: for each subtask at most twice the limit.
     """
 
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self._submissions = submissions
-        self._queues: dict[str | None, list[_Ranked]] = {}
-        self._best: dict[str, _Ranked] = {}  # of each kind, the lowest
-        self._last: _Ranked | None = None
-        self._single: _Ranked | None = None
+        self._queues: dict[str | None, list[_RankedAttempt]] = {}
+        self._best: dict[str, _RankedAttempt] = {}  # lowest of each kind
+        self._last: _RankedAttempt | None = None
+        self._single: _RankedAttempt | None = None
 
     def add(self, candidate: Attempt) -> None:
+        """Add a submission, and keep it if a selection may need it."""
         candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
-        result, order, height = candidate.result, candidate.order, _height(candidate)
-        # The few that decide in every mode of scoring: the best of each kind, and the last.
-        kinds = [f"subtask {place}" for place in range(len(result.subtasks))]
-        for kind in ("points", *(["tokened"] if candidate.tokened else []), *kinds):
-            ranked = _merit(kind, result), candidate
+        result, order, height = candidate.result, candidate.order, _single_rank(candidate)
+        # Keep the few submissions that decide in every mode of scoring: the best of each kind, and the last.
+        subtask_kinds = [f"subtask {index}" for index in range(len(result.subtasks))]
+        for kind in ("points", *(["tokened"] if candidate.tokened else []), *subtask_kinds):
+            ranked = _result_rank(kind, result), candidate
             if kind not in self._best or ranked[0] < self._best[kind][0]:
                 self._best[kind] = ranked
         if self._last is None or order > self._last[0]:
@@ -204,32 +208,37 @@ class SubmissionPool:
                 del queue[self._submissions :]
 
     def packed(self) -> bytes:
-        """Return the pool as bytes, for `unpacked`."""
-        kept = dict[str, Attempt]()
+        """Return the pool as bytes that `unpacked` reads."""
+        attempts = dict[str, Attempt]()
 
-        def key(ranked: _Ranked) -> str:
-            return kept.setdefault(ranked[1].result.key, ranked[1]).result.key
+        def key(ranked: _RankedAttempt) -> str:
+            return attempts.setdefault(ranked[1].result.key, ranked[1]).result.key
 
         queues = {target: list(map(key, queue)) for target, queue in self._queues.items()}
         best = {kind: key(entry) for kind, entry in self._best.items()}
         ends = (self._last and key(self._last), self._single and key(self._single))
-        return msgspec.msgpack.encode((self._submissions, queues, best, ends, kept))
+        return msgspec.msgpack.encode((self._submissions, queues, best, ends, attempts))
 
     @classmethod
     def unpacked(cls, data: bytes) -> SubmissionPool:
-        """Return the pool that was packed, ready for more. Raises msgspec.MsgspecError for other bytes."""
-        number, queues, best, (last, single), kept = msgspec.msgpack.decode(data, type=_PackedPool)
-        pool = cls(number)
+        """Return a pool from bytes that `packed` returned. Raises msgspec.MsgspecError for other bytes."""
+        submissions, queues, best, (last, single), attempts = msgspec.msgpack.decode(data, type=_PackedPool)
+        pool = cls(submissions)
         pool._queues = {
-            target: [(rank(kept[key]), kept[key]) for key in keys] for target, keys in queues.items()
+            target: [(rank(attempts[key]), attempts[key]) for key in keys] for target, keys in queues.items()
         }
-        pool._best = {kind: (_merit(kind, kept[key].result), kept[key]) for kind, key in best.items()}
-        pool._last = None if last is None else (kept[last].order, kept[last])
-        pool._single = None if single is None else (_height(kept[single]), kept[single])
+        pool._best = {
+            kind: (_result_rank(kind, attempts[key].result), attempts[key]) for kind, key in best.items()
+        }
+        pool._last = None if last is None else (attempts[last].order, attempts[last])
+        pool._single = None if single is None else (_single_rank(attempts[single]), attempts[single])
         return pool
 
     def chosen(self, budget: Budget) -> list[Attempt]:
-        """Return the submissions to hand in, in order; of an unlimited number only those that can decide."""
+        """Return the submissions to make, in order.
+
+        For an unlimited budget, return only the submissions that can decide a score.
+        """
         match budget:
             case Budget.UNLIMITED:
                 deciding = [*self._best.values(), *([self._last] if self._last else [])]

@@ -264,7 +264,7 @@ def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:
 
 @pytest.mark.parametrize("text", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
 def test_bands_that_mean_nothing_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="1:1 measures nothing again"):
+    with pytest.raises(InputError, match="use 1:1 to switch repeated measuring off"):
         read_borderline(text)
 
 
