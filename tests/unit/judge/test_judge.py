@@ -63,26 +63,26 @@ def made(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"tests": (UNANSWERED,)}, "t0", "test 't0' has no answer, and there is no checker"),
-        ({"tests": some_tests(1) * 2}, None, "two tests are called"),
+        ({"tests": (UNANSWERED,)}, "t0", "test 't0' has no answer, which is needed"),
+        ({"tests": some_tests(1) * 2}, None, "two tests have the name"),
         *(
-            ({"limits": Limits(**{field: value})}, f"limits.{field}", f"{value} is no limit")
+            ({"limits": Limits(**{field: value})}, f"limits.{field}", f"{value} is not a valid limit")
             for field in ("cpu_time", "wall_time", "memory", "output")
             for value in (0, -1, NAN, INF, 2**62)
         ),
-        ({"limits": Limits.contest(NAN, 1 << 20)}, "limits.cpu_time", "nan is no limit"),
+        ({"limits": Limits.contest(NAN, 1 << 20)}, "limits.cpu_time", "nan is not a valid limit"),
         *(
             ({"subtasks": (subtask("s", points, [0]),)}, "s", f"'s' has {points} points")
             for points in (-10, NAN, INF)
         ),
         *(
-            ({"limits": Limits(cpu_time=value)}, "limits.cpu_time", "is no limit")
+            ({"limits": Limits(cpu_time=value)}, "limits.cpu_time", "is not a valid limit")
             for value in (numpy.float64(1), made("1"))
         ),
         *(
             ({"checker": Checker(kind=CheckerKind.TOKENS, **{field: value})}, f"checker.{field}", words)
             for field in ("absolute", "relative")
-            for value, words in ((NAN, "nan is no tolerance"), (INF, "inf is"), (-1e-9, "-1e-09 is"))
+            for value, words in ((NAN, "nan is not a valid tolerance"), (INF, "inf is"), (-1e-9, "-1e-09 is"))
         ),
         *(
             (

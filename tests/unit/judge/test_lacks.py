@@ -95,8 +95,8 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
         {"tests": UNANSWERED, "task_type": TaskType.OUTPUT_ONLY},
         "test 't0' has no answer",
     ),
-    "two of one name": ({"tests": (*some_tests(4), *some_tests(1))}, "two tests are called 't0'"),
-    "no memory": ({"limits": Limits.contest(1.0, 0)}, "field 'limits.memory': 0 is no limit"),
+    "two of one name": ({"tests": (*some_tests(4), *some_tests(1))}, "two tests have the name 't0'"),
+    "no memory": ({"limits": Limits.contest(1.0, 0)}, "field 'limits.memory': 0 is not a valid limit"),
     "negative points": ({"subtasks": (subtask("all", -10, range(4)),)}, "subtask 'all' has -10 points"),
 }
 
