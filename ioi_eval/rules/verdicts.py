@@ -1,7 +1,7 @@
-"""From what a program did on one test to a `TestResult`, and from how a build ended to what is at fault.
+"""Turn outcomes into results: of a program on a test into a `TestResult`, of a build into a `BuildEnding`.
 
-A result is about the submission. Where a proctor's line or a classic job's reply says that the judge failed,
-or does not say enough, a `JudgeFailure` is raised: never a score of 0.
+A result describes the submission. If the proctor or a classic job reports a failure of the judge, or its
+report is incomplete, `JudgeFailure` is raised. It never becomes a score of 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, Limits, Reason, Test
 from ioi_eval.rules.limits import BUILD_IDLE
 
 ENDINGS: tuple[str, ...] = (Reason.NO_PROGRAM, *STATUS_ORDER)
-"""The words that reports count submissions by, worst first."""
+"""The outcomes under which reports count submissions, worst first."""
 
 NO_CODE = "no code found"
 COMPILATION_ERROR = "Compilation error"
@@ -29,10 +29,10 @@ NOT_SUBMITTED = "File not submitted"
 
 _MICROSECONDS = 1e6
 _MEBIBYTE = 1 << 20
-_TOLERANCE = 1e-9  # what binary fractions leave
+_TOLERANCE = 1e-9  # rounding error of binary fractions
 
-# The texts that a checker may name instead of spelling them out.
-_STANDARD_TEXTS: Mapping[str, str] = MappingProxyType(
+# Messages that a checker may name instead of printing them.
+_STANDARD_MESSAGES: Mapping[str, str] = MappingProxyType(
     {
         "translate:success": "Output is correct",
         "translate:partial": "Output is partially correct",
@@ -40,7 +40,7 @@ _STANDARD_TEXTS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Linux numbers, whatever the client runs on: the submission ran on Linux.
+# Signal numbers of Linux, because submissions always run on Linux.
 _SIGNALS: Mapping[int, str] = MappingProxyType(
     {
         4: "SIGILL",
@@ -58,11 +58,11 @@ _SIGNALS: Mapping[int, str] = MappingProxyType(
     }
 )
 
-# A plain decimal number; Python's float() would also take nan, 1_0 and digits of other scripts.
+# A plain decimal number. Python's float() would also accept nan, 1_0 and digits of other scripts.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
-# Which words in a classic job's feedback mean what, asked in this order, where the score is 0.
-_CLASSIC_TEXTS: tuple[tuple[str, Verdict], ...] = (
+# Parts of a classic job's feedback, tried in this order, and their verdicts for a score of 0.
+_CLASSIC_FEEDBACK: tuple[tuple[str, Verdict], ...] = (
     ("Compilation error", Verdict.CE),
     ("Memory limit exceeded", Verdict.MLE),
     ("Time limit exceeded", Verdict.TLE),
@@ -81,19 +81,26 @@ def of_score(score: float) -> Verdict:
 
 
 class Company(Value):
-    """The processes of a submission on one test. A line has the sum of their CPU times and memory."""
+    """The processes of a submission on one test. A report has the sum of their times and memory."""
 
     processes: int = 1
-    each: bool = False  # the limit of CPU time is for each of them, not for all together
+    each: bool = False  # the CPU limit applies to each process instead of all together
 
 
 ALONE = Company()
 
 
 def test_result(test_name: str, line: Line, *, limits: Limits, company: Company = ALONE) -> TestResult:
-    """The result that a proctor's line about a test stands for.
+    """Return the result that a proctor's report about a test describes.
 
-    `limits` are those that the test ran with; the feedback names the one that was exceeded and by how much.
+    Args:
+        test_name: name of the test.
+        line: the proctor's report.
+        limits: the limits that the test ran with; the feedback names the exceeded limit.
+        company: the submission's processes.
+
+    Raises:
+        JudgeFailure: if the judge failed or the report is invalid.
     """
     if line.failure is not None:
         raise JudgeFailure(line.failure, phase="judging", test=test_name)
@@ -101,9 +108,9 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
         return skipped(test_name)
     if line.end == "ok":
         score = _in_range(test_name, line.score)
-        status, feedback = of_score(score), _STANDARD_TEXTS.get(line.feedback.strip(), line.feedback)
+        status, feedback = of_score(score), _STANDARD_MESSAGES.get(line.feedback.strip(), line.feedback)
     else:
-        score, (status, feedback) = 0.0, _end(test_name, line, limits, company)
+        score, (status, feedback) = 0.0, _failed_verdict(test_name, line, limits, company)
     return TestResult(
         test_name=test_name,
         score=score,
@@ -119,44 +126,52 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
     )
 
 
-def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[Verdict, str]:
-    """Return the verdict of a program's ending, and words about the limit that it exceeded."""
-    # Its words from before it failed, such as the name of an exception.
+def _failed_verdict(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[Verdict, str]:
+    """Return the verdict and the feedback for a program that exceeded a limit or failed."""
+    # The program's message before it failed, such as the name of an exception.
     detail = f": {line.feedback}" if line.feedback else ""
-    several = company.processes > 1
-    started = f" of all {line.processes} processes" if line.processes > 1 else ""
+    has_several = company.processes > 1
+    process_suffix = f" of all {line.processes} processes" if line.processes > 1 else ""
     match line.end:
         case "cpu" if company.each:
-            of = "" if limits.cpu_time is None else f" more than {limits.cpu_time:.3f} s"
-            return Verdict.TLE, f"Time limit exceeded (CPU time of one of {company.processes} processes{of})"
+            limit_suffix = "" if limits.cpu_time is None else f" more than {limits.cpu_time:.3f} s"
+            return (
+                Verdict.TLE,
+                f"Time limit exceeded (CPU time of one of {company.processes} processes{limit_suffix})",
+            )
         case "cpu":
-            what = f"CPU time of {company.processes} processes" if several else f"CPU time{started}"
-            return Verdict.TLE, _too_long(what, line.cpu_us, limits.cpu_time)
+            measured = (
+                f"CPU time of {company.processes} processes" if has_several else f"CPU time{process_suffix}"
+            )
+            return Verdict.TLE, _time_feedback(measured, line.cpu_us, limits.cpu_time)
         case "wall":
-            return Verdict.TLE, _too_long("wall time", line.wall_us, limits.wall_time)
+            return Verdict.TLE, _time_feedback("wall time", line.wall_us, limits.wall_time)
         case "memory":
-            most = "" if limits.memory is None else _mebibytes(limits.memory)
-            used = f"{_mebibytes(line.memory)}{most and f' of {most}'}"
-            # The line has what they used together, the limit is for each.
-            used = f"of one of {company.processes} processes more than {most}" if several else used
-            return Verdict.MLE, f"Memory limit exceeded (resident memory{started} {used})"
+            limit_text = "" if limits.memory is None else _mebibytes(limits.memory)
+            used = f"{_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
+            # The report has the sum of all processes, but the limit applies to each.
+            used = f"of one of {company.processes} processes more than {limit_text}" if has_several else used
+            return Verdict.MLE, f"Memory limit exceeded (resident memory{process_suffix} {used})"
         case "output":
-            most = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
-            return Verdict.OLE, f"Output limit exceeded{most}"
+            limit_text = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
+            return Verdict.OLE, f"Output limit exceeded{limit_text}"
         case "exit":
             return Verdict.RE, f"Runtime error (exit code {line.code}){detail}"
         case "signal":
             name = f", {_SIGNALS[line.signal]}" if line.signal in _SIGNALS else ""
             return Verdict.RE, f"Runtime error (signal {line.signal}{name}){detail}"
         case "threads":
-            of = "threads or processes" if line.processes else "threads"
-            return Verdict.RE, f"Runtime error (too many {of})"
-    raise JudgeFailure(f"the proctor reports no known end: {line.end!r}", phase="judging", test=test_name)
+            exceeded = "threads or processes" if line.processes else "threads"
+            return Verdict.RE, f"Runtime error (too many {exceeded})"
+    raise JudgeFailure(
+        f"the proctor reported an unknown ending: {line.end!r}", phase="judging", test=test_name
+    )
 
 
-def _too_long(what: str, microseconds: int, limit: float | None) -> str:
-    of = "" if limit is None else f" of {limit:.3f} s"
-    return f"Time limit exceeded ({what} {microseconds / _MICROSECONDS:.3f} s{of})"
+def _time_feedback(what: str, microseconds: int, limit: float | None) -> str:
+    """Return the feedback for a program that exceeded a time limit."""
+    limit_suffix = "" if limit is None else f" of {limit:.3f} s"
+    return f"Time limit exceeded ({what} {microseconds / _MICROSECONDS:.3f} s{limit_suffix})"
 
 
 def _mebibytes(size: int) -> str:
@@ -164,35 +179,38 @@ def _mebibytes(size: int) -> str:
 
 
 def rescaled(result: TestResult, full: float, own: float) -> TestResult:
-    """Return a result that was measured by `full` points, for a test that is worth `own` of them.
+    """Return a result whose score refers to `full` points, rescaled to a test with a maximum of `own` points.
 
-    One that is worth nothing is right for any points.
+    If `own` is 0, any points make the test right.
     """
     if full == RAW_POINTS and result.status is Verdict.AC:
-        return result  # the program accepted without saying for how many points: for all
+        return result  # accepted without a number of points, which means all points
     points = result.score * full
     if not own:
         status = Verdict.AC if points else result.status
         return msgspec.structs.replace(result, score=float(points > 0), status=status)
     if points > own * (1 + _TOLERANCE):
-        reason = f"a score of {points:g} in a group where a test is worth at most {own:g}"
+        reason = f"the score {points:g} exceeds the maximum of {own:g} points per test in this group"
         raise JudgeFailure(reason, phase="checking", test=result.test_name)
     if result.status is not Verdict.PA or points < own * (1 - _TOLERANCE):
         return msgspec.structs.replace(result, score=min(points / own, 1.0))
-    standard = result.feedback in _STANDARD_TEXTS.values()
-    feedback = _STANDARD_TEXTS["translate:success"] if standard else result.feedback
+    standard = result.feedback in _STANDARD_MESSAGES.values()
+    feedback = _STANDARD_MESSAGES["translate:success"] if standard else result.feedback
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
 
 
 def counted(result: TestResult) -> TestResult:
-    """Return a result with its points, which nothing bounds and which its program must say."""
+    """Return a result with its points, for a grader whose points have no maximum.
+
+    Raises JudgeFailure if the program accepted without printing its points.
+    """
     points = result.score * RAW_POINTS
     if result.status is Verdict.AC:
         raise JudgeFailure(
-            "it was accepted, and score.txt was not written",
+            "the submission was accepted, but score.txt was not written",
             phase="checking",
             test=result.test_name,
-            remedy="The package's grader counts points: let the validator write them whenever it accepts",
+            remedy="The package's grader needs points: if the validator accepts, it must write score.txt",
         )
     if not points:
         return result
@@ -200,32 +218,33 @@ def counted(result: TestResult) -> TestResult:
 
 
 def _in_range(test_name: str, score: float) -> float:
-    if not 0 <= score <= 1:  # nan is not either
+    """Return a score in [0, 1]. Raises JudgeFailure for other numbers."""
+    if not 0 <= score <= 1:  # also refuses nan
         raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
-    return score + 0.0  # -0.0 becomes 0.0
+    return score + 0.0  # turns -0.0 into 0.0
 
 
 # --- tests without a run -----------------------------------------------------------------------------
 
 
 def skipped(test_name: str) -> TestResult:
-    """A test that was not run because no score depends on it any more. It counts as 0."""
+    """Return the result of a test that was not run because it cannot change the score."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.SKIPPED)
 
 
 def not_submitted(test_name: str) -> TestResult:
-    """A test that asks for what the submission does not hold."""
+    """Return the result of a test that needs a file which the submission does not contain."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.WA, feedback=NOT_SUBMITTED)
 
 
 def not_tried(test_name: str, stalled: str) -> TestResult:
-    """A test that was not run because the program stalls: it did on another one, and again alone."""
+    """Return the result of a test that was not run because the program stalled twice on test `stalled`."""
     feedback = f"Time limit exceeded (wall time; not run, because the program stalls on test {stalled})"
     return TestResult(test_name=test_name, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
 def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
-    """A test that could not be run because there is no program."""
+    """Return the result of a test that was not run because there is no program."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)
 
 
@@ -233,16 +252,16 @@ def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResul
 
 
 def classic_outcome(result: JobResult) -> tuple[str, str]:
-    """Score and feedback of a classic job, both as text: what pipelines in use make of a reply, rule by rule.
+    """Return a classic job's score and feedback as strings, by the rules of existing pipelines.
 
-    Two things that they do not look at come first: a box that failed, and a checker or manager that does not
-    compile. Neither is an answer about the submission.
+    Two failures that these pipelines do not check come first: a sandbox that failed, and a checker or manager
+    that does not compile. Both raise JudgeFailure, because they say nothing about the submission.
     """
     for phase, stage in (("compiling", result.compile), ("running", result.run)):
         if stage is not None and stage.status is StageStatus.XX:
-            raise JudgeFailure(stage.message or "the box failed", phase=phase)
+            raise JudgeFailure(stage.message or "the sandbox failed", phase=phase)
     if result.compile is not None and result.compile.code != 0:
-        if match := _JUDGES_PROGRAM.fullmatch(last_line(result.compile.stderr)):
+        if match := _UNCOMPILED_PROGRAM.fullmatch(last_line(result.compile.stderr)):
             raise package_failure(f"the {match[1]} does not compile on the server", result.compile)
         return "0", f"{COMPILATION_ERROR} exit code {result.compile.code}\n{result.compile.stderr}"
     if result.run.code == 1 and "MemoryError" in result.run.stderr:
@@ -254,60 +273,62 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
     return "0", "Unknown error"
 
 
-_JUDGES_PROGRAM = re.compile("Could not compile (checker|manager)")  # the last line of the package cms_ioi
-_GRADERS_ERROR = re.compile(r"^(?:/\S*/)?(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
+# Last line that the package cms_ioi prints
+_UNCOMPILED_PROGRAM = re.compile("Could not compile (checker|manager)")
+_ERROR_IN_GRADERS = re.compile(r"^(?:/\S*/)?(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
 _ERROR = re.compile(r"\berror: ")
-_LINKED = re.compile(r"\bld returned \d+ exit status|undefined reference")
-_MAX_WORDS = 1000  # characters
+_LINKER_ERROR = re.compile(r"\bld returned \d+ exit status|undefined reference")
+_MAX_MESSAGE_LENGTH = 1000  # maximum length of a failure's message, in characters
 
 
 def lacks_space(compiled: Ending | None) -> bool:
     """Return True if a compiler printed that the machine lacks disk space or memory.
 
-    A source can cause it, too.
+    A source can make a compiler print this.
     """
     if compiled is None or compiled.code in (None, 0):
         return False
-    return _SIGNS_OF_NO_ROOM.search(compiled.stderr) is not None
+    return _LACK_OF_SPACE.search(compiled.stderr) is not None
 
 
 def may_be_judges_fault(compiled: Ending | None, source: str) -> bool:
-    """Return True if a compiler found a fault that may not be the one of the submission `source`.
+    """Return True if a compiler's failure may not be the fault of the submission `source`.
 
-    That is an error in a file of the package, or a lack of space. The submission may have caused it, by a
-    macro. A job with an empty submission decides: `check_graders`.
+
+    Such failures are errors in a file of the package and a lack of space. The submission may still have
+    caused them, for instance by a macro. A job with an empty submission decides: see `check_graders`.
     """
     if compiled is None or compiled.code in (None, 0):
         return False
-    files = (match[1] for match in _GRADERS_ERROR.finditer(compiled.stderr))
+    files = (match[1] for match in _ERROR_IN_GRADERS.finditer(compiled.stderr))
     return lacks_space(compiled) or any(file != source for file in files)
 
 
 def check_graders(compiled: Ending | None) -> None:
     """Raise JudgeFailure if the problem's files do not compile next to an empty submission.
 
-    That these are not linked, because a function of the submission is missing, is no fault.
+    A linker error is fine, because the empty submission lacks functions.
     """
     if compiled is None or compiled.code in (None, 0):
         return
     if lacks_space(compiled):
         raise package_failure("the server cannot compile", compiled)
-    if not _LINKED.search(compiled.stderr):
+    if not _LINKER_ERROR.search(compiled.stderr):
         raise package_failure("the problem's grader does not compile on the server", compiled)
 
 
 def package_failure(what: str, compiled: Ending, test: str = "") -> JudgeFailure:
     """Return the failure of a classic job that could not compile a program of the package."""
     return JudgeFailure(
-        f"{what}: {first_error(compiled)}"[:_MAX_WORDS],
+        f"{what}: {first_error(compiled)}"[:_MAX_MESSAGE_LENGTH],
         phase="compiling",
         test=test,
-        remedy="Correct it, or name a server whose compiler takes it",
+        remedy="Correct the program, or use a server whose compiler accepts it",
     )
 
 
 def first_error(compiled: Ending) -> str:
-    """Return the first line with an error of a compiler, or the first line of all."""
+    """Return the first line of a compiler's output with an error, or the first line if there is no error."""
     errors = (line for line in compiled.stderr.splitlines() if _ERROR.search(line))
     return next(errors, "") or compiled.stderr.partition("\n")[0]
 
@@ -318,40 +339,43 @@ def last_line(text: str) -> str:
 
 
 def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
-    """The result that a classic job's score and feedback stand for.
+    """Return the result that a classic job's score and feedback describe.
 
-    The score is the first line and must be a plain number in [0, 1]; anything else is the judge's fault.
+    The score is the first line of `score` and must be a plain number in [0, 1]. Anything else is a
+    JudgeFailure.
     """
-    first, text = score.partition("\n")[0].strip(), _STANDARD_TEXTS.get(feedback.strip(), feedback)
-    if not _NUMBER.fullmatch(first):
-        raise JudgeFailure(f"the score {first[:80]!r} is not a number", phase="checking", test=test_name)
-    number = _in_range(test_name, float(first))
-    zero = next((status for words, status in _CLASSIC_TEXTS if words in text), Verdict.RE)
+    score_text, message = score.partition("\n")[0].strip(), _STANDARD_MESSAGES.get(feedback.strip(), feedback)
+    if not _NUMBER.fullmatch(score_text):
+        raise JudgeFailure(f"the score {score_text[:80]!r} is not a number", phase="checking", test=test_name)
+    number = _in_range(test_name, float(score_text))
+    zero = next((status for fragment, status in _CLASSIC_FEEDBACK if fragment in message), Verdict.RE)
     status = of_score(number) if number > 0 else zero
-    return TestResult(test_name=test_name, score=number, status=status, feedback=text)
+    return TestResult(test_name=test_name, score=number, status=status, feedback=message)
 
 
-# --- the ending of a build ---------------------------------------------------------------------------
-# Whether the source, a limit, the compiler or the machine is at fault. Nothing that a source prints is
-# trusted. A compiler exits with 1 for an error in the source, and also when it cannot start a part of itself
-# or write to the disk. So when a build fails, its script builds a control program with the same command: only
-# where that works, and the disk has room, is the source at fault. Endings that a healthy compiler seldom has
-# (a crash, words about one) buy a second build, and if that ends badly too, the source is what does it. What
-# the compiler printed can never do more than buy that second build: a source can make it print anything.
+# --- outcome of a build -------------------------------------------------------------------------------
+# The source, a limit, the compiler or the machine may be at fault. A compiler exits with 1 for an error in
+# the source, but also when it cannot start a subprocess or write to the disk. So when a build fails, its
+# script builds a control program with the same command. The source is at fault only if that build succeeds
+# and the disk has space. After an outcome that is rare for a healthy compiler (a crash, or a message about
+# one) the build is repeated, and if it fails again, the source is at fault. A compiler's output is not
+# trusted, because a source can make it print anything. It can only cause that second build.
 
 
-MACHINE_AT_FAULT = 90  # no compiler exits with it
-_KILLED = 137  # what a shell calls a program that was killed: by the server or the machine, not by our limits
-_SIGNS_OF_NO_ROOM = re.compile(
+MACHINE_AT_FAULT = 90  # exit code that no compiler uses
+# Exit code of a shell for a program that was killed by the server or the machine, not by our limits
+_KILLED_CODE = 137
+_LACK_OF_SPACE = re.compile(
     "No space left|Cannot allocate memory|out of memory|[Rr]esource temporarily unavailable|Killed signal"
 )
-_SIGNS_OF_A_CRASH = re.compile(
-    rf"internal compiler error|terminated program|cannot execute|{_SIGNS_OF_NO_ROOM.pattern}"
+_COMPILER_CRASH = re.compile(
+    rf"internal compiler error|terminated program|cannot execute|{_LACK_OF_SPACE.pattern}"
 )
-_SIGNS_OF_A_LACK = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
-_TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
-_TEMPORARY_NAME = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+cc[A-Za-z0-9]{6}(?=\.)")  # a box may have no /tmp
-# What compilers and runtimes say of every program, before they come to this one: Go, PyPy, Kotlin's Java.
+_MISSING_LIBRARY = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
+_FILE_TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
+# The sandbox may have no /tmp
+_TEMPORARY_NAME = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+cc[A-Za-z0-9]{6}(?=\.)")
+# Output of Go, PyPy and Kotlin's Java for every program, before the messages about this program.
 _PREAMBLE = re.compile(
     r"^(?:# command-line-arguments|Warning: cannot find your CPU .*|OpenJDK .* warning: .*)\n?", re.MULTILINE
 )
@@ -359,44 +383,54 @@ _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-
 
 
 class BuildEnding(StrEnum):
+    """The outcome of a build."""
+
     BUILT = "built"
     REFUSED = "refused"  # an error in the source
-    CUT_SHORT = "cut short"  # a limit of ours that the source exceeded: CPU time, memory, output
-    IDLED = "idled"  # it waited for something that never came
-    STOPPED = "stopped"  # below its limit of CPU time: it waited for something, or the machine was busy
-    KILLED = "killed"  # by the server or the machine, which says nothing of the source
-    CRASHED = "crashed"  # the compiler did; worth one more build
+    CUT_SHORT = "cut short"  # the source exceeded a limit of CPU time, memory or output
+    IDLED = "idled"  # the compiler waited for something that never came
+    # Ended below its CPU limit: the compiler waited for something, or the machine was busy
+    STOPPED = "stopped"
+    KILLED = "killed"  # killed by the server or the machine, which says nothing about the source
+    CRASHED = "crashed"  # the compiler crashed; one more build is justified
     MACHINE = "machine"  # the control program could not be built either
 
 
 def build_ending(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
-    """`refusals`: the exit codes by which this compiler says that the source is wrong."""
+    """Return the outcome of a build.
+
+    `refusals`: exit codes with which this compiler reports errors in the source.
+    """
     if ended.limit:
-        return _STOPS.get(ended.limit, BuildEnding.CUT_SHORT)
+        return _ENDINGS_BY_TIMEOUT.get(ended.limit, BuildEnding.CUT_SHORT)
     if not ended.exited:
         return BuildEnding.KILLED
-    if ended.code in _CODES:
-        return _CODES[ended.code]
-    if ended.code not in refusals or _SIGNS_OF_A_CRASH.search(ended.stdout):
+    if ended.code in _ENDINGS_BY_CODE:
+        return _ENDINGS_BY_CODE[ended.code]
+    if ended.code not in refusals or _COMPILER_CRASH.search(ended.stdout):
         return BuildEnding.CRASHED
     return BuildEnding.REFUSED
 
 
 def lacked_room(ended: Ending) -> bool:
-    """Return True where a compiler says that it lacked room, memory or processes: others may have had them.
+    """Return True if a compiler's output shows a lack of space, memory or processes.
 
-    A source can make it say so. That buys it only that its outcome is not remembered.
+    A source can cause such output, but gains nothing: the outcome is only not cached.
     """
-    return _SIGNS_OF_NO_ROOM.search(ended.stdout) is not None
+    return _LACK_OF_SPACE.search(ended.stdout) is not None
 
 
 def lacks_library(words: str) -> bool:
-    """Return True where a compiler names a header or a module that it does not find: it may come yet."""
-    return _SIGNS_OF_A_LACK.search(words) is not None
+    """Return True if the output names a header or module that is missing; it may be installed later."""
+    return _MISSING_LIBRARY.search(words) is not None
 
 
-_STOPS = {"wall": BuildEnding.IDLED, "hard": BuildEnding.STOPPED}
-_CODES = {0: BuildEnding.BUILT, MACHINE_AT_FAULT: BuildEnding.MACHINE, _KILLED: BuildEnding.KILLED}
+_ENDINGS_BY_TIMEOUT = {"wall": BuildEnding.IDLED, "hard": BuildEnding.STOPPED}
+_ENDINGS_BY_CODE = {
+    0: BuildEnding.BUILT,
+    MACHINE_AT_FAULT: BuildEnding.MACHINE,
+    _KILLED_CODE: BuildEnding.KILLED,
+}
 _REASONS = {
     "wall": f"it did nothing for {BUILD_IDLE:g} s",
     **dict.fromkeys(("cpu", "hard"), "it took too long"),
@@ -406,20 +440,20 @@ _REASONS = {
 
 
 def log_of(ended: Ending, limits: BuildLimits) -> str:
-    """Return the compiler's output, printable and not above its limit, and the limit that stopped it."""
-    text = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
-    text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
-    text = _PREAMBLE.sub("", text)
-    if ended.code and _TOO_LARGE.search(text):
-        most = limits.file_size >> 20
-        text += f"\nA file that the compiler makes, the program among them, may have {most} MiB."
-    if not ended.exited or ended.code == _KILLED:
+    """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
+    log = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
+    log = _TEMPORARY_NAME.sub("/tmp/cc", log)  # makes the output of equal sources equal
+    log = _PREAMBLE.sub("", log)
+    if ended.code and _FILE_TOO_LARGE.search(log):
+        max_mib = limits.file_size >> 20
+        log += f"\nEach file that the compiler writes, including the program, may have at most {max_mib} MiB."
+    if not ended.exited or ended.code == _KILLED_CODE:
         message = "" if ended.exited else ended.message
-        reason = _REASONS.get(ended.limit) or message or "killed by a signal, and by no limit"
-        text = "\n".join(filter(None, (text, stopped_by(reason))))
-    return text
+        reason = _REASONS.get(ended.limit) or message or "killed by a signal, not by a limit"
+        log = "\n".join(filter(None, (log, stopped_by(reason))))
+    return log
 
 
 def stopped_by(reason: str) -> str:
-    """Return the line of a build's log for a build that was stopped."""
+    """Return the line in the log of a build that was stopped."""
     return f"The compiler was stopped: {reason}."

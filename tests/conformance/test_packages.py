@@ -220,12 +220,12 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ),
         pytest.param(
             *("files/same.py", "import sys", "__import__('os').kill(-1, 9)"),
-            "same 7 fails, which is to make tests/04: killed by a signal, and by no limit. Correct",
+            "same 7 fails, which is to make tests/04: killed by a signal, not by a limit. Correct",
             id="it-kills-all",
         ),
         pytest.param(
             *("files/val.cpp", "int main() {", "#include <signal.h>\nint main() { kill(-1, SIGKILL);"),
-            "the validator rejects tests/01: killed by a signal, and by no limit. Correct",
+            "the validator rejects tests/01: killed by a signal, not by a limit. Correct",
             id="its-validator-kills-all",
         ),
         pytest.param(
@@ -453,7 +453,7 @@ async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, st
     [
         ("print('fine, 30')", "it wrote 'fine, 30\\n', and was to write a verdict and points"),
         ("print('JE 0')", "it wrote 'JE 0\\n'"),
-        ("print('AC 31')", "groups earned 31 points together, of 30 that there are"),
+        ("print('AC 31')", "groups earned 31 points, but the maximum is 30"),
         ("raise SystemExit(3)", "it ended with exit 3"),
         ("import os; os.fork()", "it ended with"),
     ],
@@ -479,5 +479,6 @@ async def test_a_compiler_says_which_file_was_too_large(tmp_path: Path, store: S
     await validate(packages, out=tmp_path / "run", store=store)
     (row,) = read_rows(tmp_path / "run")
     assert (
-        "A file that the compiler makes, the program among them, may have 256 MiB." in row["compile_output"]
+        "Each file that the compiler writes, including the program, may have at most 256 MiB."
+        in row["compile_output"]
     )
