@@ -1,5 +1,5 @@
-"""Decisions without I/O: plans, verdicts, scores, extraction, selection, metrics, limits.
+"""Decisions without I/O: plans, verdicts, scores, extraction, selection, metrics and limits.
 
-A rule takes values and returns values. What reads files belongs into `store`, what runs programs into
-`engines`.
+Functions here take values and return values. Code that reads files belongs in `store`, code that runs
+programs in `engines`.
 """

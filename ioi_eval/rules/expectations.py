@@ -1,19 +1,19 @@
-"""An author's expectations of a solution, and their comparison with a judgement.
+"""Compare the results of a solution with its author's expectations.
 
-An expectation is one word about one scope: a subtask, or all that counts together. Its score is the minimum
-over the scope's tests. The words are the packages' own:
+An expectation is a keyword about a scope: one subtask, or all tests that count. The scope's score is the
+minimum over its tests. The keywords come from the package formats:
 
-    correct, model_solution           every test is right: 1
-    partially_correct                 between 0 and 1
-    incorrect, time_limit, failed, ... 0; how it fails depends on the machine and is evidence only
-    accepted, wrong_answer, ...       folders of the ICPC's format: full points; or that status somewhere
-    partially_accepted                the same: some of the points, and not all
-    AC, WA, TLE, RTE, ...             its tags for single groups
-    CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
-    permitted AC TLE, required TLE    its rules: the statuses of all tests, of one at least
+    correct, model_solution           every test is right: score 1
+    partially_correct                 score between 0 and 1
+    incorrect, time_limit, failed, ... score 0; the kind of failure depends on the machine and is not compared
+    accepted, wrong_answer, ...       folders of the ICPC format: full points; or that status in some test
+    partially_accepted                ICPC: some points, but not all
+    AC, WA, TLE, RTE, ...             ICPC tags of single groups
+    CORRECT, WRONG-ANSWER, ...        ICPC tags of a whole submission; with commas, any one of them
+    permitted AC TLE, required TLE    ICPC rules: the statuses of all tests; of at least one test
 
-Any other word is told, and nothing is compared with it. A solution that does not compile agrees with nothing
-but a compilation error: it says nothing of what its author had in mind.
+Any other keyword is shown, but not compared. A solution that does not compile agrees only with an expected
+compilation error, because its run shows nothing that the author had in mind.
 """
 
 from __future__ import annotations
@@ -28,33 +28,35 @@ from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestRe
 from ioi_eval.rules.grading import Ungraded, grade
 
 _ACCEPTED_GROUP = "ac"
-_ROUNDING = 1e-9  # parts of a time resolution that arithmetic may add
-_RIGHT = frozenset({"correct", "model_solution", "accepted"})
-_PASSED = frozenset({Verdict.AC, Verdict.PA})
-# The ICPC's format has no status for memory, nor for output: problemtools ends a program that exceeds these.
-_CRASHED = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
-_WRONG = frozenset({Verdict.WA, Verdict.PA})
-# Folders and tags of the ICPC's format, small letters and underscores: the statuses of which one must occur.
-_SHOWN: Mapping[str, frozenset[Verdict]] = MappingProxyType(
+_ROUNDING = 1e-9  # rounding error of a multiple of the time resolution
+_RIGHT_KEYWORDS = frozenset({"correct", "model_solution", "accepted"})
+_PASSED_STATUSES = frozenset({Verdict.AC, Verdict.PA})
+# The ICPC format has no status for the memory or output limit: problemtools ends such programs with a
+# run-time error.
+_CRASHED_STATUSES = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
+_WRONG_STATUSES = frozenset({Verdict.WA, Verdict.PA})
+# Folders and tags of the ICPC format in lower case with underscores, and the statuses of which at least one
+# must occur.
+_REQUIRED_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
-        "wrong_answer": _WRONG,
-        "wa": _WRONG,
-        "no_output": _WRONG,
-        "presentation_error": _WRONG,
+        "wrong_answer": _WRONG_STATUSES,
+        "wa": _WRONG_STATUSES,
+        "no_output": _WRONG_STATUSES,
+        "presentation_error": _WRONG_STATUSES,
         "time_limit_exceeded": frozenset({Verdict.TLE}),
         "timelimit": frozenset({Verdict.TLE}),
         "tle": frozenset({Verdict.TLE}),
-        "run_time_error": _CRASHED,
-        "run_error": _CRASHED,
-        "rte": _CRASHED,
+        "run_time_error": _CRASHED_STATUSES,
+        "run_error": _CRASHED_STATUSES,
+        "rte": _CRASHED_STATUSES,
         "memory_limit_exceeded": frozenset({Verdict.MLE}),
         "mle": frozenset({Verdict.MLE}),
         "output_limit_exceeded": frozenset({Verdict.OLE}),
         "ole": frozenset({Verdict.OLE}),
     }
 )
-# Words of the contest system and of the preparation system for no points.
-_NO_POINTS = frozenset(
+# Keywords of the contest system and the preparation system for a score of 0.
+_ZERO_SCORE_KEYWORDS = frozenset(
     {
         "failed",
         "incorrect",
@@ -67,75 +69,87 @@ _NO_POINTS = frozenset(
         "time_limit_and_runtime_error",
     }
 )
-_NOT_COMPILED = frozenset({"compile_error", "compiler_error", "compilation_error", "ce"})
+_COMPILE_ERROR_KEYWORDS = frozenset({"compile_error", "compiler_error", "compilation_error", "ce"})
 
 
 _PERMITTED, _REQUIRED = _RULES = ("permitted", "required")
-# The words of rules, each with the statuses that it stands for.
-_CLASSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
+# Names of statuses in rules.
+_RULE_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
-        "ac": _PASSED,
+        "ac": _PASSED_STATUSES,
         "wa": frozenset({Verdict.WA}),
         "tle": frozenset({Verdict.TLE}),
-        "rte": _CRASHED,
+        "rte": _CRASHED_STATUSES,
     }
 )
-_IN_PART = frozenset({_ACCEPTED_GROUP, "partially_correct", "partially_accepted", "rejected"})
-_KNOWN = _RIGHT | _IN_PART | _NO_POINTS | _NOT_COMPILED | _SHOWN.keys()
+_PARTIAL_KEYWORDS = frozenset({_ACCEPTED_GROUP, "partially_correct", "partially_accepted", "rejected"})
+_SUPPORTED_KEYWORDS = (
+    _RIGHT_KEYWORDS
+    | _PARTIAL_KEYWORDS
+    | _ZERO_SCORE_KEYWORDS
+    | _COMPILE_ERROR_KEYWORDS
+    | _REQUIRED_STATUSES.keys()
+)
 
 
 class Expectation(Value, kw_only=True):
-    """An author's word about the tests of one scope."""
+    """An author's keyword about the tests of one scope."""
 
-    subtask: str  # empty: all that counts
+    subtask: str  # empty: all tests that count
     word: str
     tests: tuple[str, ...]
     grading: Grading | None = None  # decides whether the scope is accepted
 
 
 def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
-    """All that a solution's author says of it; nothing where the package says nothing.
+    """Return all expectations of a solution's author; nothing if the package has none.
 
-    A word for all together is left out where words for single subtasks speak for each of them.
+    The keyword for the whole solution is skipped if every subtask has its own keyword.
     """
-    each = solution.each_subtask and bool(problem.subtasks)
-    words = {subtask.name: solution.expected for subtask in problem.subtasks if each} | dict(
+    is_per_subtask = solution.each_subtask and bool(problem.subtasks)
+    keywords = {subtask.name: solution.expected for subtask in problem.subtasks if is_per_subtask} | dict(
         solution.exceptions
     )
-    found = [
+    expectation_list = [
         Expectation(
-            subtask=subtask.name, word=words[subtask.name], tests=subtask.tests, grading=subtask.grading
+            subtask=subtask.name, word=keywords[subtask.name], tests=subtask.tests, grading=subtask.grading
         )
         for subtask in problem.subtasks
-        if is_known(words.get(subtask.name, "")) and subtask.tests
+        if is_known(keywords.get(subtask.name, "")) and subtask.tests
     ]
-    if is_known(solution.expected) and not each:
-        found.append(Expectation(subtask="", word=solution.expected, tests=counting_tests(problem)))
-    found += [
-        Expectation(subtask=spoken.subtask, word=spoken.word, tests=spoken.tests) for spoken in solution.said
+    if is_known(solution.expected) and not is_per_subtask:
+        expectation_list.append(
+            Expectation(subtask="", word=solution.expected, tests=counting_tests(problem))
+        )
+    expectation_list += [
+        Expectation(subtask=test_word.subtask, word=test_word.word, tests=test_word.tests)
+        for test_word in solution.said
     ]
-    return tuple(found)
+    return tuple(expectation_list)
 
 
 def unknown_words(solution: Solution) -> tuple[str, ...]:
-    """Return the author's words that are not known here."""
-    words = dict.fromkeys((solution.expected, *solution.exceptions.values()))
-    return tuple(word for word in words if word.strip() and not is_known(word))
+    """Return the author's keywords that are not supported."""
+    keywords = dict.fromkeys((solution.expected, *solution.exceptions.values()))
+    return tuple(word for word in keywords if word.strip() and not is_known(word))
 
 
 def is_known(word: str) -> bool:
-    """Return True if results can be compared with a word; with commas, with each."""
-    either = _alternatives(word)
-    return bool(either) and all(part in _KNOWN or _is_rule(part) for part in either)
+    """Return True if a keyword is supported, that is, results can be compared with it."""
+    alternatives = _alternatives(word)
+    return bool(alternatives) and all(
+        alternative in _SUPPORTED_KEYWORDS or _is_rule(alternative) for alternative in alternatives
+    )
 
 
 def _is_rule(word: str) -> bool:
+    """Return True for a valid rule such as `permitted AC TLE`."""
     rule, *verdicts = word.split()
-    return rule in _RULES and _CLASSES.keys() >= set(verdicts)
+    return rule in _RULES and _RULE_STATUSES.keys() >= set(verdicts)
 
 
 def counting_tests(problem: Problem) -> tuple[str, ...]:
-    """The tests of all subtasks, or all tests where there are none; each once, in the problem's order."""
+    """Return the names of the tests in subtasks, each once, or of all tests if there are no subtasks."""
     if not problem.subtasks:
         return tuple(test.name for test in problem.tests)
     counting = {name for subtask in problem.subtasks for name in subtask.tests}
@@ -143,68 +157,77 @@ def counting_tests(problem: Problem) -> tuple[str, ...]:
 
 
 def met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
-    """Return True if the results of a run over all tests agree with an expectation.
+    """Return True if results for all tests agree with an expectation.
 
-    `share` is the share of all points that the submission earned. The ICPC's words for a whole are about it.
+    `share` is the fraction of all points that the submission earned; ICPC keywords for a whole submission use
+    it.
     """
-    inside = [results[name] for name in expectation.tests]
-    score = min((result.score for result in inside), default=0.0)
-    statuses = {result.status for result in inside}
+    scope_results = [results[name] for name in expectation.tests]
+    score = min((result.score for result in scope_results), default=0.0)
+    statuses = {result.status for result in scope_results}
     if (
         expectation.grading is not None
         and expectation.word.strip().lower() == _ACCEPTED_GROUP
         and Verdict.CE not in statuses
     ):
-        with suppress(Ungraded):  # what the problem's own grader said is not kept: the tests say enough
+        # Answers of the custom grader are not stored; the tests' results are enough then
+        with suppress(Ungraded):
             return grade(expectation.grading, results).accepted
-    in_part = bool(_IN_PART.intersection(_alternatives(expectation.word)))
-    if in_part and any(result.points is not None for result in inside):
-        score = min(score, 0.5)  # how much the points are is the grader's to say
+    is_partial = bool(_PARTIAL_KEYWORDS.intersection(_alternatives(expectation.word)))
+    if is_partial and any(result.points is not None for result in scope_results):
+        score = min(score, 0.5)  # only the grader knows the number of points, so count them as partial
     return agrees(expectation.word, score, statuses, share=score if expectation.subtask else share)
 
 
 def agrees(word: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
-    """Return True if a scope's minimum score and the statuses of its tests agree with an author's word.
+    """Return True if the results of a scope agree with an author's keyword.
 
-    `share` is the share of the scope's points. It may be 1 although not all tests have full scores.
+    Args:
+        word: the keyword.
+        score: the minimum score of the scope's tests.
+        statuses: statuses of the scope's tests.
+        share: fraction of the scope's points; it may be 1 although some tests have partial scores.
     """
-    either, seen = _alternatives(word), frozenset(statuses)
-    return not either or any(_agrees(alternative, score, seen, share) for alternative in either)
+    alternatives, seen_statuses = _alternatives(word), frozenset(statuses)
+    return not alternatives or any(
+        _agrees(alternative, score, seen_statuses, share) for alternative in alternatives
+    )
 
 
 def _alternatives(word: str) -> list[str]:
-    """`WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word."""
+    """Return the alternatives in a keyword such as `WRONG-ANSWER, TIMELIMIT`, as `wrong_answer`."""
     return [part.strip().lower().replace("-", "_") for part in word.split(",") if part.strip()]
 
 
 def _agrees(word: str, score: float, seen: frozenset[Verdict], share: float) -> bool:
-    full = share >= 1
-    if word in _NOT_COMPILED or Verdict.CE in seen:
-        return word in _NOT_COMPILED and seen == {Verdict.CE}
+    """Return True if results agree with one keyword: see `agrees`."""
+    has_full_points = share >= 1
+    if word in _COMPILE_ERROR_KEYWORDS or Verdict.CE in seen:
+        return word in _COMPILE_ERROR_KEYWORDS and seen == {Verdict.CE}
     if _is_rule(word):
         rule, *verdicts = word.split()
-        named = frozenset[Verdict]().union(*(_CLASSES[verdict] for verdict in verdicts))
-        return seen <= named if rule == _PERMITTED else not seen.isdisjoint(named)
+        rule_statuses = frozenset[Verdict]().union(*(_RULE_STATUSES[verdict] for verdict in verdicts))
+        return seen <= rule_statuses if rule == _PERMITTED else not seen.isdisjoint(rule_statuses)
     match word:
         case "accepted":
-            return full
+            return has_full_points
         case "correct" | "model_solution":
             return score >= 1
-        case "ac":  # a group that its validator accepted, with however many points
-            return score > 0 and seen <= _PASSED
+        case "ac":  # a group that its validator accepted, with any number of points
+            return score > 0 and seen <= _PASSED_STATUSES
         case "partially_correct":
             return 0 < score < 1
         case "partially_accepted":
             return 0 < share < 1
-        case "rejected":  # not full marks, whatever the reason
-            return not full
-    if word in _NO_POINTS:
+        case "rejected":  # less than full marks for any reason
+            return not has_full_points
+    if word in _ZERO_SCORE_KEYWORDS:
         return score <= 0
-    return not full and not seen.isdisjoint(_SHOWN.get(word, ()))
+    return not has_full_points and not seen.isdisjoint(_REQUIRED_STATUSES.get(word, ()))
 
 
 def must_be_right(word: str) -> bool:
-    """Return True if only full marks agree with a word."""
+    """Return True if only full marks agree with a keyword."""
     failed = {Verdict.WA, Verdict.TLE, Verdict.RE}
     return agrees(word, 1.0, {Verdict.AC}, share=1.0) and not agrees(word, 0.0, failed, share=0.0)
 
@@ -215,19 +238,23 @@ def must_be_wrong(word: str) -> bool:
 
 
 def right_solution(problem: Problem) -> Solution | None:
-    """Return the first program of the package that must be right on all tests."""
-    right = (each for each in problem.solutions if must_be_right(each.expected) and not each.exceptions)
-    return next((each for each in right if each.code), None)
+    """Return the package's first program that must be right on all tests, or None."""
+    right_solutions = (
+        solution
+        for solution in problem.solutions
+        if must_be_right(solution.expected) and not solution.exceptions
+    )
+    return next((solution for solution in right_solutions if solution.code), None)
 
 
 def measured_limit(slowest: float, multiplier: float, resolution: float | None = None) -> float:
-    """Return the time limit, in seconds, of a package that leaves it to its accepted solutions.
+    """Return the time limit, in seconds, of a package that derives it from its accepted solutions.
 
     Args:
-        slowest: the time that the slowest accepted solution takes.
+        slowest: time of the slowest accepted solution, in seconds.
         multiplier: the package's factor for that time.
-        resolution: the limit is the least multiple of it that is long enough. `None` means the nearest whole
-            second, and at least one.
+        resolution: the limit is the smallest multiple of it that is long enough. `None` means the nearest
+            whole second, and at least one.
     """
     seconds = slowest * multiplier
     if resolution is None:
@@ -235,43 +262,46 @@ def measured_limit(slowest: float, multiplier: float, resolution: float | None =
     return round(max(1, math.ceil(seconds / resolution - _ROUNDING)) * resolution, 9)
 
 
-# --- solutions of known worth ------------------------------------------------------------------------
+# --- solutions with a known score ----------------------------------------------------------------------
 
 
 class ExpectedScore(Value, kw_only=True):
-    """A score for the whole problem, as a list of solutions gives it."""
+    """An expected score for the whole problem, from a list of solutions."""
 
     value: float
-    most: float | None = None  # of a range that begins with the value
-    fraction: bool = False  # of the problem's points; otherwise in points
-    digits: int = 2  # after the point: what is less than half of the last one is rounding
+    most: float | None = None  # upper end of a range that starts at `value`
+    fraction: bool = False  # the value is a fraction of the problem's points, not points
+    digits: int = 2  # decimals; a difference below half of the last decimal is rounding
 
 
 class ExpectedSolution(Value, kw_only=True):
-    """A solution, and what is expected of it as a whole."""
+    """A solution with the expectation for the whole solution."""
 
-    key: str  # of its submission
-    problem: str  # label
-    solution: str  # its name, for people
-    expected: str = ""  # as it was given; empty where nothing is expected of the whole
+    key: str  # key of its submission
+    problem: str  # label of the problem
+    solution: str  # name for display
+    expected: str = ""  # the keyword as it was written; empty if there is none
 
 
 class KeyedExpectation(ExpectedSolution, kw_only=True):
-    """All that is expected of a solution."""
+    """A solution with all expectations of its author."""
 
     words: tuple[Expectation, ...] = ()
-    unknown: tuple[str, ...] = ()  # words that nothing is compared with
+    unknown: tuple[str, ...] = ()  # keywords that are not supported
     score: ExpectedScore | None = None
 
 
 def max_points(problem: Problem) -> float:
-    """Return the worth of full marks; without subtasks points are the share of tests, so 1."""
+    """Return the points of full marks; 1 for a problem without subtasks."""
     return sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
 
 
 def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list[KeyedExpectation]]:
-    """The solutions that packages bring, each under the key problem/expected/name."""
-    submissions, cases, seen = list[Submission](), list[KeyedExpectation](), Counter[str]()
+    """Return the submissions and expectations of all solutions in packages.
+
+    A submission's key is problem/expected/name.
+    """
+    submissions, solution_cases, seen = list[Submission](), list[KeyedExpectation](), Counter[str]()
     for label, problem in problems.items():
         for solution in problem.solutions:
             key = "/".join(part for part in (label, solution.expected, solution.name) if part)
@@ -289,28 +319,32 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                     row={"solution": solution.name, "expected": solution.expected},
                 )
             )
-            words = expectations(problem, solution)
-            whole = next((word.word for word in words if not word.subtask), "")
-            cases.append(
+            expectation_list = expectations(problem, solution)
+            whole_keyword = next((word.word for word in expectation_list if not word.subtask), "")
+            solution_cases.append(
                 KeyedExpectation(
                     key=key,
                     problem=label,
                     solution=solution.name,
-                    expected=whole or " to ".join(f"{end:g}" for end in dict.fromkeys(solution.score or ())),
-                    words=words,
+                    expected=whole_keyword
+                    or " to ".join(f"{bound:g}" for bound in dict.fromkeys(solution.score or ())),
+                    words=expectation_list,
                     unknown=unknown_words(solution),
                     score=None
                     if solution.score is None
                     else ExpectedScore(value=solution.score[0], most=solution.score[1]),
                 )
             )
-    return submissions, cases
+    return submissions, solution_cases
 
 
 def score_class(case: KeyedExpectation, problem: Problem) -> str:
-    """A class of scores for the confusion matrix, where a number is expected and no word."""
+    """Return which class of scores a case expects: no points, part of it, or full marks.
+
+    The confusion matrix has these classes. The case must have an expected score.
+    """
     assert case.score is not None, "only for cases with a score"
-    whole = 1.0 if case.score.fraction else max_points(problem)
+    full_value = 1.0 if case.score.fraction else max_points(problem)
     if case.score.value <= 0:
         return "no points"
-    return "full marks" if case.score.value >= whole else "part of it"
+    return "full marks" if case.score.value >= full_value else "part of it"

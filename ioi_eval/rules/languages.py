@@ -1,4 +1,4 @@
-"""The language of a submission: which ones a problem admits, and which one holds where a row names none."""
+"""Choose the language of a submission, and list the languages that a problem accepts."""
 
 from __future__ import annotations
 
@@ -16,34 +16,39 @@ _GRADERS: Mapping[TaskType, str] = MappingProxyType(
 
 
 def suffixes(language: Language) -> tuple[str, ...]:
-    """The endings of its sources. Modules of Python are found by their ending, whatever runs them."""
+    """Return the suffixes of a language's source files. Python modules have `.py` for any interpreter."""
     return (".py",) if language.syntax == "python" else language.suffixes
 
 
 def grader_name(task: TaskType) -> str:
-    """Return the name, without its ending, of the source that a task's submissions are compiled with."""
+    """Return the name, without suffix, of the source that a task's submissions are compiled with."""
     return _GRADERS.get(task, "graders/grader")
 
 
 def grader_of(problem: Problem, language: Language) -> str | None:
-    """The file that submissions are compiled with: empty where there is none, None where it is missing."""
+    """Return the grader that submissions are compiled with.
+
+    Empty if the task has no grader, None if the problem lacks it in this language.
+    """
     if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
         return ""
     if not language.links_grader:
         return None
-    stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
-    return next((stem + suffix for suffix in suffixes(language) if stem + suffix in names), None)
+    stem, grader_names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
+    return next((stem + suffix for suffix in suffixes(language) if stem + suffix in grader_names), None)
 
 
 def admitted(problem: Problem) -> tuple[Language, ...]:
-    """The languages in which a problem can be solved."""
-    there = [language for language in LANGUAGES if language.name not in problem.left_out]
+    """Return the languages in which a problem can be solved."""
+    languages = [language for language in LANGUAGES if language.name not in problem.left_out]
     if problem.task_type is TaskType.FUNCTION:
-        return tuple(language for language in there if language.syntax == "python")
-    return tuple(language for language in there if grader_of(problem, language) is not None)
+        return tuple(language for language in languages if language.syntax == "python")
+    return tuple(language for language in languages if grader_of(problem, language) is not None)
 
 
 class ChosenLanguage(NamedTuple):
+    """A submission's language, and the source that named it."""
+
     language: str
     source: LanguageFrom
 
@@ -58,23 +63,35 @@ def choose_language(
     extraction: Extraction = Extraction.LAST,
     default: str = "c++",
 ) -> ChosenLanguage:
-    """The language of a submission, by the first that tells it.
+    """Return the language of a submission and its source.
 
-    `row` and `option` are the user's word. What tells it after them counts only where the problem admits it:
-    the format of the dump, the problem's only language, the program in the `reply`. Else it is the default.
+    The first source that names a language decides, in the order of the arguments. `row` and `option` are the
+    user's choice and always hold. The other sources count only if the problem accepts their language. The
+    problem's only language comes after `format`.
+
+    Args:
+        problem: the submission's problem.
+        row: the language in the dump's row.
+        option: the language that the user set for rows without a language.
+        format: the language that the format of the dump implies.
+        reply: the model's reply; a fence's tag or the program's syntax may show its language.
+        extraction: how the program is extracted from the reply.
+        default: the language if nothing else decides.
     """
     if row:
         return ChosenLanguage(row, LanguageFrom.ROW)
     if option:
         return ChosenLanguage(option, LanguageFrom.OPTION)
-    there = {language.name: language for language in admitted(problem)}
-    if format in there:
+    accepted = {language.name: language for language in admitted(problem)}
+    if format in accepted:
         return ChosenLanguage(format, LanguageFrom.FORMAT)
-    only = {"python" if language.syntax == "python" else name for name, language in there.items()}
-    if len(only) == 1:
-        return ChosenLanguage(only.pop(), LanguageFrom.PROBLEM)
+    distinct_names = {
+        "python" if language.syntax == "python" else name for name, language in accepted.items()
+    }
+    if len(distinct_names) == 1:
+        return ChosenLanguage(distinct_names.pop(), LanguageFrom.PROBLEM)
     if reply is not None:
-        found = language_of_reply(reply, there.values(), find(default), extraction)
-        if found is not None:
-            return ChosenLanguage(found.name, LanguageFrom.REPLY)
+        reply_language = language_of_reply(reply, accepted.values(), find(default), extraction)
+        if reply_language is not None:
+            return ChosenLanguage(reply_language.name, LanguageFrom.REPLY)
     return ChosenLanguage(default, LanguageFrom.DEFAULT)

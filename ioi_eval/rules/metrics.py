@@ -1,6 +1,6 @@
-"""pass@k without bias, and how sure it is. Pure: numbers in, numbers out, the same ones every time.
+"""Unbiased pass@k estimates with confidence intervals. The same numbers always give the same result.
 
-What could not be judged is not in here: callers count it and show it beside the estimate.
+Submissions that could not be judged are not part of the estimate. Callers report their number separately.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from operator import itemgetter
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 
-LEVEL = 0.95  # of an interval
+LEVEL = 0.95  # confidence level of an interval
 RESAMPLES = 1000
-_LEAST, _DRAWS = 200, 300_000  # of many problems fewer samples do: their interval is narrow anyway
-_SEED = 20240901  # any number: intervals are to be the same in every report of the same rows
+# Minimum number of resamples, and maximum number of drawn values; with many problems fewer resamples are
+# enough, because the interval is narrow
+_MIN_RESAMPLES, _MAX_DRAWN_VALUES = 200, 300_000
+_SEED = 20240901  # fixed, so that intervals are the same in every report of the same rows
 
 
 class Trials(Value):
-    """A model's scored submissions for one question: a problem, or one subtask where only that was asked."""
+    """How many submissions of a model were scored and passed for one question.
+
+    A question is a problem, or a subtask if only that subtask was asked for.
+    """
 
     problem: str
     scored: int
@@ -30,20 +35,20 @@ class Trials(Value):
 
 
 class PassAtK(Value):
-    """The chance that one of k submissions passes, as a mean over problems."""
+    """The estimated probability that at least one of k submissions passes, as a mean over problems."""
 
     k: int
-    value: float | None  # None: some question has fewer than k scored submissions, or there is none at all
-    low: float | None  # None: one problem says nothing about others
+    value: float | None  # None if there are no questions, or a question has fewer than k scored submissions
+    low: float | None  # None for a single problem, which has no interval
     high: float | None
-    problems: int  # in the mean
-    lacking: int  # questions with fewer than k scored submissions
+    problems: int  # number of problems in the mean
+    lacking: int  # number of questions with fewer than k scored submissions
 
 
 def pass_at_k(scored: int, passed: int, k: int) -> float | None:
-    """The share of all ways to take k of the scored submissions that hold one that passes.
+    """Return the fraction of the k-subsets of scored submissions that contain a passing submission.
 
-    Unbiased, as 1 - (1 - passed / scored) ** k is not. None where there are fewer than k.
+    This estimate is unbiased, unlike 1 - (1 - passed / scored) ** k. Returns None if there are fewer than k.
     """
     if not 0 <= passed <= scored:
         raise ValueError(f"{passed} of {scored} cannot have passed")
@@ -53,11 +58,11 @@ def pass_at_k(scored: int, passed: int, k: int) -> float | None:
 
 
 def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
-    """Return an estimate for each k, in rising order, each over all questions that have a scored submission.
+    """Return an estimate for each k, in increasing order, over all questions with a scored submission.
 
-    Where one of them has fewer than k, there is no number: a mean over the others is one over easier or
-    harder questions, and may fall as k rises. Every problem weighs the same; of several questions of one
-    problem it is their mean.
+    If a question has fewer than k scored submissions, there is no estimate for k: a mean over the remaining
+    questions would cover easier or harder questions and could fall as k rises. Every problem has the same
+    weight; a problem with several questions counts with their mean.
     """
     of_problems: dict[str, list[Trials]] = {}
     for trial in trials:
@@ -68,13 +73,24 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
         if k < 1:
             remedy = "Give whole numbers from 1 on"
             raise InputError(f"pass@{k} does not exist", field="k", remedy=remedy)
-        shares = [
+        estimates_of_questions = [
             [pass_at_k(question.scored, question.passed, k) for question in questions]
             for questions in of_problems.values()
         ]
-        lacking = sum(share is None for several in shares for share in several)
-        means = () if lacking else (mean([share or 0.0 for share in several]) for several in shares)
-        # Sorted, because the order in which problems came must not show in what is drawn.
+        lacking = sum(
+            estimate is None
+            for question_estimates in estimates_of_questions
+            for estimate in question_estimates
+        )
+        means = (
+            ()
+            if lacking
+            else (
+                mean([estimate or 0.0 for estimate in question_estimates])
+                for question_estimates in estimates_of_questions
+            )
+        )
+        # Sorted, so that the order of the problems does not change the random samples.
         values = sorted(value for value in means if value is not None)
         low, high = interval(values)
         estimates.append(
@@ -84,6 +100,7 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
 
 
 def mean(values: Sequence[float]) -> float | None:
+    """Return the mean of values, or None if there are no values."""
     return math.fsum(values) / len(values) if values else None
 
 
@@ -94,39 +111,47 @@ def interval(
     level: float = LEVEL,
     resamples: int | None = None,
 ) -> tuple[float, float] | tuple[None, None]:
-    """Return a bootstrap interval of the mean: the middle of the means of samples drawn with replacement.
+    """Return a bootstrap interval of the mean: quantiles of the means of samples drawn with replacement.
 
-    `weights`, all above 0: what each value counts, where that is not the same for all.
+    Args:
+        values: the values whose mean is estimated.
+        weights: weight of each value, all above 0; empty if all are equal.
+        level: confidence level.
+        resamples: number of samples; `None` chooses it by the number of values.
     """
-    number = len(values)
-    if number < 2:
+    count = len(values)
+    if count < 2:
         return None, None
     if min(values) == max(values):
         return values[0], values[0]
     if resamples is None:
-        resamples = max(_LEAST, min(RESAMPLES, _DRAWS // number))
+        resamples = max(_MIN_RESAMPLES, min(RESAMPLES, _MAX_DRAWN_VALUES // count))
     if len(set(weights)) >= 2:
-        parts = [value * weight for value, weight in zip(values, weights, strict=True)]
+        weighted_values = [value * weight for value, weight in zip(values, weights, strict=True)]
         means = sorted(
-            math.fsum(sample(parts)) / math.fsum(sample(weights)) for sample in _samples(number, resamples)
+            math.fsum(sample(weighted_values)) / math.fsum(sample(weights))
+            for sample in _samples(count, resamples)
         )
-    elif number * resamples <= _DRAWS:
-        means = sorted(math.fsum(sample(values)) / number for sample in _kept_samples(number, resamples))
+    elif count * resamples <= _MAX_DRAWN_VALUES:
+        means = sorted(math.fsum(sample(values)) / count for sample in _cached_samples(count, resamples))
     else:
         dice = random.Random(_SEED)
-        means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
-    # Between the two nearest means, in proportion.
+        means = sorted(math.fsum(dice.choices(values, k=count)) / count for _ in range(resamples))
+    # Interpolate linearly between the two nearest means.
     low, *_, high = statistics.quantiles(means, n=round(2 / (1 - level)), method="inclusive")
     return low, high
 
 
 def _samples(number: int, resamples: int) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
-    """Yield what takes each sample of as many values: the same ones for all lists of that length."""
+    """Yield functions that select a random sample from a sequence of `number` values.
+
+    The samples are the same for all sequences of that length.
+    """
     dice = random.Random(_SEED)
     for _ in range(resamples):
         yield itemgetter(*dice.choices(range(number), k=number))
 
 
-@functools.lru_cache(maxsize=8)  # of at most 3 MB; a report asks for hundreds of intervals of a few lengths
-def _kept_samples(number: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
+@functools.lru_cache(maxsize=8)  # each at most 3 MB; a report needs hundreds of intervals for a few lengths
+def _cached_samples(number: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
     return list(_samples(number, resamples))

@@ -1,9 +1,9 @@
-"""The difference of two models, A minus B, over the problems that both have scored: how large, and how sure.
+"""Compare two models, A minus B, over the problems that both have scored: the difference and its interval.
 
-The test is the sign-flip test: if A and B are equally good, each problem's difference could as well have the
-other sign. The interval holds every difference that the test does not reject at 5 %, so the two always agree.
-Its ends are means of subsets of the differences (Hartigan 1969): all subsets of up to 12 problems, 4,000 or
-1,000 drawn ones of more. `reports/report.js` has the same rules, draws and sentences.
+The test is the sign-flip test: if A and B are equally good, the sign of each problem's difference is random.
+The interval contains every difference that the test does not reject at 5 %, so test and interval always
+agree. Its ends are means of subsets of the differences (Hartigan 1969): all subsets for up to 12 problems,
+otherwise 4,000 or 1,000 random subsets. `reports/report.js` has the same rules, random numbers and sentences.
 """
 
 from __future__ import annotations
@@ -15,93 +15,96 @@ from itertools import compress, product
 
 from ioi_eval.model.values import Value
 
-FEWEST = 6  # problems: of fewer, chance alone gives all differences one sign in more than 5 % of cases
-_ALL = 12  # problems of which every subset is taken
-_MANY = 300  # problems of which fewer subsets are drawn
-_DRAWN, _DRAWN_OF_MANY = 4000, 1000  # subsets, an even number: each with the problems that it leaves out
-_REJECTED = 0.025  # of all subsets, at each end
+# Minimum number of problems; with fewer, all differences have one sign by chance in more than 5 % of cases
+FEWEST = 6
+_ALL = 12  # maximum number of problems for which every subset is used
+_MANY = 300  # number of problems above which fewer random subsets are used
+# Number of random subsets; even, because each is paired with its complement
+_DRAWN, _DRAWN_OF_MANY = 4000, 1000
+_REJECTED = 0.025  # fraction of all subsets that is rejected at each end
 _BITS = bytes.maketrans(b"01", b"\0\1")
-_SHOWN = 0.0005 + 1e-9  # a twentieth of a point of 100, which tables show as none
+_SHOWN = 0.0005 + 1e-9  # largest difference that tables show as 0: a twentieth of a point in 100
 
 
 class Difference(Value):
-    """The mean of differences with its 95 % interval. `None`: fewer than 6 differences have no interval."""
+    """The mean of differences with its 95 % interval, which is `None` for fewer than 6 differences."""
 
-    mean: float | None  # None: there is no difference at all
+    mean: float | None  # None if there are no differences
     low: float | None
     high: float | None
     number: int
-    is_zero: bool = False  # each of the differences is 0
+    is_zero: bool = False  # True if every difference is 0
 
     @property
     def sign(self) -> int:
-        """Return 1 or -1 if the difference is real, so that 0 lies outside of the interval as shown."""
+        """Return 1 or -1 if the interval, as tables show it, excludes 0; else 0."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > _SHOWN) - (self.high < -_SHOWN)
 
 
 def difference(values: Sequence[float]) -> Difference:
-    """Return the mean of differences, of one problem each, and its interval."""
+    """Return the mean of per-problem differences and its interval."""
     number = len(values)
     if not number:
         return Difference(mean=None, low=None, high=None, number=0)
     middle, low, high = math.fsum(values) / number, None, None
     if number >= FEWEST:
         means = sorted(subset_means(values))
-        place = int(_REJECTED * (len(means) + 1))
-        low, high = min(means[place - 1], middle), max(means[-place], middle)
+        rank = int(_REJECTED * (len(means) + 1))
+        low, high = min(means[rank - 1], middle), max(means[-rank], middle)
     return Difference(mean=middle, low=low, high=high, number=number, is_zero=not any(values))
 
 
 def subset_means(values: Sequence[float]) -> list[float]:
-    """Return the means of the subsets that an interval is made of."""
+    """Return the means of the subsets from which the interval is computed, including complements."""
     number, total, means = len(values), math.fsum(values), list[float]()
     for subset, size in _subsets(number):
-        part = sum(compress(values, subset))
-        means.append(part / size)
+        subset_sum = sum(compress(values, subset))
+        means.append(subset_sum / size)
         if size < number:
-            means.append((total - part) / (number - size))
+            means.append((total - subset_sum) / (number - size))
     return means
 
 
 @lru_cache(maxsize=2)
 def _subsets(number: int) -> list[tuple[Sequence[int], int]]:
-    """Return subsets of so many problems, with their sizes; the problems that one leaves out are another."""
+    """Return subsets of `number` problems with their sizes. Callers also use each subset's complement."""
     if number <= _ALL:
-        every: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=number - 1))
+        subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=number - 1))
     else:
-        every = _drawn(number)
-    return [(subset, size) for subset in every if (size := sum(subset))]
+        subsets = _drawn(number)
+    return [(subset, size) for subset in subsets if (size := sum(subset))]
 
 
 def _drawn(number: int) -> Iterator[bytes]:
-    words, words_of_each = _random_words(), -(-number // 32)
+    """Yield random subsets of `number` problems."""
+    random_words, words_per_subset = _random_words(), -(-number // 32)
     for _ in range((_DRAWN if number <= _MANY else _DRAWN_OF_MANY) // 2):
-        digits = "".join(f"{next(words):032b}" for _ in range(words_of_each))
+        digits = "".join(f"{next(random_words):032b}" for _ in range(words_per_subset))
         yield digits[:number].encode().translate(_BITS)
 
 
 def _random_words() -> Iterator[int]:
-    """Yield random numbers of 32 bits, the same ones as in report.js (mulberry32)."""
+    """Yield random 32-bit numbers, the same as in report.js (mulberry32)."""
     seed, mask = 1, 0xFFFFFFFF
     while True:
         seed = (seed + 0x6D2B79F5) & mask
-        word = (seed ^ (seed >> 15)) * (1 | seed) & mask
-        word = (word + ((word ^ (word >> 7)) * (61 | word) & mask) & mask) ^ word
-        yield word ^ (word >> 14)
+        value = (seed ^ (seed >> 15)) * (1 | seed) & mask
+        value = (value + ((value ^ (value >> 7)) * (61 | value) & mask) & mask) ^ value
+        yield value ^ (value >> 14)
 
 
 class Ranking:
-    """Ranks of models: 1, and 1 for each model that is really better over the problems that both have."""
+    """The ranks of models: 1 plus the number of models that are significantly better."""
 
     def __init__(self, models: Sequence[Sequence[float | None]]) -> None:
-        """`models`: of each model its values by problem; `None`: nothing was scored."""
+        """`models` has, for each model, a value for each problem; `None` if nothing was scored."""
         self._models = models
         self._means: dict[tuple[int, tuple[int, ...]], list[float]] = {}
 
     def ranks(self) -> list[int]:
-        """Return the rank of each model, in the order that they were given in."""
+        """Return the rank of each model, in the order of the models."""
         ranks = [1] * len(self._models)
         for a in range(len(self._models)):
             for b in range(a):
@@ -111,18 +114,21 @@ class Ranking:
         return ranks
 
     def _sign(self, a: int, b: int) -> int:
-        """Return what `Difference.sign` is of the two models, from means that all pairs share."""
-        pairs = enumerate(zip(self._models[a], self._models[b], strict=True))
-        both = tuple(place for place, values in pairs if None not in values)
-        if len(both) < FEWEST:
+        """Return `Difference.sign` of two models. Pairs with the same common problems share their means."""
+        value_pairs = enumerate(zip(self._models[a], self._models[b], strict=True))
+        common = tuple(index for index, values in value_pairs if None not in values)
+        if len(common) < FEWEST:
             return 0
-        means = [mine - other for mine, other in zip(self._of(a, both), self._of(b, both), strict=True)]
-        place = int(_REJECTED * (len(means) + 1))
-        is_better = sum(mean <= _SHOWN for mean in means) < place
-        is_worse = sum(mean >= -_SHOWN for mean in means) < place
+        means = [
+            first - second for first, second in zip(self._of(a, common), self._of(b, common), strict=True)
+        ]
+        index = int(_REJECTED * (len(means) + 1))
+        is_better = sum(mean <= _SHOWN for mean in means) < index
+        is_worse = sum(mean >= -_SHOWN for mean in means) < index
         return is_better - is_worse
 
     def _of(self, model: int, both: tuple[int, ...]) -> list[float]:
+        """Return a model's means over subsets of the common problems, from a cache."""
         if (model, both) not in self._means:
             self._means[model, both] = subset_means([self._models[model][place] or 0.0 for place in both])
         return self._means[model, both]

@@ -1,9 +1,8 @@
-"""From test results to the scores of subtasks, submissions and problems, as the contest system computes them.
+"""Compute the scores of subtasks, submissions and problems from test results, as the contest system does.
 
-Rounding is Python's `round` on floats, which is what the contest system calls: the exact binary value
-decides (2.675 is a little less than that and becomes 2.67) and a true tie goes to the even digit (0.125
-becomes 0.12).
-Only subtasks are rounded, and the best of subtasks, which adds them up; everything else stays exact.
+Rounding is Python's `round` on floats, as in the contest system. The exact binary value decides: 2.675 is
+slightly smaller and becomes 2.67. A tie goes to the even digit: 0.125 becomes 0.12. Only subtasks are
+rounded, and the best-of-subtasks total that adds them up.
 """
 
 from __future__ import annotations
@@ -36,13 +35,14 @@ from ioi_eval.rules import grading, plan, verdicts
 
 
 def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
-    """Return the share of its points that a subtask earns, not rounded. `scores` are of all its tests.
+    """Return the fraction of its points that a subtask earns, not rounded.
 
-    Sum is the mean: the points are what all tests together are worth. A threshold is for outcomes that
-    are costs: there, and only there, a lower score above 0 may earn more.
+    `scores` are the scores of all its tests. For the score type Sum the fraction is their mean. A threshold
+    is for scores that are costs: only there a lower score above 0 may earn more.
     """
     if not scores:
-        # Samples that a package announces and does not bring do no harm; points that nobody can earn do.
+        # An empty subtask is fine if it has no points, such as samples that a package lists but does not
+        # contain.
         if subtask.points:
             raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
         return 0.0
@@ -63,23 +63,30 @@ def subtask_result(
     tests: Mapping[str, TestResult],
     graded: grading.Graded = grading.NOTHING_GRADED,
 ) -> SubtaskResult:
-    """Return the worth of a subtask. A test without a result is SKIPPED and counts as 0.
+    """Return a subtask's result from the results of its tests.
 
-    That 0 must not be a guess: where a missing test could still change the score, it is a JudgeFailure.
+    Args:
+        problem: the subtask's problem.
+        subtask: the subtask.
+        tests: results by test name; a test without a result is SKIPPED and scores 0.
+        graded: answers of the problem's custom grader.
+
+    Raises:
+        JudgeFailure: if a missing result could change the score.
     """
     results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
     status = worst(result.status for result in results)
-    if subtask.grading is not None:  # a tree finds out itself what is missing
+    if subtask.grading is not None:  # the tree itself detects missing results
         exact = grading.share(subtask.grading, {result.test_name: result for result in results}, graded)
-        if exact >= 1:  # where it has all its points, no test was wrong that counts
+        if exact >= 1:  # with full points, only tests that do not count were wrong
             status = Verdict.AC
     else:
         skipped = [result.test_name for result in results if result.status is Verdict.SKIPPED]
         ran = (result.score for result in results if result.status is not Verdict.SKIPPED)
         if skipped and not any(plan.settles(subtask, score) for score in ran):
-            raise _no_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
+            raise _missing_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
         exact = subtask_score(subtask, [result.score for result in results])
-        # A threshold reads scores its own way: within it is AC.
+        # A score within the threshold is AC, a score beyond it is WA.
         if subtask.score_type is ScoreType.GROUP_THRESHOLD and status in (Verdict.PA, Verdict.AC):
             status = Verdict.AC if exact else Verdict.WA
     return SubtaskResult(
@@ -95,8 +102,9 @@ def subtask_result(
     )
 
 
-def _no_result(test_name: str, of: str) -> JudgeFailure:
-    return JudgeFailure(f"no result, and the score of {of} depends on it", phase="scoring", test=test_name)
+def _missing_result(test_name: str, of: str) -> JudgeFailure:
+    """Return the failure for a test without a result whose score is needed."""
+    return JudgeFailure(f"no result, but the score of {of} depends on it", phase="scoring", test=test_name)
 
 
 # --- one submission ----------------------------------------------------------------------------------
@@ -114,12 +122,27 @@ def submission_result(
     confinement: Mapping[str, Any] | None = None,
     graded: grading.Graded = grading.NOTHING_GRADED,
 ) -> SubmissionResult:
-    """Return the worth of a submission. `tests` holds a result for each distinct test; twins share it.
+    """Return a submission's score, with the results it is based on.
 
-    Its points are the sum over subtasks; without subtasks the mean over tests, in [0, 1]. Where it does not
-    compile, `tests` is not looked at and every test is a CE.
+    The points are the sum over subtasks or, without subtasks, the mean over tests in [0, 1].
+
+    Args:
+        problem: the submission's problem.
+        submission: the submission.
+        tests: a result for each distinct test; duplicates share it. Ignored if the submission does not
+            compile: every test is CE then.
+        compiles: True if the submission compiled.
+        compile_output: output of the compiler.
+        checker: description of the checker.
+        compiler: description of the compiler.
+        confinement: description of the sandbox.
+        graded: answers of the problem's custom grader.
+
+    Raises:
+        JudgeFailure: if a missing result could change the score.
+        InputError: if the problem has no tests.
     """
-    judged = problem.subtasks
+    judged_subtasks = problem.subtasks
     if compiles:
         complete = {test.name: tests.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
         if any(result.status is Verdict.SKIPPED for result in complete.values()):
@@ -128,9 +151,9 @@ def submission_result(
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
         complete = {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
-        # Groups may accept what was rejected, but nothing was judged.
-        judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
-    subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged)
+        # A tree could accept rejected tests, but no test was judged here.
+        judged_subtasks = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged_subtasks)
+    subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged_subtasks)
     if subtasks:
         points = sum(result.exact_score * result.points for result in subtasks)
     elif not complete:
@@ -138,7 +161,7 @@ def submission_result(
     else:
         for name, result in complete.items():
             if result.status is Verdict.SKIPPED:
-                raise _no_result(name, f"problem {problem.id}")
+                raise _missing_result(name, f"problem {problem.id}")
         points = math.fsum(result.score for result in complete.values()) / len(complete)
     return SubmissionResult(
         key=submission.key,
@@ -156,7 +179,7 @@ def submission_result(
 
 
 def reason(result: SubmissionResult) -> Reason | None:
-    """Return why nothing ran; None where something did."""
+    """Return why no test ran, or None if tests ran."""
     if result.compiles:
         return None
     empty = any(test.feedback == verdicts.NO_CODE for test in result.tests)
@@ -164,32 +187,34 @@ def reason(result: SubmissionResult) -> Reason | None:
 
 
 def ending(result: SubmissionResult) -> str:
-    """Return the word that reports count a submission by: its verdict, unless there was no program."""
+    """Return the outcome under which reports count a submission: its verdict, or `no program`."""
     return Reason.NO_PROGRAM if reason(result) is Reason.NO_PROGRAM else result.verdict
 
 
 class PassRate(Value):
-    """The number of tests that a submission passes: the score where a problem has no subtasks."""
+    """The number of tests that a submission passes, which is the score of problems without subtasks."""
 
     passed: int
     total: int
 
     @property
     def resolved(self) -> bool:
+        """Return True if the submission passes all tests."""
         return self.passed == self.total > 0
 
     @property
     def pass_rate(self) -> float:
+        """Return the fraction of tests that the submission passes."""
         return self.passed / self.total if self.total else 0.0
 
     @property
     def columns(self) -> dict[str, bool | int | float]:
-        """As rows have them."""
+        """Return the columns of a row."""
         return {name: getattr(self, name) for name in ("resolved", "passed", "total", "pass_rate")}
 
 
 def pass_rate(result: SubmissionResult) -> PassRate:
-    """A test is passed with a full score only."""
+    """Return how many tests the submission passed. Only a full score passes."""
     passed = sum(test.status is Verdict.AC for test in result.tests)
     return PassRate(passed=passed, total=len(result.tests))
 
@@ -198,89 +223,91 @@ def pass_rate(result: SubmissionResult) -> PassRate:
 
 
 class BestSubtask(Value):
-    """The best that any submission earned on one subtask."""
+    """The best result of any submission on one subtask."""
 
     subtask: str
-    points: float  # what the subtask is worth
+    points: float  # maximum points of the subtask
     score: float  # in [0, 1], rounded
-    weighted_score: float  # rounded
+    weighted_score: float  # points, rounded
     exact_score: float
     score_precision: int
     status: Verdict
-    key: str  # the submission that earned it; of equals, the one whose key sorts first
+    key: str  # key of the submission that earned it; among equal submissions the smallest key
 
 
-_Part = TypeVar("_Part", SubtaskResult, BestSubtask)
+_SubtaskT = TypeVar("_SubtaskT", SubtaskResult, BestSubtask)
 
 
-def worth_points(parts: Sequence[_Part]) -> Sequence[_Part]:
-    """Return the subtasks that full points depend on: those that are worth any, or all where none is."""
+def worth_points(parts: Sequence[_SubtaskT]) -> Sequence[_SubtaskT]:
+    """Return the subtasks with points, or all subtasks if none has points. Full marks depend on these."""
     return [part for part in parts if part.points] or parts
 
 
 class BestOfSubtasks(Value):
-    """`max_subtask` of one problem."""
+    """The result of one problem by the rule `max_subtask`."""
 
     problem_id: str
-    points: float  # the sum of the rounded bests; without subtasks the best submission's points
+    points: float  # sum of the rounded best points; without subtasks the best submission's points
     max_points: float
     submissions: int
     subtasks: tuple[BestSubtask, ...]
 
 
 class BestSubmission(Value):
-    """`max` or `max_tokened_last` of one problem: the points of a single submission, not rounded."""
+    """The result of one problem by `max` or `max_tokened_last`: a submission's points, not rounded."""
 
     problem_id: str
     points: float
-    key: str  # of equals, the one that sorts first
+    key: str  # among equal submissions the smallest key
 
 
 def best_of_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSubtasks]:
-    """`max_subtask` per problem (IOI since 2017): the best of each subtask, rounded, summed.
+    """Return each problem's points by `max_subtask` (IOI since 2017): the sum of each subtask's rounded best.
 
-    Results are looked at one by one and let go. Neither their order nor that of problems shows.
+    Results are read one by one and not stored. The order of results and problems does not matter.
     """
-    columns: dict[str, dict[str, BestSubtask]] = {}
-    wholes: dict[str, BestSubmission] = {}
-    numbers: Counter[str] = Counter()
+    bests_by_problem: dict[str, dict[str, BestSubtask]] = {}
+    best_submissions: dict[str, BestSubmission] = {}
+    counts: Counter[str] = Counter()
     for result in results:
         problem = result.problem_id
-        numbers[problem] += 1
-        wholes[problem] = _better_submission(wholes.get(problem), result)
-        bests = columns.setdefault(problem, {})
+        counts[problem] += 1
+        best_submissions[problem] = _better_submission(best_submissions.get(problem), result)
+        bests = bests_by_problem.setdefault(problem, {})
         for part in result.subtasks:
-            shared = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
-            new = BestSubtask(**shared, key=result.key)
-            # The points alone would not do: subtasks of no points have a best submission too.
+            fields = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
+            new = BestSubtask(**fields, key=result.key)
+            # Compare scores as well as points, because a subtask without points also has a best submission.
             bests[part.subtask] = min(
                 bests.get(part.subtask, new),
                 new,
                 key=lambda best: (-best.weighted_score, -best.exact_score, best.key),
             )
-    found = dict[str, BestOfSubtasks]()
-    for problem in sorted(wholes):
-        subtasks = tuple(columns[problem].values())
-        # The parts have that many digits already; this only takes away what binary addition adds: 0.1 + 0.2.
+    totals = dict[str, BestOfSubtasks]()
+    for problem in sorted(best_submissions):
+        subtasks = tuple(bests_by_problem[problem].values())
+        # The summands are rounded already. Round the sum again to remove the error of binary addition, as in
+        # 0.1 + 0.2.
         precision = max((best.score_precision for best in subtasks), default=0)
         points = round(math.fsum(best.weighted_score for best in subtasks), precision)
-        found[problem] = BestOfSubtasks(
+        totals[problem] = BestOfSubtasks(
             problem_id=problem,
-            points=points if subtasks else wholes[problem].points,
+            points=points if subtasks else best_submissions[problem].points,
             max_points=math.fsum(best.points for best in subtasks) if subtasks else 1.0,
-            submissions=numbers[problem],
+            submissions=counts[problem],
             subtasks=subtasks,
         )
-    return found
+    return totals
 
 
 def _better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
+    """Return the better of the best submission so far and a new result."""
     new = BestSubmission(problem_id=result.problem_id, points=result.points, key=result.key)
     return min(best or new, new, key=lambda submission: (-submission.points, submission.key))
 
 
 def best_submission(results: Iterable[SubmissionResult]) -> dict[str, BestSubmission]:
-    """`max` per problem (IOI 2013 to 2016): the best single submission."""
+    """Return each problem's points by `max` (IOI 2013 to 2016): the best single submission."""
     bests: dict[str, BestSubmission] = {}
     for result in results:
         bests[result.problem_id] = _better_submission(bests.get(result.problem_id), result)
@@ -290,9 +317,9 @@ def best_submission(results: Iterable[SubmissionResult]) -> dict[str, BestSubmis
 def best_tokened_or_last(
     results: Iterable[SubmissionResult], tokened: Collection[str]
 ) -> dict[str, BestSubmission]:
-    """`max_tokened_last` per problem: the best of the last submission and those whose key is in `tokened`.
+    """Return each problem's points by `max_tokened_last`: the best of the last and the tokened submissions.
 
-    `results` must be in the order of submitting.
+    `results` must be in the order of submission. `tokened` holds the keys of tokened submissions.
     """
     bests: dict[str, BestSubmission] = {}
     last: dict[str, SubmissionResult] = {}
@@ -304,7 +331,7 @@ def best_tokened_or_last(
 
 
 class Mode(StrEnum):
-    """The rule by which several submissions make a problem's points."""
+    """The rule by which several submissions give a problem's points."""
 
     MAX_SUBTASK = "max_subtask"
     MAX = "max"
@@ -312,13 +339,13 @@ class Mode(StrEnum):
 
 
 def points(mode: Mode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()) -> float:
-    """A problem's points by its submissions in the order of submitting; 0 where there is none."""
-    bests: Mapping[str, BestOfSubtasks | BestSubmission]
+    """Return a problem's points from its submissions in the order of submission; 0 without submissions."""
+    best_results: Mapping[str, BestOfSubtasks | BestSubmission]
     match mode:
         case Mode.MAX_SUBTASK:
-            bests = best_of_subtasks(results)
+            best_results = best_of_subtasks(results)
         case Mode.MAX:
-            bests = best_submission(results)
+            best_results = best_submission(results)
         case Mode.MAX_TOKENED_LAST:
-            bests = best_tokened_or_last(results, tokened)
-    return math.fsum(best.points for best in bests.values())
+            best_results = best_tokened_or_last(results, tokened)
+    return math.fsum(best.points for best in best_results.values())

@@ -1,4 +1,4 @@
-"""Shards: parts of the rows of a run that separate calls judge, chosen by a hash of each row's key."""
+"""Divide the rows of a run into shards by a hash of each row's key; separate calls judge the shards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Shard(Value):
     def __post_init__(self) -> None:
         if not 1 <= self.index <= self.number:
             remedy = "Give I/N with I from 1 to N, such as 1/4"
-            raise InputError(f"there is no shard {self}", field="shard", remedy=remedy)
+            raise InputError(f"the shard {self} does not exist", field="shard", remedy=remedy)
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the shard that a text such as `1/4` names. Raise InputError."""
+        """Return the shard in a text such as `1/4`. Raises InputError for other texts."""
         if (form := _FORM.fullmatch(text.strip())) is None:
             remedy = "Give I/N with I from 1 to N, such as 1/4"
             raise InputError(f"{text!r} is not a shard", field="shard", remedy=remedy)
@@ -36,6 +36,6 @@ class Shard(Value):
         return f"{self.index}/{self.number}"
 
     def has(self, key: str) -> bool:
-        """Return True if the row with this key belongs to the shard: by SHA-256, the same everywhere."""
+        """Return True if the row with this key belongs to the shard. The hash is SHA-256."""
         digest = hashlib.sha256(key.encode(errors="surrogatepass")).digest()
         return int.from_bytes(digest[:_HASH_BYTES], "big") % self.number == self.index - 1

@@ -80,7 +80,7 @@ def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shard", "words"), [("5/4", "there is no shard 5/4"), ("half", "'half' is not a shard")]
+    ("shard", "words"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a shard")]
 )
 def test_shard_that_cannot_be_is_refused(cli: CommandLine, score: Score, shard: str, words: str) -> None:
     done = score("--shard", shard)

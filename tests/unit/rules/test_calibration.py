@@ -83,7 +83,7 @@ async def test_solutions_that_say_nothing_of_time_are_left_out(store: Store) -> 
     assert [one.solution for one in found.distances] == ["right"]
     assert sorted(found.unclear) == [
         "work/correct/wrong here: it is not right here",
-        "work/time_limit/sleeper: it idles, which no factor changes",
+        "work/time_limit/sleeper: it exceeds the limit by idling, so no factor helps",
     ]
 
 
