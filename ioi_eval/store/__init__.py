@@ -1,6 +1,6 @@
-"""The disk: contents by hash, atomic files, locks, a run's rows, the package's own data.
+"""The disk: blobs and cached files by key, atomic files, locks, a run's rows, and the package's own data.
 
-No judging and no rules: those who know what a content means stand above.
+No judging and no rules: the packages that give contents a meaning are in higher layers.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Contents by key on disk: a cache that processes share, and a bounded folder of one process.
+"""Two stores on disk, both by key.
 
-An entry of the cache that `get` returns is whole: entries are made under temporary names and renamed.
-Entries used longest ago go when the store is over its limit, except those that a process has pinned.
-Locks are the kernel's, so whatever a killed process held is free at once. Nothing is synced to the disk:
-after a power cut, delete the folder.
+`Store` is a cache that processes share. `Depot` is a folder of bounded size that belongs to one process.
+
+`Store.get` returns only complete entries, because entries are written under temporary names and renamed. If
+the store exceeds its limit, it removes the least recently used entries, except entries that a process has
+pinned. Locks are kernel locks, so the locks of a killed process are free at once. Nothing is synced to the
+disk: after a power cut, delete the folder.
 
     objects/ab/abcd...         an entry that is a file
     objects/ab/abcd.../        an entry that is a folder: `content` and `size`
-    pins/abcd...               a shared lock on it pins the entry
-    pins/abcd....turn          whoever has its lock makes the entry, and others wait to find it
-    parts/RANDOM/              where one process makes or removes one entry, under the lock on `lock` in it
+    pins/abcd...               a shared lock on this file pins the entry
+    pins/abcd....turn          the lock holder makes the entry, and other processes wait for it
+    parts/RANDOM/              where one process makes or removes an entry; it holds the lock on `lock`
 """
 
 from __future__ import annotations
@@ -46,72 +48,82 @@ Content = bytes | Path | Callable[[Path], None]
 
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
-_WRITE = 0o022
-_LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
-_TAKEN = 64 << 20  # bytes that an entry may have whatever the limit: no limit of a cache is a verdict
-BESIDE = 16 << 10  # bytes that an entry counts for beside its contents: its files' last blocks, its folders
-_ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
-_PRIVATE_LIMIT = 4 << 30  # bytes
-_UNLOCKED_PART_AGE = 3600.0  # seconds until a part without a lock was surely not just begun
+_WRITABLE_BY_OTHERS = 0o022
+# An entry may use at most this part of the limit, so that no entry displaces all others
+_MAX_ENTRY_DIVISOR = 16
+# Size, in bytes, that every entry may have: a cache limit must not affect verdicts
+_MIN_MAX_ENTRY_BYTES = 64 << 20
+BESIDE = 16 << 10  # overhead of an entry in bytes: the last blocks of its files, its folders
+# An eviction continues down to this part of the limit, so that the next entry does not evict again
+_EVICTION_TARGET = 0.9
+_PRIVATE_LIMIT = 4 << 30  # limit of a private store, in bytes
+# Age, in seconds, at which a part without a lock is abandoned rather than just created
+_UNLOCKED_PART_AGE = 3600.0
 
 
 def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
-    """A folder that only we can enter, made if need be; `parent` may be writable by all, as TMPDIR is."""
+    """Return a folder that only this user can enter, and create it if necessary.
+
+    `parent` may be writable by all users, such as TMPDIR.
+    """
     base = Path(tempfile.gettempdir()) if parent is None else parent
     folder = base / (name or f"ioi-eval-{os.geteuid()}")
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         raise InputError("it is not a folder", where=str(folder), remedy="Remove it or set TMPDIR")
-    _check_ours(folder, found, others=0o077, remedy="Remove it or set TMPDIR")
+    _check_owner(folder, status, forbidden_mode=0o077, remedy="Remove it or set TMPDIR")
     return folder
 
 
 def default_root(named: str | None) -> Path:
-    """The folder that the user names, else the usual one; without a HOME that we can write, a private one."""
+    """Return the folder that the user named, else the default cache folder.
+
+    If HOME is missing or not writable, return a private folder.
+    """
     if named:
         return Path(named).expanduser().absolute()
     try:
-        usual = platformdirs.user_cache_path("ioi-eval")
-        usual.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # RuntimeError: a user without a name and without HOME
+        cache_folder = platformdirs.user_cache_path("ioi-eval")
+        cache_folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: the user has neither a name nor HOME
         return private_folder()
-    return usual if os.access(usual, os.R_OK | os.W_OK | os.X_OK) else private_folder()
+    return cache_folder if os.access(cache_folder, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 
 
-def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str) -> None:
-    """Refuse a folder that others may write into: they would decide which programs judge."""
-    owner, mode = found.st_uid, stat.S_IMODE(found.st_mode)
-    if owner == os.geteuid() and not mode & others:
+def _check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, remedy: str) -> None:
+    """Raise InputError if other users can write into a folder: they could replace the programs that judge."""
+    owner, mode = status.st_uid, stat.S_IMODE(status.st_mode)
+    if owner == os.geteuid() and not mode & forbidden_mode:
         return
-    what = "is open to others" if owner == os.geteuid() else "belongs to somebody else"
-    raise InputError(f"it {what} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
+    fault = "is accessible to other users" if owner == os.geteuid() else "belongs to another user"
+    raise InputError(f"it {fault} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
 
 
 @contextlib.contextmanager
 def kept_in(store: Store, raised: Callable[[str], IoiEvalError]) -> Iterator[None]:
-    """Raise an error of ours with a sentence where the store takes nothing."""
+    """Context manager: turn an OSError of the store into the error that `raised(message)` returns."""
     try:
         yield
     except OSError as error:
-        remedy = "Make room there, or name another folder in IOI_EVAL_CACHE"
-        problem = f"nothing can be kept in the cache {store.root} ({error.strerror or error})"
+        remedy = "Free space there, or set IOI_EVAL_CACHE to another folder"
+        problem = f"cannot write to the cache {store.root} ({error.strerror or error})"
         raise raised(f"{problem}. {remedy}") from error
 
 
 class Pin(contextlib.AbstractContextManager["Pin"]):
-    """Keeps an entry, present or to come, from eviction until it is released or the process ends."""
+    """Protects an existing or future entry from eviction until it is released or the process ends."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor
 
     def release(self) -> None:
-        """May be called more than once."""
+        """Release the pin. Further calls have no effect."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(self._path, descriptor):
+        if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _has_path(self._path, descriptor):
             self._path.unlink()
         os.close(descriptor)
 
@@ -120,159 +132,171 @@ class Pin(contextlib.AbstractContextManager["Pin"]):
 
 
 class _Entry(msgspec.Struct, frozen=True):
+    """An entry of a store, with its last use and size."""
+
     path: Path
-    used: int  # ns
+    used: int  # time of the last use, in ns
     size: int
 
 
 class Store:
-    """Files and folders by key below `root`, together about `limit` bytes; None is no limit.
+    """Files and folders by key below `root`, with a total size of about `limit` bytes; None means no limit.
 
-    A path that was returned may vanish unless its key is pinned: pin first, then `get` or `put`.
+    A returned path may vanish unless its key is pinned: pin first, then call `get` or `put`.
     """
 
     def __init__(self, root: str | Path, limit: int | None = None) -> None:
         self.root, self.limit = Path(root).absolute(), limit
-        # Bytes that an entry should not exceed, or it would cost too many others.
-        self.largest = math.inf if limit is None else max(limit // _LARGEST, _TAKEN)
+        # Size that an entry should not exceed, in bytes: a larger entry would displace too many entries.
+        self.largest = math.inf if limit is None else max(limit // _MAX_ENTRY_DIVISOR, _MIN_MAX_ENTRY_BYTES)
         self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))
-        self._swept = False  # whether we have looked for what processes left that died
+        self._swept = False  # True once abandoned parts of dead processes were removed
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_ours(self.root, self.root.stat(), others=_WRITE, remedy="Use a folder of your own")
+        _check_owner(
+            self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
+        )
         for folder in (self._objects, self._pins, self._parts):
             _public_folder(folder)
 
     @classmethod
     def usual(cls, named: str | None = None, limit: int | None = None) -> Self:
-        """Return the store in the folder that the user names, else in the one that all commands use."""
+        """Return the store in the folder that the user names, else the store that all commands share."""
         return cls(default_root(named), limit)
 
     @classmethod
     def private(cls) -> Self:
-        """Return the store of callers that name none: in a private folder where temporary files go."""
+        """Return the store for callers that name none: a private folder among the temporary files."""
         return cls(private_folder(), _PRIVATE_LIMIT)
 
     def get(self, key: str) -> Path | None:
-        """The entry, marked as just used; None where there is none."""
-        place = self._place(key)
+        """Return the path of an entry and mark the entry as used; None if there is no entry."""
+        path = self._entry_path(key)
         try:
-            os.utime(place)
+            os.utime(path)
         except FileNotFoundError:
             return None
-        return place / "content" if place.is_dir() else place
+        return path / "content" if path.is_dir() else path
 
     def put(self, key: str, content: Content, *, executable: bool = False) -> Path:
-        """Keeps a file: bytes, a copy of a file, or what a function writes at the path that it is given.
+        """Store a file and return its path.
 
-        Where the key has an entry already, that is returned and `content` is not looked at.
+        `content` is bytes, a file to copy, or a function that writes the file at the given path.
+
+        If the key has an entry already, return it and ignore `content`.
         """
 
-        def make(place: Path) -> int:
+        def make(path: Path) -> int:
             if isinstance(content, bytes):
-                place.write_bytes(content)
+                path.write_bytes(content)
             elif isinstance(content, Path):
-                shutil.copyfile(content, place)
+                shutil.copyfile(content, path)
             else:
-                content(place)
-            place.chmod(0o755 if executable else 0o644)
-            return place.stat().st_size
+                content(path)
+            path.chmod(0o755 if executable else 0o644)
+            return path.stat().st_size
 
-        return self._added(key, make)
+        return self._get_or_make(key, make)
 
     def folder(self, key: str, fill: Callable[[Path], None]) -> Path:
-        """Keeps a folder: `fill` gets an empty one. All in it gets its mode.
+        """Store a folder that `fill` writes and return its path. Contents get standard modes.
 
-        Of two that do so at once the first to finish wins.
+        If two processes store the same key at once, the first to finish wins.
         """
 
-        def make(place: Path) -> int:
-            content, size = place / "content", 0
-            _public_folder(place)
+        def make(entry: Path) -> int:
+            content, size = entry / "content", 0
+            _public_folder(entry)
             _public_folder(content)
             fill(content)
             for path, _folders, files in os.walk(content):
                 Path(path).chmod(0o755)
                 for name in files:
-                    found = (Path(path) / name).lstat()
-                    if stat.S_ISREG(found.st_mode):
-                        (Path(path) / name).chmod(0o755 if found.st_mode & stat.S_IXUSR else 0o644)
-                        size += found.st_size
-            (place / "size").write_text(str(size))
+                    status = (Path(path) / name).lstat()
+                    if stat.S_ISREG(status.st_mode):
+                        (Path(path) / name).chmod(0o755 if status.st_mode & stat.S_IXUSR else 0o644)
+                        size += status.st_size
+            (entry / "size").write_text(str(size))
             return size
 
-        return self._added(key, make)
+        return self._get_or_make(key, make)
 
     def pin(self, key: str) -> Pin:
-        """Keeps `key` from eviction by any process. Each pin takes one descriptor."""
-        path = self._pins / self._place(key).name
+        """Protect a key from eviction by any process. Each pin uses one file descriptor."""
+        path = self._pins / self._entry_path(key).name
         while True:
-            descriptor = _opened(path)
+            descriptor = _open_file(path)
             _flock(descriptor, fcntl.LOCK_SH)
-            if _is_at(path, descriptor):
+            if _has_path(path, descriptor):
                 return Pin(path, descriptor)
-            os.close(descriptor)  # its last user removed it between our opening and our lock
+            os.close(descriptor)  # its last user removed it after we opened it and before we locked it
             CACHE_PIN.log(_log, f"{path.name} was removed")
 
     @contextlib.asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
-        """Let processes make an entry one after the other: all but the first find it there.
+        """Let processes make an entry one after another, so that only the first has to make it.
 
-        Nobody waits for ever: who is ahead may be stopped, or make what cannot be kept. Nobody waits either
-        where no file can be made to wait at.
+        The wait is bounded, because the process ahead may be stopped or fail to store the entry. If the lock
+        file cannot be created, do not wait.
         """
-        path, clock = self._pins / f"{self._place(key).name}.turn", asyncio.get_running_loop().time
+        path, clock = self._pins / f"{self._entry_path(key).name}.turn", asyncio.get_running_loop().time
         try:
-            descriptor, ends = _opened(path), clock() + CACHE_ENTRY.max_seconds
+            descriptor, deadline = _open_file(path), clock() + CACHE_ENTRY.max_seconds
         except OSError:
             yield
             return
         try:
-            while (others := _is_others(descriptor)) and clock() < ends:  # noqa: ASYNC110 - nobody tells
+            while (is_locked_elsewhere := _is_locked_by_another(descriptor)) and clock() < deadline:  # noqa: ASYNC110
                 await asyncio.sleep(CACHE_ENTRY.longest_wait)
             yield
         finally:
-            if not others and _is_at(path, descriptor):
+            if not is_locked_elsewhere and _has_path(path, descriptor):
                 path.unlink(missing_ok=True)
-            _flock(descriptor, fcntl.LOCK_UN)  # forked processes have the descriptor, too
+            _flock(descriptor, fcntl.LOCK_UN)  # forked processes share the descriptor
             os.close(descriptor)
 
     def remove(self, key: str) -> None:
-        """Drops an entry that turned out to be bad, pinned or not."""
-        self._discard(self._place(key))
+        """Remove a bad entry, even if it is pinned."""
+        self._discard(self._entry_path(key))
 
     def size(self) -> int:
-        """Bytes of all entries, and what they take beside these."""
+        """Return the size of all entries with their overhead, in bytes."""
         return sum(entry.size for entry in self._entries())
 
     # --- adding --------------------------------------------------------------------------------------
 
-    def _added(self, key: str, make: Callable[[Path], int]) -> Path:
-        with self.pin(key):  # the eviction below must not take what we are about to return
-            found = self.get(key)
-            if found is None:
+    def _get_or_make(self, key: str, make: Callable[[Path], int]) -> Path:
+        """Return the path of an entry; if it is missing, `make` writes it and returns its size."""
+        with self.pin(key):  # protects the new entry from the eviction below
+            cached_path = self.get(key)
+            if cached_path is None:
                 with self._part() as part:
-                    size, place = make(part / "entry"), self._place(key)
-                    _public_folder(place.parent)
+                    size, path = make(part / "entry"), self._entry_path(key)
+                    _public_folder(path.parent)
                     try:
-                        (part / "entry").rename(place)
+                        (part / "entry").rename(path)
                     except OSError:
-                        if not place.is_dir():  # a folder that somebody else put there first is as good
+                        # If another process stored the folder first, its entry is equally good
+                        if not path.is_dir():
                             raise
-                self._make_room(size + BESIDE)
-                found = self.get(key)
-        if found is None:
-            raise FileNotFoundError(f"{self._place(key)} was removed while it was being made")
-        return found
+                self._free_space(size + BESIDE)
+                cached_path = self.get(key)
+        if cached_path is None:
+            raise FileNotFoundError(f"{self._entry_path(key)} was removed while it was being made")
+        return cached_path
 
     @contextlib.contextmanager
     def _part(self) -> Iterator[Path]:
-        """A folder for one unfinished entry. We hold its lock; when we are gone, anybody may remove it."""
+        """Create a folder for one unfinished entry and hold its lock.
+
+        Once the lock is free, any process may remove the folder.
+        """
         part = self._parts / secrets.token_hex(8)
         _public_folder(part)
-        descriptor = _opened(part / "unlocked")
+        descriptor = _open_file(part / "unlocked")
         try:
             _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (part / "unlocked").rename(part / "lock")  # so that nobody finds it without its lock
+            # Locked before it has its name, so that no process sees it unlocked
+            (part / "unlocked").rename(part / "lock")
             yield part
         finally:
             shutil.rmtree(part, ignore_errors=True)
@@ -280,32 +304,36 @@ class Store:
 
     # --- removing ------------------------------------------------------------------------------------
 
-    def _make_room(self, added: int) -> None:
-        """Measures the store when it has grown over the limit by the count that all processes keep."""
+    def _free_space(self, added: int) -> None:
+        """Add to the shared byte counter, and evict entries if the store exceeds its limit."""
         if self.limit is None:
             return
-        total = self._count(lambda counted: counted + added)
-        if self._swept and total <= self.limit:
+        counted_total = self._count(lambda counter: counter + added)
+        if self._swept and counted_total <= self.limit:
             return
-        descriptor = _opened(self.root / "eviction")
+        descriptor = _open_file(self.root / "eviction")
         try:
-            if _flock(descriptor, fcntl.LOCK_EX | (0 if total == math.inf else fcntl.LOCK_NB)):
-                # Another eviction may have ended since, which has changed the count. Of a store that was not
-                # measured when we asked, it may have looked before our entry was there.
-                more = added if total == math.inf else 0
-                total = self._count(lambda counted: counted + more)
+            if _flock(descriptor, fcntl.LOCK_EX | (0 if counted_total == math.inf else fcntl.LOCK_NB)):
+                # Another process may have evicted entries and updated the counter meanwhile. If the counter
+                # was unknown at first, that eviction may have missed our entry.
+                unmeasured = added if counted_total == math.inf else 0
+                counted_total = self._count(lambda counter: counter + unmeasured)
                 self._remove_dead_parts()
                 self._swept = True
-                if total > self.limit:
-                    # What is left, and what others put meanwhile.
-                    left = self._evict(self.limit)
-                    self._count(lambda counted: left + (0 if total == math.inf else counted - total))
+                if counted_total > self.limit:
+                    # The bytes that are left, and the bytes that other processes added meanwhile.
+                    bytes_left = self._evict(self.limit)
+                    self._count(
+                        lambda counter: (
+                            bytes_left + (0 if counted_total == math.inf else counter - counted_total)
+                        )
+                    )
         finally:
             os.close(descriptor)
 
     def _count(self, change: Callable[[float], float]) -> float:
-        """Changes the bytes of all entries as all processes count them; endless where nobody has measured."""
-        descriptor = _opened(self.root / "total")
+        """Update and return the byte counter that all processes share; inf if the size was never measured."""
+        descriptor = _open_file(self.root / "total")
         try:
             _flock(descriptor, fcntl.LOCK_EX)
             digits = os.read(descriptor, 32)
@@ -317,61 +345,68 @@ class Store:
             os.close(descriptor)
 
     def _evict(self, limit: int) -> int:
-        """Removes what was used longest ago until there is room again; the bytes that are left."""
+        """Remove the least recently used entries until the store is small enough; return the bytes left."""
         entries = sorted(self._entries(), key=lambda entry: entry.used)
-        left = sum(entry.size for entry in entries)
-        target = int(limit * _ROOM) if left > limit else left
+        bytes_left = sum(entry.size for entry in entries)
+        target = int(limit * _EVICTION_TARGET) if bytes_left > limit else bytes_left
         for entry in entries:
-            if left <= target:
+            if bytes_left <= target:
                 break
-            left -= entry.size if self._evicted(entry) else 0
-        return left
+            bytes_left -= entry.size if self._try_to_evict(entry) else 0
+        return bytes_left
 
-    def _evicted(self, entry: _Entry) -> bool:
+    def _try_to_evict(self, entry: _Entry) -> bool:
+        """Remove an entry and return True, unless it is pinned or was used meanwhile."""
         pin = self._pins / entry.path.name
-        descriptor = _opened(pin)
-        if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(pin, descriptor)):
-            os.close(descriptor)  # somebody has a lock on it
+        descriptor = _open_file(pin)
+        if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _has_path(pin, descriptor)):
+            os.close(descriptor)  # another process holds a lock on it
             return False
         try:
             with contextlib.suppress(FileNotFoundError):
-                if entry.path.stat().st_mtime_ns == entry.used:  # else since we looked; its turn is not now
+                if entry.path.stat().st_mtime_ns == entry.used:  # otherwise it was used after we listed it
                     self._discard(entry.path)
                     return True
             return False
         finally:
             Pin(pin, descriptor).release()
 
-    def _discard(self, place: Path) -> None:
-        """Out of sight in one step, however long it takes to remove."""
+    def _discard(self, path: Path) -> None:
+        """Remove an entry: hide it in one step, then delete it, which may take long."""
         with self._part() as part, contextlib.suppress(FileNotFoundError):
-            place.rename(part / "entry")
+            path.rename(part / "entry")
 
     def _remove_dead_parts(self) -> None:
+        """Remove the unfinished entries of processes that are gone."""
         for part in self._parts.iterdir():
             with contextlib.suppress(FileNotFoundError):
                 if _is_dead(part):
                     shutil.rmtree(part, ignore_errors=True)
 
-    # --- looking -------------------------------------------------------------------------------------
+    # --- listing -----------------------------------------------------------------------------------------
 
     def _entries(self) -> Iterator[_Entry]:
-        for place in self._objects.glob("*/*"):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # gone since it was listed
-                found = place.stat()
-                is_folder = stat.S_ISDIR(found.st_mode)
-                told = (place / "size").read_bytes() if is_folder else b""
-                size = int(told) if told.isdigit() else found.st_size  # nothing, after a power cut
-                yield _Entry(place, found.st_mtime_ns, size + BESIDE)
+        """Yield all entries."""
+        for path in self._objects.glob("*/*"):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed after it was listed
+                status = path.stat()
+                is_folder = stat.S_ISDIR(status.st_mode)
+                stored_size = (path / "size").read_bytes() if is_folder else b""
+                # Empty after a power cut
+                size = int(stored_size) if stored_size.isdigit() else status.st_size
+                yield _Entry(path, status.st_mtime_ns, size + BESIDE)
 
-    def _place(self, key: str) -> Path:
+    def _entry_path(self, key: str) -> Path:
+        """Return the path of a key's entry. Raises ValueError for an invalid key."""
         if not _KEY.fullmatch(key):
-            raise ValueError(f"{key!r} cannot be a key: it must be a plain file name of 4 to 128 characters")
+            raise ValueError(
+                f"{key!r} cannot be a key: a key must be a plain file name of 4 to 128 characters"
+            )
         return self._objects / key[:2] / key
 
 
 def _public_folder(folder: Path) -> None:
-    """Modes are ours, whatever the umask: the root alone decides who gets in."""
+    """Create a folder with mode 0755 despite the umask; access is controlled by the root folder."""
     folder.mkdir(exist_ok=True)
     if stat.S_IMODE(folder.stat().st_mode) != 0o755:
         folder.chmod(0o755)
@@ -390,7 +425,10 @@ def _is_dead(part: Path) -> bool:
 
 
 def _flock(descriptor: int, kind: int) -> bool:
-    """False where another's lock forbids it, and on file systems without locks: there nothing is evicted."""
+    """Lock a file and return True; return False if another process holds a conflicting lock.
+
+    Also return False on file systems without locks, on which nothing is evicted.
+    """
     try:
         fcntl.flock(descriptor, kind)
     except OSError:
@@ -398,8 +436,11 @@ def _flock(descriptor: int, kind: int) -> bool:
     return True
 
 
-def _is_others(descriptor: int) -> bool:
-    """Return True if another has the lock; else take it. Without locks there is nobody to wait for."""
+def _is_locked_by_another(descriptor: int) -> bool:
+    """Return True if another process holds the lock, else lock it.
+
+    On file systems without locks return False: there is no process to wait for.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -409,34 +450,36 @@ def _is_others(descriptor: int) -> bool:
     return False
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
-    """Return True if the open file is still the one of that name."""
+def _has_path(path: Path, descriptor: int) -> bool:
+    """Return True if the open file still has this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
 
 
-def _opened(path: Path) -> int:
+def _open_file(path: Path) -> int:
     return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
 
 
 # --- contents of one process -------------------------------------------------------------------------
-# By hash, for jobs that name them. A bounded number of bytes: those used longest ago go first. What a job
-# holds stays for as long as it does.
+# Contents by hash, for jobs that name them. The total size is bounded: the least recently used contents are
+# removed first, except the contents that running jobs hold.
 
 
-_MODE = 0o755  # a box is handed the open file, and some are programs; the folder lets nobody else in
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# Sandboxes get the open file, and some files are programs; the folder keeps other users out
+_FILE_MODE = 0o755
+_DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Depot:
-    """Safe to be used by several threads."""
+    """The blob cache of a process: files by hash in a folder of bounded size. Thread-safe."""
 
     def __init__(self, folder: Path, limit: int, *, beside: int = 0) -> None:
-        """`folder`: one that only we can enter. `limit`: bytes; what is held may exceed it.
+        """Use an empty folder that only this user can enter.
 
-        `beside`: bytes that each content counts for beside its own, as for the rest of a block and an entry.
+        `limit`: maximum total size, in bytes; held contents may exceed it. `beside`: overhead per content, in
+        bytes, such as its last block and folder entry.
         """
         self._folder, self.limit, self._beside = folder, limit, beside
         self._sizes: OrderedDict[str, int] = OrderedDict()
@@ -446,7 +489,7 @@ class Depot:
 
     @contextlib.contextmanager
     def hold(self, names: Collection[str]) -> Iterator[None]:
-        """Keep contents, present or to come, from eviction."""
+        """Protect contents from eviction within a `with` block, whether they are here or not yet."""
         with self._lock:
             self._holders.update(names)
         try:
@@ -455,13 +498,14 @@ class Depot:
             with self._lock:
                 self._holders.subtract(names)
                 self._holders = +self._holders
-                self._make_room(0)
+                self._free_space(0)
 
     def has(self, name: str) -> bool:
+        """Return True if the content is here."""
         return name in self._sizes
 
     def lacks(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return those that are not here. The others count as used now."""
+        """Return the names of missing contents, and mark the other contents as used."""
         with self._lock:
             for name in names:
                 if name in self._sizes:
@@ -469,28 +513,32 @@ class Depot:
             return tuple(name for name in names if name not in self._sizes)
 
     def blob(self, name: str) -> Blob:
-        """Return a content that is here. It may vanish unless it is held."""
+        """Return a content as a blob. Its file may vanish unless the content is held."""
         return Blob(sha256=name, size=self._sizes[name], path=str(self._folder / name))
 
     def spare(self) -> Path:
-        """Return a path for a content on its way."""
+        """Return a new path for an incoming content."""
         return self._folder / f"part-{secrets.token_hex(8)}"
 
     def reserve(self, size: int) -> bool:
-        """Set so many bytes aside, if there can be room for them; `release` gives them back."""
+        """Reserve space for `size` bytes and return True, or return False. `release` returns the space."""
         with self._lock:
-            self._make_room(size)
+            self._free_space(size)
             fits = self.used + self._coming + size <= self.limit
             self._coming += size if fits else 0
             return fits
 
     def release(self, size: int) -> None:
+        """Return reserved space."""
         with self._lock:
             self._coming -= size
 
     @contextlib.contextmanager
     def arrival(self, name: str) -> Iterator[Arrival]:
-        """A content that comes in pieces. Nobody sees it before it is kept; without that nothing stays."""
+        """Yield a writer for a content that arrives in pieces.
+
+        If the content is not kept, its file is removed at the end.
+        """
         part = self.spare()
         with part.open("xb", buffering=0) as stream:
             coming = Arrival(self, name, part, stream)
@@ -501,18 +549,21 @@ class Depot:
                 self.release(coming.size)
 
     def keep(self, name: str, part: Path) -> None:
-        """Take a file that was written at a spare path and has that hash."""
-        part.chmod(_MODE)
+        """Add the file at a path of `spare`; `name` must be its hash."""
+        part.chmod(_FILE_MODE)
         size = part.stat().st_size
         with self._lock:
             part.replace(self._folder / name)
             if name not in self._sizes:
                 self._sizes[name] = size
                 self.used += size + self._beside
-            self._make_room(0)
+            self._free_space(0)
 
     def add(self, content: Blob) -> bool:
-        """Take a copy, or a link to a file of ours that never changes. False: the disk is full."""
+        """Add a copy of a blob, or a link to its file. Return False if the disk is full.
+
+        The linked file must never change.
+        """
         part = self.spare()
         try:
             if content.path is None:
@@ -525,29 +576,30 @@ class Depot:
             self.keep(content.sha256, part)
         except OSError as error:
             part.unlink(missing_ok=True)
-            if error.errno not in _FULL:
+            if error.errno not in _DISK_FULL_ERRORS:
                 raise
             return False
         return True
 
-    def _make_room(self, size: int) -> None:
-        most = self.limit - self._coming - size
-        if self.used <= most:
+    def _free_space(self, size: int) -> None:
+        """Remove contents that are not held until `size` more bytes fit."""
+        max_used = self.limit - self._coming - size
+        if self.used <= max_used:
             return
-        gone = list[str]()
-        for name, size in self._sizes.items():  # no further than there is need: there may be many more
-            if self.used <= most:
+        removed = list[str]()
+        for name, size in self._sizes.items():  # stop early, because there may be many more contents
+            if self.used <= max_used:
                 break
             if name not in self._holders:
                 self.used -= size + self._beside
-                gone.append(name)
-        for name in gone:
+                removed.append(name)
+        for name in removed:
             del self._sizes[name]
             (self._folder / name).unlink(missing_ok=True)
 
 
 class Arrival:
-    """A content on its way: what came of it, and room that is set aside for that."""
+    """Writer of an incoming content. It reserves space for each piece."""
 
     def __init__(self, depot: Depot, name: str, part: Path, stream: FileIO) -> None:
         self._depot, self._name, self._part, self._stream = depot, name, part, stream
@@ -555,26 +607,26 @@ class Arrival:
         self.size = 0
 
     def write(self, piece: bytes) -> bool:
-        """Return whether there was room."""
+        """Append a piece; return False if the cache or the disk is full."""
         if not self._depot.reserve(len(piece)):
             return False
         self.size += len(piece)
         self._digest.update(piece)
-        left = memoryview(piece)
+        rest = memoryview(piece)
         try:
-            while left:
-                left = left[self._stream.write(left) :]
+            while rest:
+                rest = rest[self._stream.write(rest) :]
         except OSError as error:
-            if error.errno in _FULL:
+            if error.errno in _DISK_FULL_ERRORS:
                 return False
             raise
         return True
 
     def keep(self) -> str:
-        """Take it where it has the hash that it should; return the one that it has."""
-        found = self._digest.hexdigest()
-        if found == self._name:
+        """Add the content to the cache if its hash is right, and return its real hash."""
+        real_hash = self._digest.hexdigest()
+        if real_hash == self._name:
             self._depot.release(self.size)
             self.size = 0
             self._depot.keep(self._name, self._part)
-        return found
+        return real_hash

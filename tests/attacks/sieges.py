@@ -65,7 +65,7 @@ def _without_bounds() -> Iterator[None]:
     with (
         mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
         mock.patch.object(queue.QueueEntry, "bring", taken),
-        mock.patch.object(contents, "_LARGEST", 1e-9),  # a part of a store's limit: a multiple, now
+        mock.patch.object(contents, "_MAX_ENTRY_DIVISOR", 1e-9),  # a part of a store's limit: a multiple, now
     ):
         yield
 
@@ -95,6 +95,6 @@ def _nothing(*_: object, **__: object) -> None:
 REPLACED: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "bounds": _without_bounds,
     "names": partial(mock.patch.object, routes, "check_hosts", _nothing),
-    "owner": partial(mock.patch.object, contents, "_check_ours", _nothing),
+    "owner": partial(mock.patch.object, contents, "_check_owner", _nothing),
     "reserving": _reserved_by_sockets,
 }

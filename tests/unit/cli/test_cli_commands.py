@@ -177,7 +177,7 @@ def test_a_cache_that_others_may_write(cli: CommandLine) -> None:
     theirs.chmod(0o777)
     done = replace(cli, cache=theirs)("problems", "add.zip")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert f"{theirs}: it is open to others (owner {os.geteuid()}, mode 0777)" in done.stderr
+    assert f"{theirs}: it is accessible to other users (owner {os.geteuid()}, mode 0777)" in done.stderr
     assert "IOI_EVAL_CACHE" in done.stderr
 
 

@@ -141,7 +141,7 @@ async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) ->
 async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "_TAKEN", 0)
+    monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
     store = Store(tmp_path / "store", limit=16 * len(HELLO))
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         taken = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())

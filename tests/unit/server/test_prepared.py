@@ -359,7 +359,7 @@ def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, by
 def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "_TAKEN", 0)
+    monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
     monkeypatch.setattr(contents, "BESIDE", 0)
     store = Store(tmp_path / "cache", limit=1600)
     kept = KeptBuilds(store)

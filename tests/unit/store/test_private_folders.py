@@ -42,7 +42,9 @@ def test_a_file_is_not_a_private_folder(tmp_path: Path) -> None:
 def test_a_folder_that_others_can_enter_is_not_private(tmp_path: Path, bits: int) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine").chmod(bits)
-    with pytest.raises(InputError, match=rf"open to others \(owner {os.geteuid()}, mode {bits:04o}\)"):
+    with pytest.raises(
+        InputError, match=rf"accessible to other users \(owner {os.geteuid()}, mode {bits:04o}\)"
+    ):
         private_folder(tmp_path, "mine")
 
 
@@ -50,7 +52,7 @@ def test_a_folder_of_another_user_is_not_private(tmp_path: Path, monkeypatch: py
     (tmp_path / "mine").mkdir(mode=0o700)
     someone = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: someone)
-    with pytest.raises(InputError, match="belongs to somebody else"):
+    with pytest.raises(InputError, match="belongs to another user"):
         private_folder(tmp_path, "mine")
 
 
@@ -76,7 +78,9 @@ def test_a_user_without_a_name_and_without_a_home_has_a_private_cache(
 def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> None:
     """They could put a checker there that accepts everything."""
     tmp_path.chmod(bits)
-    with pytest.raises(InputError, match=rf"it is open to others \(owner {os.geteuid()}, mode {bits:04o}\)"):
+    with pytest.raises(
+        InputError, match=rf"it is accessible to other users \(owner {os.geteuid()}, mode {bits:04o}\)"
+    ):
         Store(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -84,6 +88,6 @@ def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_a_cache_of_somebody_else_is_refused_by_root_too(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
-    with pytest.raises(InputError, match=r"it belongs to somebody else \(owner 65534, mode 0700\)"):
+    with pytest.raises(InputError, match=r"it belongs to another user \(owner 65534, mode 0700\)"):
         Store(tmp_path)
     assert list(tmp_path.iterdir()) == []

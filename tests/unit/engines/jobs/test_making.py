@@ -221,9 +221,7 @@ async def test_a_cache_without_room_is_no_verdict(tmp_path: Path, monkeypatch: p
 
     async with opened(tmp_path, Server(GOOD)) as artifacts:
         monkeypatch.setattr(Path, "write_bytes", full)
-        with pytest.raises(
-            JudgeFailure, match=r"compiling: nothing can be kept in the cache .*No space left"
-        ):
+        with pytest.raises(JudgeFailure, match=r"compiling: cannot write to the cache .*No space left"):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
@@ -237,8 +235,8 @@ async def test_a_cache_in_which_no_file_can_be_made_is_no_verdict(
         raise OSError(number, os.strerror(number), path)
 
     async with opened(tmp_path, Server(GOOD)) as artifacts:
-        monkeypatch.setattr(contents, "_opened", full)
-        words = f"compiling: nothing can be kept in the cache .*{os.strerror(number)}"
+        monkeypatch.setattr(contents, "_open_file", full)
+        words = f"compiling: cannot write to the cache .*{os.strerror(number)}"
         with pytest.raises(JudgeFailure, match=words):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         with pytest.raises(JudgeFailure, match=words):
