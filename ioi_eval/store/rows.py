@@ -1,10 +1,11 @@
-"""A run's rows: how a submission and its result become one flat JSON object, and how a result comes back.
+"""Convert between results and rows: a row is a flat JSON object for a submission and its result.
 
-A row is the dump's own columns and the result columns. The names in `RESULT_COLUMNS` belong to the result:
-where a dump has a column of such a name (a scored dump that is scored again), the result wins, and a
-column that this result does not fill is left out rather than kept from an earlier scoring.
+A row has the columns of the dump and the result columns. The names in `RESULT_COLUMNS` are reserved for the
+result. If a dump has such a column (a scored dump that is scored again), the result replaces it, and a column
+that this result does not fill is removed.
 
-In results.jsonl rows are compact: each test once, a list for each field, confinement by name.
+Rows in results.jsonl are compact: each test occurs once, as a list for each field, and the confinement is a
+name.
 """
 
 from __future__ import annotations
@@ -35,20 +36,21 @@ from ioi_eval.rules import scoring
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
-# Fields of few tests, with what stands for them in others: of those that ran again, that a grader counts,
-# that start processes.
+# Fields that few tests have, with their values in the other tests. They belong to tests that ran again, that
+# a grader counts, or that start processes.
 RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
-_NEVER = object()
+_NO_VALUE = object()
 _Row = dict[str, Any]
-_OWN = "uid"  # of a box, which says nothing
-MAX_COMPILE_OUTPUT = 4096  # characters
-MAX_OUTPUT = 400  # bytes of the output, of the input and of the expected output of a test that failed
-PASSED = (Verdict.AC, Verdict.SKIPPED)  # of a test that costs no points
-# Begins `program_sha256`: the rule by which programs are equal. Rows without it were judged by the first one,
-# which took some programs in Python for equal that were not.
+_SANDBOX_USER = "uid"  # key of a confinement with the sandbox's user, which is irrelevant
+MAX_COMPILE_OUTPUT = 4096  # maximum length of a compiler's output, in characters
+MAX_OUTPUT = 400  # maximum size of a failed test's output, input and expected output, in bytes
+PASSED = (Verdict.AC, Verdict.SKIPPED)  # verdicts of tests that cost no points
+# Prefix of `program_sha256`: the version of the rule that decides which programs are equal. Rows without it
+# used the first version, which treated some different Python programs as equal.
 PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
-PLACE = "row "  # begins the key of a row that was judged elsewhere and brings none; its place follows
+# Prefix of the key of a row that was judged elsewhere and has no key; the row's number follows
+PLACE = "row "
 
 RESULT_COLUMNS = frozenset(
     {
@@ -88,17 +90,20 @@ RESULT_COLUMNS = frozenset(
 
 
 def identity(problem: Problem, submission: Submission) -> str:
-    """Return a hash, equal for submissions of the same problem, language, code and files."""
+    """Return a hash that is equal for submissions with the same problem, language, code and files."""
     files = sorted([file.name, file.content.sha256] for file in submission.outputs)
     sources = sorted([file.name, file.content.sha256] for file in submission.files)
-    more: list[Any] = [files, sources] if sources else [files] if files else []
-    if submission.language_from is LanguageFrom.REPLY:  # where it cannot run, it is worth nothing
-        more.append(submission.language_from)
-    text = submission.code
-    code: str | bytes | None = text
-    if text is not None and plain(text) != text:  # halves of surrogate pairs, of which rows keep nothing
-        code = text.encode(errors="surrogatepass")
-    content = [problem.id, problem.year, submission.language, code, *more]
+    optional_parts: list[Any] = [files, sources] if sources else [files] if files else []
+    # The hash depends on it, because such a submission scores 0 if its language cannot run
+    if submission.language_from is LanguageFrom.REPLY:
+        optional_parts.append(submission.language_from)
+    source_code = submission.code
+    code: str | bytes | None = source_code
+    if (
+        source_code is not None and plain(source_code) != source_code
+    ):  # lone surrogates, which rows cannot store
+        code = source_code.encode(errors="surrogatepass")
+    content = [problem.id, problem.year, submission.language, code, *optional_parts]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
 
 
@@ -108,7 +113,14 @@ def identity(problem: Problem, submission: Submission) -> str:
 def result_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
-    """The row of results.jsonl, with the beginnings of `outputs` if asked for. It survives JSON unchanged."""
+    """Return the row of results.jsonl; reading it back from JSON gives an equal row.
+
+    Args:
+        submission: the submission, with the dump's columns.
+        problem: its problem.
+        result: its result.
+        outputs: include the start of the first wrong output.
+    """
     return _row(
         submission, problem, result, outputs, lambda tests: [plain(_test_row(test)) for test in tests]
     )
@@ -117,7 +129,10 @@ def result_row(
 def short_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
-    """The same with each test once, as `compact` makes it of the row, but for its confinement."""
+    """Return the row in the form that `compact` returns, but with the whole confinement.
+
+    The parameters are those of `result_row`.
+    """
     tests = DistinctTests()
     row = _row(submission, problem, result, outputs, tests.places)
     return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
@@ -130,15 +145,15 @@ def _row(
     outputs: bool,
     listed: Callable[[Sequence[TestResult]], list[Any]],
 ) -> dict[str, Any]:
-    """`listed`: what stands in the places of tests, as it is after JSON."""
-    own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
-    # A target that is not one of the problem's subtasks has no score: null, not 0.
+    """Return the row of results.jsonl. `listed` converts a list of tests to its form in the row."""
+    dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
+    # A target that is not a subtask of the problem has no score: null instead of 0.
     target = next(
         (subtask for subtask in result.subtasks if subtask.subtask == submission.target_subtask), None
     )
     verdict = result.verdict
     beginning = {
-        **own,
+        **dump_columns,
         "key": submission.key,
         "problem_id": submission.problem_id,
         "language": submission.language or None,
@@ -166,7 +181,7 @@ def _row(
         "compiler": result.compiler,
         "confinement": result.confinement,
     }
-    # Fields of published result sets and no other, so that sets can be put together.
+    # Exactly the fields of published result sets, so that sets can be combined.
     subtasks = [
         {
             name: listed(subtask.test_results) if name == "test_results" else plain(getattr(subtask, name))
@@ -187,35 +202,37 @@ def _row(
 
 
 class DistinctTests:
-    """The tests of a row, each once, as `compact` would list them."""
+    """The tests of a row without repetitions, as `compact` lists them."""
 
     def __init__(self) -> None:
-        self._found = list[TestResult]()
-        self._named = dict[str, list[int]]()  # two of one name that differ are two
+        self._distinct = list[TestResult]()
+        self._indices_by_name = dict[str, list[int]]()  # two different tests may have the same name
 
     def places(self, tests: Sequence[TestResult]) -> list[int]:
-        return [self._place(test) for test in tests]
+        """Return the index of each test, and add new tests."""
+        return [self._test_index(test) for test in tests]
 
-    def _place(self, test: TestResult) -> int:
-        places = self._named.setdefault(test.test_name, [])
-        for place in places:
-            found = self._found[place]
-            if found is test or found == test or _test_row(found) == _test_row(test):
-                return place
-        places.append(len(self._found))
-        self._found.append(test)
-        return places[-1]
+    def _test_index(self, test: TestResult) -> int:
+        indices = self._indices_by_name.setdefault(test.test_name, [])
+        for index in indices:
+            known_test = self._distinct[index]
+            if known_test is test or known_test == test or _test_row(known_test) == _test_row(test):
+                return index
+        indices.append(len(self._distinct))
+        self._distinct.append(test)
+        return indices[-1]
 
     def columns(self) -> dict[str, Any]:
-        """Return a list for each field that a test has, or one value for all. Empty where there is none."""
-        fields = dict.fromkeys(name for test in self._found[:1] for name in _fields(test))
-        for test in self._found:
+        """Return a list for each field, or one value if it is equal for all tests; empty without tests."""
+        fields = dict.fromkeys(name for test in self._distinct[:1] for name in _fields(test))
+        for test in self._distinct:
             if test.cpu_times or test.points is not None or test.processes is not None:
                 fields |= dict.fromkeys(_fields(test))
         return {name: self._column(name) for name in fields}
 
     def _column(self, name: str) -> Any:
-        values = [getattr(test, name) for test in self._found]
+        """Return the values of a field, or one value if it is equal for all tests."""
+        values = [getattr(test, name) for test in self._distinct]
         first = values[0]
         if name == "test_name":
             return [plain(value) for value in values]
@@ -229,30 +246,32 @@ class DistinctTests:
 
 
 def has_columns_of(row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
-    """Return True if a row has the columns of a new one: the dump's own and the target."""
-    own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
-    now = {**own, **_labels(problem), "target_subtask": submission.target_subtask}
-    kept = RESULT_COLUMNS - {"target_subtask"}
-    return bool(plain(now) == {name: value for name, value in row.items() if name not in kept})
+    """Return True if a row has the columns that a new row of the submission would have."""
+    dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
+    new_columns = {**dump_columns, **_labels(problem), "target_subtask": submission.target_subtask}
+    result_columns = RESULT_COLUMNS - {"target_subtask"}
+    return bool(
+        plain(new_columns) == {name: value for name, value in row.items() if name not in result_columns}
+    )
 
 
 def _labels(problem: Problem) -> dict[str, Any]:
-    """Return the labels by which reports group problems. A dump's own columns stay where there is none."""
+    """Return the labels by which reports group problems. Empty labels do not replace the dump's columns."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
     return {name: value for name, value in labels.items() if value}
 
 
-_ALWAYS = tuple(
+_COMMON_FIELDS = tuple(
     name for name in TestResult.__struct_fields__ if name not in {"output", "error", *RARE}
-)  # the beginnings of texts are for who asks for them
+)  # outputs and error texts are stored only on request
 
 
 def _fields(test: TestResult) -> tuple[str, ...]:
-    """The fields of published result sets."""
+    """Return the names of the fields in published result sets."""
     if not test.cpu_times and test.points is None and test.processes is None:
-        return _ALWAYS
-    there = {*_ALWAYS, *(name for name in RARE if getattr(test, name) not in (None, ()))}
-    return tuple(name for name in TestResult.__struct_fields__ if name in there)
+        return _COMMON_FIELDS
+    present_fields = {*_COMMON_FIELDS, *(name for name in RARE if getattr(test, name) not in (None, ()))}
+    return tuple(name for name in TestResult.__struct_fields__ if name in present_fields)
 
 
 def _test_row(test: TestResult) -> dict[str, Any]:
@@ -260,32 +279,35 @@ def _test_row(test: TestResult) -> dict[str, Any]:
 
 
 def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
-    """The beginning of the first wrong output, of its input and of the expected one. More would cost room.
+    """Return the column with the start of the first wrong output, of its input and of the expected output.
 
-    Where there is none, as of tests that ended early, it is null beside the input of the first failing test.
+    If no output is stored, for instance because the tests ended early, the output is null and the input is
+    that of the first failing test.
     """
     failed = [test for test in result.tests if test.status not in PASSED]
-    wrong = next((test for test in failed if test.output), next(iter(failed), None))
-    if wrong is None or not result.compiles:
+    failed_test = next((test for test in failed if test.output), next(iter(failed), None))
+    if failed_test is None or not result.compiles:
         return {}
-    test = next((test for test in problem.tests if test.name == wrong.test_name), None)
-    given, answer = (None, None) if test is None else (test.input, test.answer)
-    kept = {
-        "test_name": wrong.test_name,
-        "input": None if given is None else given.beginning(MAX_OUTPUT),
-        "output": bounded(wrong.output, MAX_OUTPUT) if wrong.output else None,
-        "expected": None if answer is None else answer.beginning(MAX_OUTPUT),
+    test = next((test for test in problem.tests if test.name == failed_test.test_name), None)
+    input_blob, answer_blob = (None, None) if test is None else (test.input, test.answer)
+    wrong_output = {
+        "test_name": failed_test.test_name,
+        "input": None if input_blob is None else input_blob.beginning(MAX_OUTPUT),
+        "output": bounded(failed_test.output, MAX_OUTPUT) if failed_test.output else None,
+        "expected": None if answer_blob is None else answer_blob.beginning(MAX_OUTPUT),
     }
-    return {"wrong_output": kept}
+    return {"wrong_output": wrong_output}
 
 
 def failure_row(
     submission: Submission, failure: JudgeFailure, problem: Problem | None = None
 ) -> dict[str, Any]:
-    """The row of failures.jsonl: which submission, why, and the columns that say whose it is and of what."""
-    own = {name: submission.row[name] for name in (*MODEL_COLUMNS, "model_kwargs") if name in submission.row}
+    """Return the row of failures.jsonl: the submission, its model, and the reason of the failure."""
+    model_columns = {
+        name: submission.row[name] for name in (*MODEL_COLUMNS, "model_kwargs") if name in submission.row
+    }
     columns = {
-        **own,
+        **model_columns,
         **({} if problem is None else _labels(problem)),
         "key": submission.key,
         "problem_id": submission.problem_id,
@@ -301,15 +323,15 @@ def failure_row(
 # --- a row as a result -------------------------------------------------------------------------------
 
 
-class _Seen(msgspec.Struct):
-    """The beginning of a first wrong output."""
+class _WrongOutput(msgspec.Struct):
+    """The start of the first wrong output."""
 
     test_name: str
     output: str | None = None
 
 
-class _Judged(msgspec.Struct):
-    """The columns that a result is made of: somebody may have edited them."""
+class _ResultColumns(msgspec.Struct):
+    """The columns that a result is read from. Users may have edited them."""
 
     key: str
     problem_id: str
@@ -325,19 +347,20 @@ class _Judged(msgspec.Struct):
     submission_sha256: str | None = None
     program_sha256: str | None = None
     repeats: str | None = None
-    wrong_output: _Seen | None = None
+    wrong_output: _WrongOutput | None = None
     test_results: tuple[TestResult, ...] | None = None
 
 
 def result_of(row: Mapping[str, Any]) -> SubmissionResult:
-    """The result that a row was made of, whether its tests are written out or not.
+    """Return the result that a row was made from. Its tests may be compact or written out.
 
-    Tests come in the order in which the subtasks name them. Raises InputError for a row that is no result.
+    Tests are in the order in which the subtasks name them. Raises InputError if the row is not a valid
+    result.
     """
-    given = with_tests(row)
-    with _telling(row):
-        judged = msgspec.convert(given, _Judged)
-    with _telling(row, _SUBTASKS):
+    row_with_tests = with_tests(row)
+    with _invalid_row_errors(row):
+        judged = msgspec.convert(row_with_tests, _ResultColumns)
+    with _invalid_row_errors(row, _SUBTASKS):
         pairs = zip(judged.all_subtasks_results, judged.all_subtasks_exact_scores, strict=True)
         subtasks = msgspec.convert(
             [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]
@@ -347,10 +370,10 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
         tests = tuple(
             {test.test_name: test for subtask in subtasks for test in subtask.test_results}.values()
         )
-    if (seen := judged.wrong_output) is not None:
+    if (wrong_output := judged.wrong_output) is not None:
         tests = tuple(
-            msgspec.structs.replace(test, output=seen.output or "")
-            if test.test_name == seen.test_name
+            msgspec.structs.replace(test, output=wrong_output.output or "")
+            if test.test_name == wrong_output.test_name
             else test
             for test in tests
         )
@@ -372,23 +395,23 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
 
 
 @contextmanager
-def _telling(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
-    """Raise InputError where what is read inside is no result's. `column`: what is read of the row."""
+def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
+    """Raise InputError if the code inside reads an invalid row. `column`: the column that is read."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        words, _, path = str(error).partition(" - at `$")
-        if words.startswith("zip()"):
-            words = "its lists are not of one length"
+        reason, _, path = str(error).partition(" - at `$")
+        if reason.startswith("zip()"):
+            reason = "its lists have different lengths"
         raise InputError(
-            f"the row of {row.get('key')!r} is no result: {words}",
+            f"the row of {row.get('key')!r} is not a valid result: {reason}",
             field=f"{column}{path.removesuffix('`')}".removeprefix("."),
             remedy="Delete that line and run again: its submission is judged again",
         ) from error
 
 
 def model_of(row: Mapping[str, Any]) -> str:
-    """The name of the model that wrote the submission; empty where the dump does not say."""
+    """Return the name of the model that wrote the submission; empty if the dump does not name it."""
     kwargs = row.get("model_kwargs")
     for columns in (row, kwargs if isinstance(kwargs, Mapping) else {}):
         for name in MODEL_COLUMNS:
@@ -401,59 +424,62 @@ def model_of(row: Mapping[str, Any]) -> str:
 
 
 # --- the compact form of a row -----------------------------------------------------------------------
-# A test of three subtasks is in three lists of `test_results`, and most of its fields are those of its
-# neighbours: written out, tests are nine tenths of a run. Rows that stand there written out, as earlier
-# versions wrote them, are read as they are.
+# A test of three subtasks is in three lists of `test_results`, and most of its fields equal those of other
+# tests. Written out, tests would be 90 % of a run's size. Rows that are written out, as by earlier versions,
+# are read as they are.
 
 
 def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
-    """Return the row as it is written, and its confinement by the name that stands in it."""
-    short, named = dict(row), dict[str, Mapping[str, Any]]()
+    """Return the row in its stored form, and the confinement by the name that replaces it in the row."""
+    short, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
     if isinstance(confinement := row.get(_CONFINEMENT), Mapping) and confinement:
-        same = {name: value for name, value in confinement.items() if name != _OWN}
-        name = hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()[:12]
-        short[_CONFINEMENT], named[name] = name, same
-    if TEST_COLUMNS in row:  # as `rows.short_row` makes it
-        return short, named
-    places, tests = dict[bytes, int](), list[_Row]()
-    lists = _mapped(row, lambda listed: [_place(places, tests, test) for test in listed])
-    if columns := _columns(tests):
-        short |= {**lists, TEST_COLUMNS: columns}
-    return short, named
+        shared_confinement = {name: value for name, value in confinement.items() if name != _SANDBOX_USER}
+        name = hashlib.sha256(msgspec.json.encode(shared_confinement, order="sorted")).hexdigest()[:12]
+        short[_CONFINEMENT], named_confinements[name] = name, shared_confinement
+    if TEST_COLUMNS in row:  # the row comes from `rows.short_row`
+        return short, named_confinements
+    test_indices, tests = dict[bytes, int](), list[_Row]()
+    test_lists = _change_test_lists(
+        row, lambda listed: [_test_index(test_indices, tests, test) for test in listed]
+    )
+    if columns := _columns_of_tests(tests):
+        short |= {**test_lists, TEST_COLUMNS: columns}
+    return short, named_confinements
 
 
 def whole(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
-    """Return the row as `rows.result_row` made it, without its box's user."""
-    return _spread_out(with_confinement(row, confinements), _tests)
+    """Return the row as `rows.result_row` made it, but without the sandbox's user."""
+    return _expanded(with_confinement(row, confinements), _tests_of_columns)
 
 
 def with_tests(row: Mapping[str, Any]) -> _Row:
-    """Return the row with values in the places of its tests: quicker than to write them out first."""
-    return _spread_out(row, lambda columns: msgspec.convert(columns, TestColumns).results())
+    """Return the row with a `TestResult` for each test. This is faster than writing the tests out."""
+    return _expanded(row, lambda columns: msgspec.convert(columns, TestColumns).results())
 
 
-def _spread_out(row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Sequence[Any]]) -> _Row:
+def _expanded(row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Sequence[Any]]) -> _Row:
+    """Return the row with each test's index replaced by the test that `read` returns."""
     if (columns := row.get(TEST_COLUMNS)) is None:
         return dict(row)
-    with _telling(row, TEST_COLUMNS):
+    with _invalid_row_errors(row, TEST_COLUMNS):
         tests = read(columns)
-    with _telling(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
-        lists = _mapped(row, lambda places: [tests[place] for place in places])
+    with _invalid_row_errors(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
+        lists = _change_test_lists(row, lambda places: [tests[place] for place in places])
     return _without(row, TEST_COLUMNS) | lists
 
 
 def with_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
-    """Return the row with its confinement in the place of the name, and its tests as they are written."""
+    """Return the row with its confinement instead of the confinement's name. Its tests stay compact."""
     if isinstance(name := row.get(_CONFINEMENT), str):
         row = {**row, _CONFINEMENT: confinements.get(name, {})}
     return row
 
 
-_Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class TestColumns(msgspec.Struct):
-    """The tests of a row as they are written: a list for each field, or one value for all."""
+    """The tests of a row in their stored form: for each field a list, or one value for all tests."""
 
     __test__ = False
 
@@ -465,12 +491,15 @@ class TestColumns(msgspec.Struct):
     cpu_times: list[tuple[Number, ...]] = []
     wall_time: Number | list[Number | None] | None = None
     waited_time: Number | list[Number | None] | None = None
-    memory: _Whole | list[_Whole | None] | None = None
+    memory: _Int64 | list[_Int64 | None] | None = None
     points: Number | list[Number | None] | None = None
-    processes: _Whole | list[_Whole | None] | None = None
+    processes: _Int64 | list[_Int64 | None] | None = None
 
     def results(self) -> list[TestResult]:
-        """Return a result for each test. Raises ValueError where a list is not as long as the names."""
+        """Return a result for each test.
+
+        Raises ValueError if a list is not as long as the list of names.
+        """
         columns = (
             self.test_name,
             self._spread(self.score),
@@ -517,34 +546,42 @@ class TestColumns(msgspec.Struct):
         return value if isinstance(value, list) else repeat(value, len(self.test_name))
 
 
-def _tests(columns: Mapping[str, Any]) -> list[_Row]:
-    number = len(columns["test_name"])
-    # A rare field that no test has is no field; that some have is taken from the others.
-    there = {name: value for name, value in columns.items() if value != RARE.get(name, _NEVER)}
-    lists = [value if isinstance(value, list) else [value] * number for value in there.values()]
-    tests = [dict(zip(there, values, strict=True)) for values in zip(*lists, strict=True)]
-    for name in RARE.keys() & there.keys():
+def _tests_of_columns(columns: Mapping[str, Any]) -> list[_Row]:
+    """Return the tests in the stored columns."""
+    count = len(columns["test_name"])
+    # Remove a rare field if no test has it. If some tests have it, remove it from the others.
+    present_columns = {name: value for name, value in columns.items() if value != RARE.get(name, _NO_VALUE)}
+    lists = [value if isinstance(value, list) else [value] * count for value in present_columns.values()]
+    tests = [dict(zip(present_columns, values, strict=True)) for values in zip(*lists, strict=True)]
+    for name in RARE.keys() & present_columns.keys():
         tests = [_without(test, name) if test[name] == RARE[name] else test for test in tests]
     return tests
 
 
-def _mapped(row: Mapping[str, Any], change: Callable[[list[Any]], list[Any]]) -> _Row:
-    """The columns of a row that list tests, with other lists."""
-    found: _Row = {_TESTS: change(row[_TESTS])} if _TESTS in row else {}
-    parts = row.get(_SUBTASKS) or ()
-    return found | {_SUBTASKS: [{**part, _TESTS: change(part[_TESTS])} for part in parts]} if parts else found
+def _change_test_lists(row: Mapping[str, Any], change: Callable[[list[Any]], list[Any]]) -> _Row:
+    """Apply `change` to every list of tests in the row and return the changed columns."""
+    changed: _Row = {_TESTS: change(row[_TESTS])} if _TESTS in row else {}
+    subtasks = row.get(_SUBTASKS) or ()
+    return (
+        changed | {_SUBTASKS: [{**part, _TESTS: change(part[_TESTS])} for part in subtasks]}
+        if subtasks
+        else changed
+    )
 
 
-def _place(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
-    """Return a test's place among those of its row. Two of one name that differ are two."""
-    place = places.setdefault(msgspec.json.encode(test), len(tests))
-    if place == len(tests):
+def _test_index(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
+    """Return a test's index among the tests of its row, and append the test if it is new.
+
+    Tests with the same name but different fields are different tests.
+    """
+    index = places.setdefault(msgspec.json.encode(test), len(tests))
+    if index == len(tests):
         tests.append(test)
-    return place
+    return index
 
 
-def _columns(tests: list[_Row]) -> _Row:
-    """Empty where there are no tests, or tests with other fields than ours."""
+def _columns_of_tests(tests: list[_Row]) -> _Row:
+    """Return the tests by column, or `{}` if there are no tests or if they have unknown fields."""
     fields = {name: None for test in tests for name in test}
     if any(fields.keys() - test.keys() - RARE.keys() for test in tests) or "test_name" not in fields:
         return {}
@@ -553,12 +590,12 @@ def _columns(tests: list[_Row]) -> _Row:
 
 
 def folded(values: list[Any]) -> Any:
-    """Fold equal values of all tests into one; a value that is a list itself stays in a list."""
-    first, *more = values
-    same = not isinstance(first, list) and all(
-        value == first and type(value) is type(first) for value in more
+    """Return one value if all values are equal, else the list. Values that are lists stay in a list."""
+    first, *other_values = values
+    are_equal = not isinstance(first, list) and all(
+        value == first and type(value) is type(first) for value in other_values
     )
-    return first if same else values
+    return first if are_equal else values
 
 
 def _without(row: Mapping[str, Any], name: str) -> _Row:
@@ -569,14 +606,15 @@ def _without(row: Mapping[str, Any], name: str) -> _Row:
 
 
 def bounded(text: str, limit: int) -> str:
+    """Return a string with at most `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it is after JSON, so that a row read back equals the row that was written.
+    """Return a value as it is after JSON, so that a row that is read back equals the row that was written.
 
-    Columns of tables hold more than JSON can: dates, bytes (which may be a text), arrays, numbers that are
-    not numbers. Halves of surrogate pairs, which models do write, become U+FFFD: most readers refuse them.
+    Columns of tables hold values that JSON lacks: dates, bytes (which may be text), arrays, NaN. Lone
+    surrogates, which models do write, become U+FFFD, because most readers refuse them.
     """
     if isinstance(value, str):
         return (
@@ -597,23 +635,26 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         try:
             return bytes(value).decode()
-        except UnicodeDecodeError:  # an image
+        except UnicodeDecodeError:  # binary data such as an image
             return base64.b64encode(value).decode()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    if (to_list := getattr(value, "tolist", None)) is not None:  # arrays and their scalars
+    if (to_list := getattr(value, "tolist", None)) is not None:  # numpy arrays and scalars
         return plain(to_list())
     return plain(str(value))
 
 
 def as_label(value: Any) -> str:
-    """A word or a number as a text. Tables with gaps make floats of whole numbers."""
-    text = str(value)
-    return text.removesuffix(".0") if as_number(value) is not None else text
+    """Return a string or number as a string.
+
+    Tables with gaps turn whole numbers into floats, so a trailing `.0` is removed.
+    """
+    string = str(value)
+    return string.removesuffix(".0") if as_number(value) is not None else string
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, also one that a table holds as a text."""
+    """Return a finite number, also from a string in a table; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -356,7 +356,7 @@ async def test_a_row_of_another_run_that_is_no_result_is_named(session: Session,
     await session.score("first")
     rows = session.folder / "first" / "results.jsonl"
     rows.write_text(json.dumps({**json.loads(rows.read_text()), column: 3}) + "\n")
-    with pytest.raises(InputError, match="is no result") as caught:
+    with pytest.raises(InputError, match="is not a valid result") as caught:
         await session.score("second", reuse=(str(session.folder / "first"),))
     assert (caught.value.where, caught.value.row, caught.value.field) == (str(rows), 1, column)
 

@@ -132,7 +132,7 @@ def test_a_value_that_no_result_has_is_named(some: Results, column: str, value: 
     path.write_text(f"{json.dumps(second)}\n{json.dumps({**first, column: value})}\n")
     again = partial(differences, some.folder, some.folder)
     for call in (some.to_frame, some.tests_frame, some.summary, partial(write_reports, some.folder), again):
-        with pytest.raises(InputError, match="is no result") as caught:
+        with pytest.raises(InputError, match="is not a valid result") as caught:
             call()
         assert (caught.value.where, caught.value.row) == (str(path), 2)
         assert caught.value.field.startswith(field)

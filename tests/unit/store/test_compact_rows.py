@@ -191,7 +191,9 @@ def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
     line = json.loads((run / "results.jsonl").read_text())
     line["test_columns"]["status"] = ["AC"]
     (run / "results.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(InputError, match=r"line 1, field 'test_columns': the row of 'a' .* one length"):
+    with pytest.raises(
+        InputError, match=r"line 1, field 'test_columns': the row of 'a' .* different lengths"
+    ):
         list(read_rows(run))
 
 
