@@ -1,6 +1,6 @@
-"""A run's folder: what it was made of, its rows and failures, the time limits that were measured for it.
+"""A run's folder: the settings of the run, its rows and failures, and its measured time limits.
 
-Reading works also while another process writes. Writing rows is the journal's (`runs`).
+A run can be read while another process writes it. Rows are written by the journal in `runs`.
 """
 
 from __future__ import annotations
@@ -23,34 +23,35 @@ from ioi_eval.store.files import is_locked, lines, make_folder, read_value, refu
 from ioi_eval.store.rows import PROGRAM_RULE, plain, result_of, whole, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
-# Of a contest: its start, runs of participants on own inputs, replies of models.
+# Files of a contest: its start, participants' runs on their own inputs, models' replies, reasons of early
+# stops.
 CONTEST, RUNS, TURNS, STOPPED = "contest.json", "runs.jsonl", "turns.jsonl", "stopped.json"
-IN_PROGRESS = "in-progress"  # folder: a file for each submission of a contest that is being judged
+IN_PROGRESS = "in-progress"  # folder with a file for each submission of a contest that is being judged
 LOCK = ".lock"
-EARLIER = "earlier.jsonl"  # results that no row of the run has any more
+EARLIER = "earlier.jsonl"  # results whose rows are no longer part of the run
 _VERSION = 2
-_READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out
+_READABLE = (1, _VERSION)  # rows of version 1 are written out instead of compact
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _Head = TypeVar("_Head")
 _INTERPRETERS = frozenset(language.command for language in LANGUAGES if language.syntax == "python")
 
 
 class RunInfo(Value, kw_only=True):
-    """run.json. `settings` are for the reader of a report; only the fingerprint decides about going on."""
+    """The content of run.json. Only the fingerprint decides if the run may continue."""
 
     version: int = _VERSION
     fingerprint: Fingerprint
     settings: Mapping[str, Any] = {}
-    expected: int | None = None  # submissions that are to have a result; None: not known
-    unread: bool = False  # the dump is not read to its end, so that the number is not known yet
-    shard: str = ""  # I/N: it has the rows of shard I of N alone; of merged shards I,J/N
-    merged: tuple[str, ...] = ()  # the folders of shards that it was made of
-    replacing: bool = False  # the rows beside it belong to a run that was given up
-    confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name that rows have
+    expected: int | None = None  # number of submissions; None if unknown
+    unread: bool = False  # the dump was not read completely, so the number is not final
+    shard: str = ""  # I/N: the run has only the rows of shard I of N; for merged shards I,J/N
+    merged: tuple[str, ...] = ()  # folders of the shards that were merged into this run
+    replacing: bool = False  # the rows in the folder belong to a run that was discarded
+    confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name in the rows
 
 
 class ContestStart(Value):
-    """contest.json: when the contest began, in seconds since 1970; who may take part, if that is known."""
+    """The content of contest.json: start of the contest in seconds since 1970, and participants if known."""
 
     started: float
     participants: tuple[str, ...] = ()
@@ -66,22 +67,24 @@ class ResultHead(msgspec.Struct):
     program_sha256: str | None = None
     repeats: str | None = None
     compiler: str = ""
-    problem_sha256: str = ""  # in earlier.jsonl only: run.json has those of results.jsonl
+    problem_sha256: str = ""  # only in earlier.jsonl; for results.jsonl it is in run.json
 
     @property
     def is_doubtful(self) -> bool:
-        """Return True if its result may be another program's, equal only by the first rule."""
+        """Return True if the result may belong to a different program: see the function `is_doubtful`."""
         return is_doubtful(self.program_sha256, self.repeats, self.compiler)
 
 
 class FailureHead(msgspec.Struct):
+    """The columns of a failure that the journal itself needs."""
+
     key: str
     problem_id: str = ""
 
 
 def read_info(folder: Path) -> RunInfo | None:
-    """Read a run's facts; None where no run was ever begun."""
-    info = read_value(folder / RUN, RunInfo, "is not a run's", _OTHER_FOLDER)
+    """Return the content of run.json, or None if no run was started in the folder."""
+    info = read_value(folder / RUN, RunInfo, "is not a valid run.json", _OTHER_FOLDER)
     if info is not None and info.version not in _READABLE:
         raise InputError(
             f"is of version {info.version}, this program writes version {_VERSION}",
@@ -91,32 +94,36 @@ def read_info(folder: Path) -> RunInfo | None:
     return info
 
 
-# What may be in a folder before its run is begun: what a model wrote, and what agents did.
+# Files that may be in a folder before its run starts: replies of models and data of agents.
 REJECTED = "rejected.jsonl"
-_BEFORE = frozenset({"agents", "generations.json", "generations.jsonl", "instances.jsonl", REJECTED})
-_NAMED = 3
+_ALLOWED_BEFORE_RUN = frozenset(
+    {"agents", "generations.json", "generations.jsonl", "instances.jsonl", REJECTED}
+)
+_MAX_NAMED_FILES = 3
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputError where a run would be written between files that have nothing to do with it."""
+    """Raise InputError if a folder contains files that do not belong to a run."""
     if not folder.is_dir() or (folder / RUN).exists():
         return
     try:
-        there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+        names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError as error:
         raise refused(folder, error) from error
-    others = sorted(there - _BEFORE)
-    if others:
-        shown = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+    unexpected = sorted(names - _ALLOWED_BEFORE_RUN)
+    if unexpected:
+        shown = ", ".join(unexpected[:_MAX_NAMED_FILES]) + (
+            ", ..." if len(unexpected) > _MAX_NAMED_FILES else ""
+        )
         raise InputError(
-            f"the folder is not empty and not a run's: there is no {RUN} in it, but {shown}",
+            f"the folder is not empty and has no run: {RUN} is missing, but it contains {shown}",
             where=str(folder),
-            remedy="Choose a new out=FOLDER, an empty one, or that of a run",
+            remedy="Choose a new or empty out=FOLDER, or the folder of a run",
         )
 
 
 def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
-    """Lists the rows of a dump that cannot be used; without any, an older list goes."""
+    """Write the list of rejected rows of a dump and return its path. Without errors, remove an older list."""
     path = folder / REJECTED
     if not errors:
         path.unlink(missing_ok=True)
@@ -140,51 +147,57 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
 def read_rows(
     folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of results.jsonl in order of completion, one at a time, with their tests written out.
+    """Yield the rows of results.jsonl in order of completion, with their tests written out.
 
-    `start`: the offset of the first of them. `wanted` chooses some.
+    `start`: offset of the first row. `wanted`: selects rows by their main columns.
     """
-    for place, row in placed(folder, start, wanted):
-        with located(folder / RESULTS, place):
-            found = whole(row, {})
-        yield found
+    for offset, row in placed(folder, start, wanted):
+        with located(folder / RESULTS, offset):
+            full_row = whole(row, {})
+        yield full_row
 
 
 def read_results(
     folder: Path, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any], SubmissionResult]]:
-    """The offset of each row from `start` to `end`, the row with tests as they are written, its result."""
-    for place, row in placed(folder, start):
-        if end is not None and place >= end:
+    """Yield offset, row and result of each row between two offsets. The row's tests stay compact."""
+    for offset, row in placed(folder, start):
+        if end is not None and offset >= end:
             return
-        with located(folder / RESULTS, place):
+        with located(folder / RESULTS, offset):
             result = result_of(row)
-        yield place, row, result
+        yield offset, row, result
 
 
 @contextmanager
 def located(path: Path, offset: int, shown: Path | None = None) -> Iterator[None]:
-    """Have errors that are raised inside name the file, as it is `shown`, and the line that begins there."""
+    """Context manager: InputErrors of the code inside name the file and the line at an offset.
+
+    `shown`: path of the file in the message.
+    """
     try:
         yield
     except InputError as error:
-        raise error.but(where=str(shown or path), row=_number(path, offset)) from error
+        raise error.but(where=str(shown or path), row=_line_number(path, offset)) from error
 
 
-def _number(path: Path, offset: int) -> int:
-    return sum(before <= offset for before, _ in lines(path))
+def _line_number(path: Path, offset: int) -> int:
+    """Return the number of the line at an offset."""
+    return sum(line_offset <= offset for line_offset, _ in lines(path))
 
 
 def placed(
     folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same with the offset of each row, and with tests as they are written: results are made of them."""
-    confined = confinements(folder)
-    for place, row in decoded(folder / RESULTS, dict[str, Any], start, wanted, keyed=True):
-        named = row.get("confinement")
-        if isinstance(named, str) and named not in confined:  # of a row that was written meanwhile
-            confined = confinements(folder)
-        yield place, with_confinement(row, confined)
+    """Yield offset and row of each row of results.jsonl. The row's tests stay compact."""
+    confinements_by_name = confinements(folder)
+    for offset, row in decoded(folder / RESULTS, dict[str, Any], start, wanted, keyed=True):
+        confinement_name = row.get("confinement")
+        if (
+            isinstance(confinement_name, str) and confinement_name not in confinements_by_name
+        ):  # the row was written after the names were read
+            confinements_by_name = confinements(folder)
+        yield offset, with_confinement(row, confinements_by_name)
 
 
 def row_at(folder: Path, place: int, confined: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -192,45 +205,54 @@ def row_at(folder: Path, place: int, confined: Mapping[str, Mapping[str, Any]]) 
     for _, row in decoded(folder / RESULTS, dict[str, Any], place):
         with located(folder / RESULTS, place):
             return whole(with_confinement(row, confined), {})
-    raise InputError("a row is gone", where=str(folder / RESULTS), remedy="Make the report again")
+    raise InputError("a row was removed", where=str(folder / RESULTS), remedy="Make the report again")
 
 
 def refuse_twice(folder: Path, key: str) -> NoReturn:
-    """Raise the error for a key that two rows have: nobody knows which of them counts."""
+    """Raise the InputError for a key that occurs in two rows."""
     raise InputError(
-        f"key {key!r} is there twice",
+        f"duplicate key {key!r}",
         where=str(folder / RESULTS),
         remedy="Delete one of the two lines, or give fresh=True to start over",
     )
 
 
 def is_doubtful(program: Any, repeats: Any, compiler: Any) -> bool:
-    """Return True if the result of a row with these columns may be another program's."""
+    """Return True if the result of a row with these columns may belong to a different program.
+
+    The first version of the rule of equality treated some different Python programs as equal.
+    """
     if not program or not repeats or str(program).startswith(PROGRAM_RULE):
         return False
     return str(compiler).partition(" ")[0] in _INTERPRETERS
 
 
 def wrongly_shared(folder: Path) -> tuple[str, ...]:
-    """Return the keys of rows that repeat the result of another text in Python, as the first rule had it."""
+    """Return the keys of rows whose result is that of a different Python program.
+
+    The first version of the rule of equality caused this.
+    """
     path = folder / RESULTS
     doubtful = {row.key: row for _, row in decoded(path, ResultHead) if row.is_doubtful}
     if not doubtful:
         return ()
-    judged = {row.repeats for row in doubtful.values()}
-    texts = {row.key: row.submission_sha256 for _, row in decoded(path, ResultHead) if row.key in judged}
+    judged_keys = {row.repeats for row in doubtful.values()}
+    hashes = {
+        row.key: row.submission_sha256 for _, row in decoded(path, ResultHead) if row.key in judged_keys
+    }
     return tuple(
-        key for key, row in doubtful.items() if texts.get(row.repeats or "") != row.submission_sha256
+        key for key, row in doubtful.items() if hashes.get(row.repeats or "") != row.submission_sha256
     )
 
 
 def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return the run's confinements by the name that rows use."""
     info = read_info(folder)
     return {} if info is None else info.confinements
 
 
 def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
-    """The last failure of every submission, by key. Some may have a row of results since."""
+    """Return each submission's last failure by key. Some of these submissions may have results since."""
     return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any], keyed=True)}
 
 
@@ -242,36 +264,41 @@ def decoded(
     *,
     keyed: bool = False,
 ) -> Iterator[tuple[int, _Head]]:
-    """Offset and value of every line from `start` on; a line that is not JSON is an error that names it.
+    """Yield offset and value of each line from `start` on. Raises InputError for lines that are not JSON.
 
-    `keyed`: so is one without a key.
+    Args:
+        path: the file.
+        kind: type of the values.
+        start: offset of the first line.
+        wanted: selects rows by their main columns.
+        keyed: also refuse lines without a key.
     """
     decoder, heads = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
     for offset, line in lines(path, start):
         try:
-            text = shallow(line)
-            if wanted is not None and not wanted(heads.decode(text)):
+            line_text = shallow(line)
+            if wanted is not None and not wanted(heads.decode(line_text)):
                 continue
-            value = decoder.decode(text)
+            value = decoder.decode(line_text)
             if keyed and not (isinstance(value, dict) and isinstance(value.get("key"), str)):
-                raise msgspec.ValidationError("it has no text as `key`")
+                raise msgspec.ValidationError("`key` is missing or not a string")
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
                 f"broken line: {error}",
                 where=str(path),
-                row=_number(path, offset),
+                row=_line_number(path, offset),
                 remedy="Delete that line and run again: its submission is judged again",
             ) from error
         yield offset, value
 
 
-# --- what a run was made of --------------------------------------------------------------------------
+# --- fingerprint of a run ------------------------------------------------------------------------
 
-# Two runs of equal options and versions may share results, others may not. What else a result depends on,
-# its submission and its problem, each row has for itself.
+# Runs with equal options and versions may share results. The other data that a result depends on, its
+# submission and its problem, is in each row.
 
-# How rows are read: it changes programs, and each program is looked at.
-_READING = frozenset(
+# Options of reading rows. They may change programs, but each row's program is compared anyway.
+_READING_OPTIONS = frozenset(
     {
         "add_header",
         "add_imports",
@@ -296,41 +323,44 @@ _READING = frozenset(
 
 
 class Fingerprint(Value):
-    """All that results depend on. Engines, workers and selections of rows are not in it."""
+    """Everything that results depend on. Engines, workers and selections of rows do not matter."""
 
     dump: str  # hash of the dump's content
-    problems: Mapping[str, str] = {}  # hash of each problem
+    problems: Mapping[str, str] = {}  # digest of each problem by label
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
 
     def edited(self, older: Fingerprint) -> frozenset[str]:
-        """The problems of both that are no longer what they were."""
-        both = older.problems.keys() & self.problems.keys()
-        return frozenset(name for name in both if older.problems[name] != self.problems[name])
+        """Return the labels of problems that are in both fingerprints and differ."""
+        common = older.problems.keys() & self.problems.keys()
+        return frozenset(name for name in common if older.problems[name] != self.problems[name])
 
     def relabelled(self, older: Fingerprint) -> frozenset[str]:
-        """The older one's names of problems that have another one now: `id`, and `id@year` beside others."""
-        gone, here = older.problems.keys() - self.problems.keys(), set(self.problems.values())
-        return frozenset(name for name in gone if older.problems[name] in here)
+        """Return old labels of problems that have a new label now, such as `id` and `id@year`."""
+        removed, current_digests = older.problems.keys() - self.problems.keys(), set(self.problems.values())
+        return frozenset(name for name in removed if older.problems[name] in current_digests)
 
 
 def changes(old: Fingerprint, new: Fingerprint, *, reading: bool = False) -> tuple[str, ...]:
-    """Return a sentence for each difference that forbids going on; empty if the run may be continued.
+    """Return a message for each difference between two fingerprints that prevents continuing a run.
 
-    `reading`: also for differences in how rows are read.
+    `reading`: include the options of reading rows.
     """
-    kinds = (("option", old.options, new.options), ("version of", old.versions, new.versions))
+    groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
-        (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))  # a tuple is a list in run.json
-        for kind, before, after in kinds
-        for name in sorted({*before, *after} - (frozenset() if reading else _READING))
+        # run.json has lists instead of tuples
+        (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))
+        for kind, before, after in groups
+        for name in sorted({*before, *after} - (frozenset() if reading else _READING_OPTIONS))
     )
     return tuple(
-        f"{what}: {_value(before)} -> {_value(other)}" for what, before, other in values if before != other
+        f"{subject}: {_shown_value(before)} -> {_shown_value(current)}"
+        for subject, before, current in values
+        if before != current
     )
 
 
-def _value(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     if value is None or isinstance(value, str):
         return "not set" if value is None else value
     return msgspec.json.encode(value).decode()
@@ -338,39 +368,41 @@ def _value(value: Any) -> str:
 
 # --- measured time limits ----------------------------------------------------------------------------
 
-# Where a package leaves its time limit to its solutions.
+# For packages that derive the time limit from their solutions.
 LIMITS = "limits.json"
 
 
 class MeasuredLimit(Value, kw_only=True):
-    """The limits that accepted solutions set: of time, of processes, or both."""
+    """Limits that were measured with accepted solutions: CPU time, number of processes, or both."""
 
     problem: str
-    processes: int = 1  # that the package's own file starts, with the first one
-    forks_by: tuple[str, ...] = ()  # those files; empty: none does
-    cpu_time: float  # seconds: the limit; where the package has one, that
-    slowest: float  # seconds that the slowest accepted solution took
+    processes: int = 1  # number of processes that the package's own file starts, including the first
+    forks_by: tuple[str, ...] = ()  # those files; empty if no file starts processes
+    cpu_time: float  # CPU limit, in seconds: measured, or the package's own
+    slowest: float  # CPU time of the slowest accepted solution, in seconds
     solution: str
     test: str
-    multiplier: float  # 0: the package has a time limit
-    made_of: str = ""  # the problem's digest; empty: an earlier version measured
+    multiplier: float  # 0 if the package has a time limit
+    made_of: str = ""  # digest of the problem; empty if an earlier version measured
 
 
 def is_timed(problem: Problem) -> bool:
-    """Return True if the problem's solutions set its time limit."""
+    """Return True if the problem's time limit is measured with its solutions."""
     return problem.limits.cpu_time is None and problem.time_from_solutions is not None
 
 
 def is_measured(problem: Problem) -> bool:
-    """Return True if the problem's solutions set its time limit or its number of processes."""
+    """Return True if the problem's time limit or number of processes is measured with its solutions."""
     return is_timed(problem) or bool(problem.forks_by)
 
 
 def with_forks(problem: Problem, forks: int) -> Problem:
+    """Return the problem with the measured number of processes that its own files start."""
     return msgspec.structs.replace(problem, options=msgspec.structs.replace(problem.options, forks=forks))
 
 
 def with_limit(problem: Problem, seconds: float) -> Problem:
+    """Return the problem with a CPU limit, and a wall-clock limit that matches it."""
     times = Limits.contest(seconds, problem.limits.memory)
     return msgspec.structs.replace(
         problem,
@@ -381,15 +413,15 @@ def with_limit(problem: Problem, seconds: float) -> Problem:
 
 
 def accepted(problem: Problem) -> Iterator[Solution]:
-    """Yield the solutions that nothing but full marks agrees with."""
+    """Yield the solutions that must get full marks."""
     for solution in problem.solutions:
-        said = (solution.expected, *(word.word for word in solution.said if not word.subtask))
-        if any(map(must_be_right, said)):
+        keywords = (solution.expected, *(word.word for word in solution.said if not word.subtask))
+        if any(map(must_be_right, keywords)):
             yield solution
 
 
 def identity(problem: Problem) -> str:
-    """Return a hash of all that a measured limit depends on but the machine."""
+    """Return a hash of everything, except the machine, on which a measured limit depends."""
     content = [
         problem.id,
         problem.year,
@@ -415,24 +447,25 @@ def identity(problem: Problem) -> str:
 
 
 def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
-    """The measured limits that a run was begun with."""
+    """Return the measured limits of a run by problem identity; empty if there are none."""
     remedy = "Give fresh=True to start over"
     kind = dict[str, MeasuredLimit]
-    return read_value(folder / LIMITS, kind, "holds no measured limits", remedy) or {}
+    return read_value(folder / LIMITS, kind, "does not contain measured limits", remedy) or {}
 
 
 def limits_of(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
-    """The measured limits of a run's problems, by label."""
+    """Return the measured limits of a run's problems by label."""
     limits = read_limits(folder)
     keys = {label: identity(problem) for label, problem in problems.items() if is_measured(problem)}
     return {label: limits[key] for label, key in keys.items() if key in limits}
 
 
 def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
+    """Write the measured limits of a run."""
     replace(folder / LIMITS, [as_json(limits, indented=True), b"\n"])
 
 
-# --- how far a run is --------------------------------------------------------------------------------
+# --- progress of a run ---------------------------------------------------------------------------
 
 PROGRESS = "progress.json"
 
@@ -442,68 +475,70 @@ class UnderWay(Value):
 
     key: str
     problem: str
-    step: str  # build, tests, or waits: for the build of one that may be equal
-    where: str  # empty: it waits for a slot
+    step: str  # build, tests, or waits (for the build of a possibly equal program)
+    where: str  # server or slot; empty while it waits for a slot
     since: float  # seconds since 1970
 
 
 class Timeline(Value):
-    """The results of the last call by their time."""
+    """The number of results of the last call in each interval of time."""
 
     begin: float  # seconds since 1970
     step: float  # seconds
-    counts: tuple[Mapping[str, int], ...]  # by verdict; "unscored": judge failures
+    counts: tuple[Mapping[str, int], ...]  # per interval, by verdict; "unscored" counts judge failures
 
 
 class Activity(Value):
-    """The activity of a run's last call."""
+    """The state of a run's last call."""
 
-    total: int | None = None  # None: programs come one by one
+    total: int | None = None  # None if programs arrive one by one
     engine: str = ""
-    servers: int = 0  # that answered when the engine was opened
+    servers: int = 0  # servers that answered when the engine was opened
     slots: int = 0
-    unreachable: tuple[str, ...] = ()  # why, of each
-    standings: tuple[ServerState, ...] = ()  # a moment ago
+    unreachable: tuple[str, ...] = ()  # reason for each unreachable server
+    standings: tuple[ServerState, ...] = ()  # recent states of the servers
     ended: bool = False
-    stopped: bool = False  # before its end, for example by Ctrl-C
-    tests: int = 0  # that ran
-    under_way: int = 0  # submissions
-    building: int = 0  # of these
-    builds_waiting: int = 0  # of these, and of those that wait for a slot
-    submissions: tuple[UnderWay, ...] = ()  # the first of those under way, the longest first
+    stopped: bool = False  # True if the call was stopped before its end, for example by Ctrl-C
+    tests: int = 0  # number of tests that ran
+    under_way: int = 0  # number of submissions in progress
+    building: int = 0  # submissions in progress that are being built
+    builds_waiting: int = 0  # submissions whose build waits, with or without a slot
+    submissions: tuple[UnderWay, ...] = ()  # the submissions in progress that started first
     timeline: Timeline | None = None
 
 
 class Progress(Activity):
-    """The progress of the last call. Rows say the rest."""
+    """The progress of the last call. The rows have the results."""
 
-    at: float | None = None  # when the run was alive, about: seconds since 1970
+    at: float | None = None  # approximate time of the run's last sign of life, in seconds since 1970
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Read a run's progress; None where there is none, or where it cannot be read."""
+    """Return a run's progress, or None if the file is missing or unreadable."""
     return read_value(folder / PROGRESS, Progress)
 
 
 def read_participants(folder: Path) -> tuple[str, ...]:
-    """Return who may take part in a contest, if that is known."""
+    """Return the participants of a contest; empty if they are unknown."""
     start = read_value(folder / CONTEST, ContestStart)
     return () if start is None else start.participants
 
 
 def read_stopped(folder: Path) -> dict[str, str]:
-    """Return why a model stopped early in a contest, by participant and problem."""
+    """Return by participant and problem why a model stopped early in a contest."""
     return read_value(folder / STOPPED, dict[str, str]) or {}
 
 
 def write_stopped(folder: Path, reasons: Mapping[str, str]) -> None:
+    """Write why models stopped early in a contest."""
     replace(folder / STOPPED, [as_json(reasons), b"\n"])
 
 
 def is_written_now(folder: Path) -> bool:
-    """Return True if a process writes the run now."""
+    """Return True if a process is writing the run."""
     return is_locked(folder / LOCK)
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
+    """Write the progress of a run."""
     replace(folder / PROGRESS, [as_json(progress), b"\n"], durable=False)

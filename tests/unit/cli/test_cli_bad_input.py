@@ -54,7 +54,7 @@ def test_dumps(cli: CommandLine, problems: Path, text: str, words: list[str]) ->
 def test_a_folder_of_something_else(cli: CommandLine, problems: Path) -> None:
     """`.` is where the dump and the problems lie."""
     line = refused(cli, "score", dump_with(cli, GOOD), "--problems", problems, "--out", ".")
-    assert "not a run's: there is no run.json in it, but d.jsonl, problems" in line
+    assert "has no run: run.json is missing, but it contains d.jsonl, problems" in line
     assert line == refused(cli, "validate", problems, "--out", ".")
     assert line == refused(cli, "run", "-b", "apps", "-m", "m", "--base-url", "http://h/v1", "--out", ".")
 

@@ -53,7 +53,7 @@ def test_a_folder_of_somebody_else_gets_no_list(cli: CommandLine, problems: Path
     (cli.folder / "other").mkdir()
     (cli.folder / "other/thesis.tex").write_text("x")
     done = cli("score", dump, "--problems", problems, "--out", "other")
-    assert done.returncode == 2 and "not a run's" in done.stderr, done
+    assert done.returncode == 2 and "has no run" in done.stderr, done
     assert [path.name for path in (cli.folder / "other").iterdir()] == ["thesis.tex"]
 
 

@@ -150,7 +150,7 @@ class History:
         path = self.folder / "results.jsonl"
         rows = path.read_bytes()
         path.write_bytes(rows + self.dice.choice(rows.splitlines(keepends=True)))
-        with pytest.raises(InputError, match="is there twice"):
+        with pytest.raises(InputError, match="duplicate key"):
             write_reports(self.folder, self.options)
         same_as_anew(self.folder, self.options)
         path.write_bytes(rows)

@@ -77,7 +77,7 @@ def test_a_key_that_two_rows_have_is_refused(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [scored("a"), scored("b")])
     rows = folder / "results.jsonl"
     rows.write_text(rows.read_text() + rows.read_text().splitlines()[0] + "\n")
-    with pytest.raises(InputError, match="key 'a' is there twice"):
+    with pytest.raises(InputError, match="duplicate key 'a'"):
         summary(folder)
 
 

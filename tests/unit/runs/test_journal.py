@@ -183,7 +183,7 @@ def test_a_broken_line_is_named(scored: Path, broken: bytes) -> None:
 def test_a_key_that_is_there_twice_is_named(scored: Path) -> None:
     with (scored / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(row("a2")) + b"\n")
-    with pytest.raises(InputError, match="'a2' is there twice"):
+    with pytest.raises(InputError, match="duplicate key 'a2'"):
         Journal.open(scored, MADE_OF)
 
 
@@ -191,7 +191,7 @@ def test_a_foreign_file_is_never_touched(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "results.jsonl").write_text('{"key":"of another program"}\n')
     for fresh in (False, True):
-        with pytest.raises(InputError, match=r"no run\.json in it, but results\.jsonl"):
+        with pytest.raises(InputError, match=r"run\.json is missing, but it contains results\.jsonl"):
             Journal.open(folder, MADE_OF, fresh=fresh)
     assert (folder / "results.jsonl").read_text() == '{"key":"of another program"}\n'
     assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
@@ -320,6 +320,8 @@ def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
         (folder / name).write_text("")
     before = sorted(folder.iterdir())
     for fresh in (False, True):
-        with pytest.raises(InputError, match=r"not a run's.* but b, c, d, \.\.\.\. Choose a new out=FOLDER"):
+        with pytest.raises(
+            InputError, match=r"has no run.* it contains b, c, d, \.\.\.\. Choose a new or empty"
+        ):
             Journal.open(folder, MADE_OF, fresh=fresh)
     assert sorted(folder.iterdir()) == before

@@ -103,7 +103,7 @@ def test_a_key_behind_the_index_that_is_in_it_is_there_twice(folder: Path) -> No
     write(folder, "a1", "a2")
     with (folder / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(of("a1")) + b"\n")
-    with pytest.raises(InputError, match="'a1' is there twice"):
+    with pytest.raises(InputError, match="duplicate key 'a1'"):
         Journal.open(folder, MADE_OF)
 
 
