@@ -1,6 +1,6 @@
-"""Commands that compile the confining binaries, for an engine and for a wheel that brings them.
+"""Compiler commands for the sandbox binaries, used by engines and by the build of a wheel.
 
-A wheel is built where the package's dependencies are not installed: nothing but the standard library here.
+Only the standard library is imported, because a wheel is built without the package's dependencies.
 """
 
 from __future__ import annotations
@@ -10,22 +10,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PROCTOR = "proctor"
-# As fast as with -O2 where comparisons of large outputs spend their time, and a quarter less to compile.
+# As fast as -O2 in the comparison of large outputs, which dominates, with a quarter less compile time.
 _FLAGS = ("-std=c++17", "-O1", "-finline-functions", "-finline-small-functions", "-ftree-pre", "-pipe")
-BINARIES, SOURCES = (
-    "binaries",
-    "sources.sha256",
-)  # in a wheel: a folder per machine, and what they are made of
+# Names in a wheel: the folder with a folder per machine, and the file with the hash of the sources.
+BINARIES, SOURCES = "binaries", "sources.sha256"
 
 
 def sources_digest(graders: Path) -> str:
-    """Changes with whatever the binaries are made of."""
+    """Return a hash of everything that the binaries are built from."""
     arguments = repr((proctor_arguments((), PROCTOR), waiting_arguments(WAITING)))
     return digest_of(graders, [*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")], arguments)
 
 
 def digest_of(folder: Path, files: Iterable[Path], more: str = "") -> str:
-    """Hash names and contents of files in a folder, and more."""
+    """Return a hash of the names and contents of files in a folder, and of `more`."""
     digest = hashlib.sha256(more.encode())
     for path in sorted(files):
         content = path.read_bytes()
@@ -36,30 +34,46 @@ def digest_of(folder: Path, files: Iterable[Path], more: str = "") -> str:
 def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
     """Return a C++17 compiler's arguments for the proctor, given the names of all its .cpp files.
 
-    All are compiled as one: most of the time goes into the library's headers, which are then read once.
+    All files are compiled as one unit, so that the library's headers, which take most of the time, are read
+    once.
     """
-    ahead, main = [], ""
+    includes, main = [], ""
     for source in sorted(sources):
         if source.endswith("main.cpp"):
             main = source
         else:
-            ahead += ["-include", source]
-    return (*_FLAGS, "-static", "-s", "-o", output, *ahead, main)
+            includes += ["-include", source]
+    return (*_FLAGS, "-static", "-s", "-o", output, *includes, main)
 
 
-# What confines a program, without what judges it.
-_CONFINING = ("calls", "child", "elf", "files", "idling", "landlock", "meter", "mounts", "process", "seccomp")
+# Sources of the proctor that confine a program, without the sources that judge it.
+_CONFINING_SOURCES = (
+    "calls",
+    "child",
+    "elf",
+    "files",
+    "idling",
+    "landlock",
+    "meter",
+    "mounts",
+    "process",
+    "seccomp",
+)
 WAITING = "waiting.so"
 
 
 def waiting_arguments(output: str) -> tuple[str, ...]:
-    """Return a C++17 compiler's arguments, in the folder `graders`, for the library of waiting interpreters.
+    """Return a C++17 compiler's arguments for the fork server's library; run them in the folder `graders`.
 
-    It confines programs by the proctor's own sources. Of the compiler's libraries it holds only what it
-    calls, and shows nothing: the rest asks for a newer C library, and modules in C++ have the same names.
+    The library confines programs with the proctor's own sources. It contains only the functions of the
+    compiler's libraries that it calls, and exports none of them: the others need a newer C library, and C++
+    modules have functions of the same names.
     """
-    units = (*(f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire")), "python/ending.cpp")
-    ahead = [word for unit in units for word in ("-include", unit)]
+    units = (
+        *(f"proctor/{name}.cpp" for name in (*_CONFINING_SOURCES, "supervisor", "wire")),
+        "python/ending.cpp",
+    )
+    includes = [argument for unit in units for argument in ("-include", unit)]
     flags = (*_FLAGS, "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
-    bare = ("-ffunction-sections", "-Wl,--gc-sections", "-Wl,--exclude-libs,ALL")
-    return (*flags, *bare, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")
+    linker_flags = ("-ffunction-sections", "-Wl,--gc-sections", "-Wl,--exclude-libs,ALL")
+    return (*flags, *linker_flags, "-I", "proctor", "-o", output, *includes, "python/waiting.cpp")

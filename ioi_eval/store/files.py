@@ -1,4 +1,4 @@
-"""Files that survive a kill: replaced as a whole, appended to by whole lines, locked by one process."""
+"""Files that survive a kill: replaced as a whole, extended by whole lines, locked by one process."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ import msgspec
 from ioi_eval.model.errors import InputError
 
 T = TypeVar("T")
-_ELSEWHERE = "Choose another out=FOLDER"
-_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
-_HERE = f"{platform.node()}-"  # before a pid
+_OTHER_FOLDER = "Choose another out=FOLDER"
+_ERRNO_PREFIX = re.compile(r"^\[Errno -?\d+\] ")
+_HOST_PREFIX = f"{platform.node()}-"  # part of a draft's name, followed by the process id
 
 
 def why(error: OSError) -> str:
-    """Return the reason in an error, without a path; of a copy of many files that of the first one."""
+    """Return an error's reason without its path; the first reason if several files failed."""
     if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
-        words = str(error.args[0][0][-1])
-        return _NUMBER.sub("", words).partition(": ")[0]
+        reason = str(error.args[0][0][-1])
+        return _ERRNO_PREFIX.sub("", reason).partition(": ")[0]
     return error.strerror or str(error)
 
 
 def refused(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot be written: {why(error)}", where=str(path), remedy=_ELSEWHERE)
+    """Return the InputError for a file or folder that cannot be written."""
+    return InputError(f"cannot be written: {why(error)}", where=str(path), remedy=_OTHER_FOLDER)
 
 
 @contextlib.contextmanager
 def readable(where: Path | str, remedy: str = "") -> Iterator[None]:
-    """Raise InputError where what is read inside cannot be."""
+    """Raise InputError if a file cannot be read inside a `with` block."""
     try:
         yield
     except OSError as error:
@@ -49,17 +50,20 @@ MAY_READ = "Give your user the rights to read it (chmod -R u+rX), or read a copy
 
 
 def closed_folders(folder: Path) -> list[OSError]:
-    """Return why folders in it, all but hidden ones, cannot be read: for who looks into one it is empty."""
+    """Return an error for each folder below `folder` that cannot be read; to a reader it would look empty.
+
+    Hidden folders are skipped.
+    """
     refused = list[OSError]()
-    for place, folders, _ in os.walk(folder, onerror=refused.append):
+    for path, folders, _ in os.walk(folder, onerror=refused.append):
         folders[:] = (name for name in folders if not name.startswith("."))
-        if not os.access(place, os.X_OK):
-            refused.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), place))
+        if not os.access(path, os.X_OK):
+            refused.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), path))
     return refused
 
 
 def make_folder(folder: Path) -> bool:
-    """Make a folder; return True if it was missing."""
+    """Create a folder; return True if it was missing."""
     if folder.is_dir():
         return False
     try:
@@ -70,9 +74,9 @@ def make_folder(folder: Path) -> bool:
 
 
 def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> None:
-    """Puts a new content in the place of a file: readers see the old one or the new one, never a part.
+    """Replace a file's content atomically: readers see the old or the new content, never a part.
 
-    `durable`: once this returns, a machine that fails keeps the new one.
+    `durable`: after this returns, the new content survives a crash of the machine.
     """
     draft = draft_of(path)
     try:
@@ -85,7 +89,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
     except OSError as error:
         raise refused(path, error) from error
     finally:
-        with contextlib.suppress(OSError):  # it is not there, or cannot be removed for the same reason
+        with contextlib.suppress(OSError):  # it does not exist, or cannot be removed for the same reason
             draft.unlink()
 
 
@@ -97,28 +101,33 @@ def read_value(
     *,
     decode: Callable[..., T] = msgspec.json.decode,
 ) -> T | None:
-    """Return the value that a file holds; None where there is no file.
+    """Return the value in a file, or None if there is no file.
 
-    `fault`: the words of an InputError for a file that cannot be read; without them it gives None, too.
+    Args:
+        path: the file.
+        kind: type of the value.
+        fault: start of the InputError's message for a file that cannot be read; empty returns None instead.
+        remedy: remedy in that error.
+        decode: decodes the file's bytes to a value of type `kind`; JSON by default.
     """
     try:
         return decode(path.read_bytes(), type=kind)
-    except (ValueError, OSError) as error:  # of msgspec, and where it is no UTF-8
+    except (ValueError, OSError) as error:  # msgspec's errors, and bytes that are not UTF-8
         if isinstance(error, FileNotFoundError) or not fault:
             return None
         raise InputError(f"{fault}: {error}", where=str(path), remedy=remedy) from error
 
 
 def draft_of(path: Path) -> Path:
-    """Return where this process writes a file or a folder until it is whole."""
-    return path.with_name(f".{path.name}.{_HERE}{os.getpid()}.tmp")
+    """Return the temporary path at which this process writes a file or folder until it is complete."""
+    return path.with_name(f".{path.name}.{_HOST_PREFIX}{os.getpid()}.tmp")
 
 
 def sweep_drafts(path: Path, *, idle: float = 0) -> None:
-    """Remove the drafts of writers that were killed.
+    """Remove the drafts of processes that were killed.
 
-    `idle`: seconds after which a draft without a write is given up, if its writer may still live: on another
-    machine, or under this pid here. None are for the one process that may write.
+    A draft's process may still be alive on another machine, or under the same pid. Such a draft is removed if
+    it was not written for `idle` seconds; 0 is for the only process that may write the file.
     """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(FileNotFoundError):
@@ -128,8 +137,8 @@ def sweep_drafts(path: Path, *, idle: float = 0) -> None:
 
 
 def _is_orphan(draft: Path) -> bool:
-    """Return True for the draft of a process of this machine that has ended."""
-    _, here, pid = draft.stem.rpartition(_HERE)
+    """Return True if the draft's process ran on this machine and has ended."""
+    _, here, pid = draft.stem.rpartition(_HOST_PREFIX)
     if not here or not pid.isdecimal():
         return False
     try:
@@ -142,8 +151,9 @@ def _is_orphan(draft: Path) -> bool:
 
 
 def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Offset and content of every whole line from `start` on. A last line without its newline is left out:
-    it was not written to its end.
+    """Yield offset and content of each complete line from offset `start` on.
+
+    A last line without a newline is skipped, because its writer was interrupted.
     """
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
         offset = stream.seek(start)
@@ -154,30 +164,30 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def is_torn(path: Path) -> bool:
-    """Return True if `lines` leaves out the last line of a file."""
-    with contextlib.suppress(OSError), path.open("rb") as stream:  # there is none, or it is empty
+    """Return True if the file's last line is incomplete, so that `lines` skips it."""
+    with contextlib.suppress(OSError), path.open("rb") as stream:  # no file, or an empty file
         stream.seek(-1, os.SEEK_END)
         return stream.read(1) != b"\n"
     return False
 
 
 def cut_torn_line(path: Path) -> None:
-    """Takes away what a writer that was killed left behind the last newline."""
-    size = whole = path.stat().st_size if path.exists() else 0
+    """Truncate a file after its last newline, to remove the incomplete line of a killed writer."""
+    size = complete_size = path.stat().st_size if path.exists() else 0
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
-        while whole > 0:
-            start = max(0, whole - (1 << 16))
+        while complete_size > 0:
+            start = max(0, complete_size - (1 << 16))
             stream.seek(start)
-            if (found := stream.read(whole - start).rfind(b"\n")) >= 0:
-                whole = start + found + 1
+            if (newline := stream.read(complete_size - start).rfind(b"\n")) >= 0:
+                complete_size = start + newline + 1
                 break
-            whole = start
-    if whole < size:
-        os.truncate(path, whole)
+            complete_size = start
+    if complete_size < size:
+        os.truncate(path, complete_size)
 
 
 class Lines:
-    """A file that grows by whole lines and gives back any of them by its offset."""
+    """A file that grows by whole lines and returns any line by its offset."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -188,7 +198,7 @@ class Lines:
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, line: bytes) -> int:
-        """Append a line in one write; return where it starts. On a full disk the file stays as it was."""
+        """Append a line in one write and return its offset. If the disk is full, the file is unchanged."""
         start, data = self._end, line + b"\n"
         try:
             if os.write(self._descriptor, data) != len(data):
@@ -198,17 +208,19 @@ class Lines:
             raise InputError(
                 f"cannot be written: {error.strerror}",
                 where=str(self._path),
-                remedy="Make room and run again: it goes on where it stopped",
+                remedy="Free space and run again: the run continues where it stopped",
             ) from error
         self._end += len(data)
         return start
 
     def at(self, offset: int) -> bytes:
+        """Return the line at an offset."""
         with open(os.dup(self._descriptor), "rb") as stream:  # noqa: PTH123 - a descriptor, not a path
             stream.seek(offset)
             return stream.readline()
 
     def close(self) -> None:
+        """Sync and close the file."""
         if self._descriptor >= 0:
             os.fsync(self._descriptor)
             os.close(self._descriptor)
@@ -216,7 +228,7 @@ class Lines:
 
 
 def is_locked(path: Path) -> bool:
-    """Return True if a process holds the lock of that file."""
+    """Return True if a process holds the lock on that file."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -226,7 +238,7 @@ def is_locked(path: Path) -> bool:
 
 
 class Lock:
-    """At most one process writes a folder. The kernel gives the lock back however the process ends."""
+    """A lock with which only one process writes a folder. The kernel frees it however the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -234,18 +246,18 @@ class Lock:
 
     def __enter__(self) -> Self:
         while self._descriptor < 0:
-            self._descriptor = self._take()
+            self._descriptor = self._try_lock()
         try:
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{os.getpid()}\n".encode())
-        except OSError as error:  # no room for as much as that
+        except OSError as error:  # the disk is full
             self.remove()
             self.__exit__()
             raise refused(self._path.parent, error) from error
         return self
 
-    def _take(self) -> int:
-        """The locked descriptor, or -1 where the holder before us removed the file in the meantime."""
+    def _try_lock(self) -> int:
+        """Return the locked descriptor, or -1 if the previous holder removed the file meanwhile."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -261,10 +273,11 @@ class Lock:
         return -1
 
     def _refusal(self, error: OSError) -> InputError:
+        """Return the InputError for a lock that cannot be acquired."""
         where = str(self._path.parent)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
             return InputError(
-                f"its file system cannot lock files: {error.strerror}",
+                f"its file system does not support locks: {error.strerror}",
                 where=where,
                 remedy="Choose an out=FOLDER on a local disk",
             )
@@ -277,7 +290,7 @@ class Lock:
         )
 
     def remove(self) -> None:
-        """Takes the file away too; only for a folder in which nothing was written."""
+        """Delete the lock file as well; only for a folder in which nothing was written."""
         self._path.unlink(missing_ok=True)
 
     def __exit__(self, *raised: object) -> None:

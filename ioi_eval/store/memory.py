@@ -1,4 +1,4 @@
-"""Memories of work: records and notes in a store, values in memory, work that callers share."""
+"""Caches: records and notes on disk, bounded values in memory, and calls that several callers share."""
 
 from __future__ import annotations
 
@@ -22,93 +22,102 @@ from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
-_LONGEST_NOTE = 4096  # bytes: tens of thousands of them are in memory
-MOST_PROBLEMS = 256  # that a table of problems holds, of usual size
-_PART = 256 << 10  # bytes of a problem of usual size
-_PER_TEST = 1 << 10  # bytes of a test without its contents, and of its places in schedules
-_FIRST = (
-    Lock()
-)  # two threads that decode a Struct for the first time can meet what msgspec knows of it half made
+_MAX_NOTE_BYTES = 4096  # maximum length of a note, in bytes; tens of thousands of notes are in memory
+MOST_PROBLEMS = 256  # capacity of a table of problems, in problems of normal size
+_NORMAL_PROBLEM_BYTES = 256 << 10  # test data of a problem of normal size, in bytes
+# Memory for a test without its contents, including its entries in schedules, in bytes
+_BYTES_PER_TEST = 1 << 10
+# Held while a decoder is made: msgspec's first use of a Struct is not safe in two threads.
+_DECODER_LOCK = Lock()
 
 
 def recalled(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
-    """Return the value that is remembered under a key and the folder with its files.
+    """Return the cached value of a key and the folder with its files, or None.
 
-    What a power cut or another version left behind is removed.
+    An entry that a power cut or another version left behind is removed.
     """
     folder = store.get(key)
     if folder is None:
         return None
-    with _FIRST:
+    with _DECODER_LOCK:
         decoder = msgspec.msgpack.Decoder(kind)
     try:
         return decoder.decode((folder / _RECORD).read_bytes()), folder
-    except (OSError, ValueError):  # of msgspec, and where it is no UTF-8
+    except (OSError, ValueError):  # msgspec's errors, and bytes that are not UTF-8
         store.remove(key)
         return None
 
 
 def remembered(store: Store, key: str, kind: type[T], make: Callable[[Path], T]) -> tuple[T, Path]:
-    """Return the value under a key and its folder; `make` gets the empty folder where there is none yet."""
+    """Return the cached value of a key and the folder with its files.
+
+    Args:
+        store: the cache.
+        key: the key.
+        kind: type of the value.
+        make: called if there is no cached value: writes files to an empty folder and returns the value.
+    """
 
     def fill(folder: Path) -> None:
         (folder / _RECORD).write_bytes(msgspec.msgpack.encode(make(folder)))
 
     with store.pin(key):
-        found = recalled(store, key, kind)
-        if found is None:
+        cached = recalled(store, key, kind)
+        if cached is None:
             store.folder(key, fill)
-            found = recalled(store, key, kind)
-    assert found is not None, "what the store has just taken is whole"
-    return found
+            cached = recalled(store, key, kind)
+    assert cached is not None, "the store has just stored the entry"
+    return cached
 
 
 class Notes(Generic[T]):
-    """Small values by key in one file that processes share: the newest, some tens of thousands.
+    """Small values by key in one file that processes share. Only the newest values are kept.
 
-    A line each, appended in one write. One that a killed writer left torn is passed over.
+    Each value is one line, appended in one write. An incomplete line of a killed writer is skipped.
     """
 
     def __init__(self, path: Path, kind: type[T], most: int = 50_000) -> None:
         self._path, self._most = path, most
-        with _FIRST:
+        with _DECODER_LOCK:
             self._decoder = msgspec.json.Decoder(kind)
-        self._lines: dict[bytes, bytes] = {}  # the oldest first
-        self._inode, self._end, self._number = 0, 0, 0  # of what was read: where it ends, and its lines
+        self._lines: dict[bytes, bytes] = {}  # oldest first
+        # Of the file that was read: its inode, the offset read so far, and the number of its lines
+        self._inode, self._cancel, self._number = 0, 0, 0
 
     def get(self, key: str) -> T | None:
-        self._catch_up()
+        """Return the value of a key, or None."""
+        self._read_new_lines()
         line = self._lines.get(key.encode())
         try:
             return None if line is None else self._decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # torn, damaged, or of another version
+        except (msgspec.DecodeError, UnicodeDecodeError):  # incomplete, damaged, or from another version
             return None
 
     def put(self, key: str, value: T) -> None:
-        """Keep a value, if it is small and the disk has room: what is noted is only quicker with it."""
+        """Store a value if it is small and the disk has space. Losing a note only costs time."""
         line = b"%b %b\n" % (key.encode(), msgspec.json.encode(value))
-        if len(line) > _LONGEST_NOTE:
+        if len(line) > _MAX_NOTE_BYTES:
             return
         with contextlib.suppress(OSError), self._path.open("ab", buffering=0) as stream:
             stream.write(line)
 
-    def _catch_up(self) -> None:
-        """Read what this process and others have appended since."""
+    def _read_new_lines(self) -> None:
+        """Read the lines that this process and others have appended since the last call."""
         try:
-            found = self._path.stat()
-            if found.st_ino == self._inode and found.st_size == self._end:
+            status = self._path.stat()
+            if status.st_ino == self._inode and status.st_size == self._cancel:
                 return
             with self._path.open("rb") as stream:
-                if found.st_ino != self._inode or found.st_size < self._end:
+                if status.st_ino != self._inode or status.st_size < self._cancel:
                     self._lines.clear()
-                    self._inode, self._end, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
-                stream.seek(self._end)
-                text = stream.read()
+                    self._inode, self._cancel, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
+                stream.seek(self._cancel)
+                data = stream.read()
         except OSError:
             return
-        whole = text[: text.rfind(b"\n") + 1]
-        self._end += len(whole)
-        for line in whole.splitlines():
+        complete_lines = data[: data.rfind(b"\n") + 1]
+        self._cancel += len(complete_lines)
+        for line in complete_lines.splitlines():
             key, _, value = line.partition(b" ")
             self._lines.pop(key, None)
             self._lines[key] = value
@@ -116,15 +125,15 @@ class Notes(Generic[T]):
         for key in [*islice(self._lines, max(0, len(self._lines) - self._most))]:
             del self._lines[key]
         if self._number > 2 * self._most:
-            self._number = len(self._lines)  # it is read anew
+            self._number = len(self._lines)  # the rewritten file is read again
             with contextlib.suppress(InputError):
                 replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
 
 
 class Bounded(Generic[T]):
-    """Values by key whose sizes are `most` together: those used longest ago go first, the newest never does.
+    """A cache in memory: values by key with a bounded total size; the least recently used go first.
 
-    `let_go` is called with each value that goes.
+    The newest value is never removed. `let_go` is called with each removed value.
     """
 
     def __init__(self, most: int, let_go: Callable[[T], object] = lambda value: None) -> None:
@@ -135,12 +144,14 @@ class Bounded(Generic[T]):
         return len(self._values)
 
     def get(self, key: str) -> T | None:
+        """Return the value of a key and mark it as used, or None."""
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key][0]
 
     def keep(self, key: str, value: T, size: int = 1) -> None:
+        """Store a value, and remove others if the total size exceeds the maximum."""
         if key in self._values:
             self.forget([key])
         self._values[key] = value, size
@@ -149,6 +160,7 @@ class Bounded(Generic[T]):
             self.forget([next(iter(self._values))])
 
     def forget(self, keys: Iterable[str]) -> None:
+        """Remove values."""
         for key in keys:
             if key in self._values:
                 value, size = self._values.pop(key)
@@ -156,30 +168,35 @@ class Bounded(Generic[T]):
                 self._let_go(value)
 
     def clear(self) -> None:
+        """Remove all values."""
         self.forget(tuple(self._values))
 
 
 def room_of(problem: Problem) -> int:
-    """Return as how many problems of usual size a problem counts in a table of at most `MOST_PROBLEMS`.
+    """Return a problem's size in a table of `MOST_PROBLEMS` problems, as a multiple of the normal size.
 
-    Contents that lie in files take no memory.
+    Contents in files need no memory.
     """
     blobs = (blob for test in problem.tests for blob in (test.input, test.answer) if blob is not None)
-    held = sum(len(blob.data) for blob in blobs if blob.data is not None)
-    return 1 + (held + _PER_TEST * len(problem.tests)) // _PART
+    inline_bytes = sum(len(blob.data) for blob in blobs if blob.data is not None)
+    return 1 + (inline_bytes + _BYTES_PER_TEST * len(problem.tests)) // _NORMAL_PROBLEM_BYTES
 
 
 @dataclass
 class _Call(Generic[T]):
+    """A call in progress, and the number of its callers."""
+
     task: asyncio.Task[T]
     waiting: int = 0
-    alone: asyncio.TimerHandle | None = None  # ends it, while nobody waits
+    alone: asyncio.TimerHandle | None = None  # cancels the task if no caller returns in time
 
 
 class Shared(Generic[T]):
-    """Calls by key. A caller that is cancelled leaves; when the last one does, the work is cancelled too.
+    """Calls by key that concurrent callers share.
 
-    `lasting`: it goes on for so many seconds then, for those who ask again, until `close`.
+    If all callers are cancelled, the call is cancelled as well.
+
+    `lasting`: seconds for which a call without callers continues, in case a caller returns.
     """
 
     def __init__(self, *, lasting: float = 0.0) -> None:
@@ -193,6 +210,7 @@ class Shared(Generic[T]):
         return key in self._calls
 
     async def call(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the key's call, and start the call if there is none."""
         call = self._calls.get(key)
         if call is None:
             call = self._calls[key] = _Call(asyncio.ensure_future(work()))
@@ -206,29 +224,33 @@ class Shared(Generic[T]):
             call.waiting -= 1
             is_over = call.task.done()
             if self._lasting and not is_over and not call.waiting:
-                call.alone = asyncio.get_running_loop().call_later(self._lasting, self._end, key, call)
-                call.task.add_done_callback(lambda task: self._over(key, call))
+                call.alone = asyncio.get_running_loop().call_later(self._lasting, self._cancel, key, call)
+                call.task.add_done_callback(lambda task: self._on_done(key, call))
             elif is_over or not call.waiting:
-                if self._calls.get(key) is call:  # nobody is to join what is over or being cancelled
+                if self._calls.get(key) is call:  # no new caller may join a finished or cancelled call
                     del self._calls[key]
                 if not is_over:
                     call.task.cancel()
                     await asyncio.wait([call.task])
 
     async def close(self) -> None:
-        """Cancel all work."""
+        """Cancel all calls."""
         calls, self._calls = self._calls, {}
         for call in calls.values():
             call.task.cancel()
         await asyncio.gather(*(call.task for call in calls.values()), return_exceptions=True)
 
-    def _end(self, key: str, call: _Call[T]) -> None:
-        if self._calls.get(key) is call:  # a new caller must not join what is being cancelled
+    def _cancel(self, key: str, call: _Call[T]) -> None:
+        """Cancel a call that no caller waits for."""
+        if self._calls.get(key) is call:  # no new caller may join a cancelled call
             del self._calls[key]
         call.task.cancel()
 
-    def _over(self, key: str, call: _Call[T]) -> None:
-        """Forget work that ended without a caller; an error is for those who ask again and meet it."""
+    def _on_done(self, key: str, call: _Call[T]) -> None:
+        """Remove a call that finished without callers.
+
+        Its exception is dropped, because a new call would raise it again.
+        """
         if self._calls.get(key) is call and not call.waiting:
             del self._calls[key]
         if call.alone is not None:

@@ -1,4 +1,4 @@
-"""Sets of many short texts in few bytes each: a `set` of strings takes four times as many."""
+"""Compact sets of many short strings. A `set` of strings needs four times the memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from zlib import crc32
 
 import msgspec
 
-_LEAST = 8  # slots, a power of two as all their numbers are
+_MIN_SLOTS = 8  # minimum number of slots; all sizes are powers of two
 
 
 class PackedContent(msgspec.Struct):
-    """A set as a file holds it. No member can be added to the set while there is such a view of it."""
+    """A view of a set for storing it in a file. While the view exists, the set must not grow."""
 
     content: memoryview
     ends: memoryview
@@ -21,62 +21,68 @@ class PackedContent(msgspec.Struct):
 
 
 def numbers(kind: str, kept: memoryview) -> array[int]:
-    """Return an array of what a file holds of one."""
+    """Return the array that was stored in a file."""
     return array(kind, kept.tobytes())
 
 
 class Packed(Collection[bytes]):
-    """An ordered set of byte strings. Each has a place, the number of those that came before it."""
+    """An ordered set of byte strings. Each item has an index, the number of items added before it."""
 
     def __init__(self) -> None:
         self._content = bytearray()
         self._ends = array("Q", [0])
-        self._slots = array("I", bytes(4 * _LEAST))  # places, from 1 on; the next free one from a checksum on
-        self._mask = _LEAST - 1
+        # Hash table of index + 1, with the next free slot after the checksum's slot
+        self._slots = array("I", bytes(4 * _MIN_SLOTS))
+        self._mask = _MIN_SLOTS - 1
 
     @classmethod
     def of(cls, kept: PackedContent) -> Self:
-        found = cls()
-        found._content = bytearray(kept.content)
-        found._ends, found._slots = numbers("Q", kept.ends), numbers("I", kept.slots)
-        found._mask = len(found._slots) - 1
-        return found
+        """Return the set with a stored content."""
+        packed = cls()
+        packed._content = bytearray(kept.content)
+        packed._ends, packed._slots = numbers("Q", kept.ends), numbers("I", kept.slots)
+        packed._mask = len(packed._slots) - 1
+        return packed
 
     @property
     def kept(self) -> PackedContent:
+        """Return the content to store in a file."""
         return PackedContent(memoryview(self._content), memoryview(self._ends), memoryview(self._slots))
 
     def find(self, item: bytes) -> int:
-        """Return the place; -1 where it is not in the set."""
+        """Return the item's index, or -1 if it is not in the set."""
         return self._slots[self._slot(item)] - 1
 
     def _slot(self, item: bytes) -> int:
-        """Return the slot that has the place of an item, or the free one for it."""
+        """Return the slot of an item, or the free slot in which to insert it."""
         content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
         slot = crc32(item) & mask
-        while (place := slots[slot]) and content[ends[place - 1] : ends[place]] != item:
+        while (index_plus_one := slots[slot]) and content[
+            ends[index_plus_one - 1] : ends[index_plus_one]
+        ] != item:
             slot = (slot + 1) & mask
         return slot
 
     def add(self, item: bytes) -> bool:
-        """Return True if it is new; its place is the last one then."""
+        """Add an item; return True if it is new. Its index is then the last one."""
         if self._slots[slot := self._slot(item)]:
             return False
-        self._slots[slot] = place = len(self._ends)
+        self._slots[slot] = next_index = len(self._ends)
         self._content += item
         self._ends.append(len(self._content))
-        if 3 * place > 2 * len(self._slots):
+        if 3 * next_index > 2 * len(self._slots):
             self._grow()
         return True
 
     def _grow(self) -> None:
+        """Double the number of slots."""
         size = 2 * len(self._slots)
         self._slots, self._mask = slots, mask = array("I", bytes(4 * size)), size - 1
-        for place, item in enumerate(self, start=1):
+        for index, item in enumerate(self, start=1):
             slot = crc32(item) & mask
             while slots[slot]:
                 slot = (slot + 1) & mask
-            slots[slot] = place
+            slots[slot] = index
 
     def __contains__(self, item: object) -> bool:
         return isinstance(item, bytes) and self.find(item) >= 0
@@ -93,25 +99,26 @@ class Packed(Collection[bytes]):
 
 
 class Keys(Collection[str]):
-    """An ordered set of texts."""
+    """An ordered set of strings."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.packed = Packed()
-        for text in texts:
-            self.add(text)
+        for string in texts:
+            self.add(string)
 
     @classmethod
     def of(cls, kept: PackedContent) -> Self:
-        found = cls()
-        found.packed = Packed.of(kept)
-        return found
+        """Return the set with a stored content."""
+        keys = cls()
+        keys.packed = Packed.of(kept)
+        return keys
 
     def find(self, text: str) -> int:
-        """Return the place; -1 where it is not in the set."""
+        """Return the string's index, or -1 if it is not in the set."""
         return self.packed.find(text.encode(errors="surrogatepass"))
 
     def add(self, text: str) -> bool:
-        """Return True if it is new; its place is the last one then."""
+        """Add a string; return True if it is new. Its index is then the last one."""
         return self.packed.add(text.encode(errors="surrogatepass"))
 
     def __contains__(self, text: object) -> bool:
@@ -130,12 +137,12 @@ class Keys(Collection[str]):
 
 
 class NamedKeys(Mapping[str, str]):
-    """A name for each key, in order, where there are few names."""
+    """An ordered mapping of keys to names, for many keys with few distinct names."""
 
     def __init__(
         self, keys: Keys | None = None, names: Iterable[str] = (), places: memoryview | None = None
     ) -> None:
-        """`places`: of the keys' names among the names."""
+        """`places` has, for each key, the index of its name in `names`."""
         self.keys_in_order = Keys() if keys is None else keys
         self.names = list(names)
         self._numbers = {name: number for number, name in enumerate(self.names)}
@@ -143,10 +150,11 @@ class NamedKeys(Mapping[str, str]):
 
     @property
     def places(self) -> memoryview:
+        """Return the index of each key's name, as a file stores them."""
         return memoryview(self._places)
 
     def add(self, key: str, name: str) -> None:
-        """Name a new key."""
+        """Add a key with its name. A key that exists already is unchanged."""
         if self.keys_in_order.add(key):
             if name not in self._numbers:
                 self._numbers[name] = len(self.names)
@@ -154,13 +162,13 @@ class NamedKeys(Mapping[str, str]):
             self._places.append(self._numbers[name])
 
     def place(self, key: str) -> int:
-        """Return the place of a key; -1 where it has no name."""
+        """Return the index of a key, or -1 if it has no name."""
         return self.keys_in_order.find(key)
 
     def __getitem__(self, key: str) -> str:
-        if (place := self.place(key)) < 0:
+        if (index := self.place(key)) < 0:
             raise KeyError(key)
-        return self.names[self._places[place]]
+        return self.names[self._places[index]]
 
     def __contains__(self, key: object) -> bool:
         return key in self.keys_in_order

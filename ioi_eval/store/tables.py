@@ -1,4 +1,4 @@
-"""SQLite tables of what was read from large files; memory holds a few pages of them."""
+"""SQLite tables of data that was read from large files. Memory holds only a few pages."""
 
 from __future__ import annotations
 
@@ -29,48 +29,50 @@ _FACTS = "CREATE TABLE facts (content BLOB NOT NULL);"
 
 
 class TableFile:
-    """Tables in a temporary file, which no other process sees and which is gone when this one ends.
+    """Tables in a temporary file that no other process sees and that is gone when this process ends.
 
-    `save` leaves a copy with a hash at its end, and `saved` goes on from a copy. Nothing is lost with a copy:
-    what tables say can be read again from the file that they were made of.
+    `save` writes a copy followed by a hash, and `saved` loads a copy. Losing a copy is harmless: the data can
+    be read again from the original file.
     """
 
     def __init__(self, schema: str) -> None:
-        """`schema`: the statements that make the tables."""
-        self.facts = b""  # what `save` was given about tables that were saved
+        """`schema`: SQL statements that create the tables."""
+        self.facts = b""  # the facts that were saved with the tables
         self._open()
         self._execute_all(_OPTIONS + _FACTS + schema)
 
     def _open(self) -> None:
         try:
-            with tempfile.NamedTemporaryFile(prefix="ioi-eval-", suffix=".sqlite") as named:
-                self._connection = sqlite3.connect(named.name, isolation_level=None, check_same_thread=False)
-                self._file = FileIO(os.dup(named.fileno()), "r+")
+            with tempfile.NamedTemporaryFile(prefix="ioi-eval-", suffix=".sqlite") as temporary_file:
+                self._connection = sqlite3.connect(
+                    temporary_file.name, isolation_level=None, check_same_thread=False
+                )
+                self._file = FileIO(os.dup(temporary_file.fileno()), "r+")
         except (OSError, sqlite3.Error) as error:
             raise _refused(error) from error
         self.close = weakref.finalize(self, _close, self._file, self._connection)
 
     @classmethod
     def saved(cls, path: Path) -> Self | None:
-        """Return tables as `save` left them in a file; None if there is no such file, or it is damaged."""
-        found = cls.__new__(cls)
+        """Return the tables that `save` wrote to a file, or None if the file is missing or damaged."""
+        tables = cls.__new__(cls)
         try:
             with path.open("rb") as copy:
-                found._open()
-                shutil.copyfileobj(copy, found._file)
-            end = found._file.seek(-_HASH_BYTES, os.SEEK_END)
-            digest = found._file.read()
-            found._file.truncate(end)
+                tables._open()
+                shutil.copyfileobj(copy, tables._file)
+            end = tables._file.seek(-_HASH_BYTES, os.SEEK_END)
+            digest = tables._file.read()
+            tables._file.truncate(end)
         except OSError:
             return None
-        if digest != found._digest():
+        if digest != tables._digest():
             return None
-        found._execute_all(_OPTIONS)
-        (found.facts,) = found.run("SELECT content FROM facts").fetchone()
-        return found
+        tables._execute_all(_OPTIONS)
+        (tables.facts,) = tables.run("SELECT content FROM facts").fetchone()
+        return tables
 
     def run(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        """Run a statement of SQL; InputError if the temporary file cannot be read or written."""
+        """Run an SQL statement. Raises InputError if the temporary file cannot be read or written."""
         try:
             return self._connection.execute(statement, values)
         except sqlite3.OperationalError as error:
@@ -83,7 +85,7 @@ class TableFile:
             raise _refused(error) from error
 
     def save(self, path: Path, facts: bytes) -> None:
-        """Leave a copy of the tables in a file, with facts about them; InputError if there is no room."""
+        """Write a copy of the tables and facts about them to a file. Raises InputError if it fails."""
         self.run("DELETE FROM facts")
         self.run("INSERT INTO facts VALUES (?)", facts)
         self.run("COMMIT")
@@ -93,7 +95,7 @@ class TableFile:
             self.run("BEGIN")
 
     def _pieces(self) -> Iterator[bytes]:
-        """Yield the temporary file's content, and a hash of it."""
+        """Yield the temporary file's content, then its hash."""
         self._file.seek(0)
         while piece := self._file.read(_PIECE_BYTES):
             yield piece
@@ -105,11 +107,12 @@ class TableFile:
 
 
 def as_bytes(text: str) -> bytes:
-    """Return a text as a table holds it: SQLite's own texts cannot hold halves of surrogate pairs."""
+    """Encode a string for a table. SQLite's own strings cannot hold lone surrogates."""
     return text.encode(errors="surrogatepass")
 
 
 def as_text(content: bytes) -> str:
+    """Decode a string that `as_bytes` encoded."""
     return content.decode(errors="surrogatepass")
 
 
@@ -120,7 +123,7 @@ def _close(file: FileIO, connection: sqlite3.Connection) -> None:
 
 def _refused(error: Exception) -> InputError:
     return InputError(
-        f"a temporary file cannot be used: {error}",
+        f"cannot use a temporary file: {error}",
         where=tempfile.gettempdir(),
-        remedy="Make room there, or name another folder in TMPDIR",
+        remedy="Free space there, or set TMPDIR to another folder",
     )

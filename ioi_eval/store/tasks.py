@@ -1,4 +1,4 @@
-"""A run's problems for the reader of its report: what they are, and what people got for them."""
+"""Descriptions of a run's problems and results of human contestants, for the run's report."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.rows import bounded, plain
 
 TASKS, PEOPLE = "problems.json", "people.json"
-_MAX_STATEMENT = 20_000  # characters
+_MAX_STATEMENT = 20_000  # maximum length of a statement, in characters
 
 
 class TaskSubtask(Value):
+    """A subtask of a problem, with the number of its tests."""
+
     name: str
     points: float
     tests: int
 
 
 class TaskSolution(Value):
-    """A solution of the package, and what it is said to get."""
+    """A solution of the package, with the result that its author expects."""
 
     name: str
     language: str
@@ -32,9 +34,9 @@ class TaskSolution(Value):
 
 
 class Task(Value, kw_only=True):
-    """A problem without its tests. Limits are those that its submissions had."""
+    """A problem without its tests. The limits are those that its submissions had."""
 
-    sha256: str  # of the problem; empty where nobody has tried it
+    sha256: str  # digest of the problem; empty if the problem was not judged
     name: str = ""
     year: int | None = None
     difficulty: str = ""
@@ -48,14 +50,15 @@ class Task(Value, kw_only=True):
     subtasks: tuple[TaskSubtask, ...] = ()
     solutions: tuple[TaskSolution, ...] = ()
     statement: str = ""
-    document: str = ""  # the name of its statement's PDF
+    document: str = ""  # file name of the statement's PDF
 
     @classmethod
     def of(cls, problem: Problem, sha256: str) -> Self:
+        """Return the description of a problem."""
         content = b"" if problem.statement is None else problem.statement.read()
         try:
             statement = bounded(content.decode(), _MAX_STATEMENT)
-        except UnicodeDecodeError:  # none that a page can show, a PDF for example
+        except UnicodeDecodeError:  # a statement that a page cannot show, such as a PDF
             statement = ""
         return cls(
             sha256=sha256,
@@ -83,41 +86,43 @@ class Task(Value, kw_only=True):
 
 
 def read_tasks(folder: Path) -> dict[str, Task]:
-    """By the problem's label in the rows; empty where the run has not said."""
+    """Return the run's problems by label; empty if the run has not stored them."""
     remedy = f"Delete {TASKS}: the next call of the run's command writes it"
     return read_value(folder / TASKS, dict[str, Task], "does not describe problems", remedy) or {}
 
 
 def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:
+    """Write the descriptions of a run's problems."""
     replace(folder / TASKS, [as_json(plain(msgspec.to_builtins(tasks))), b"\n"])
 
 
-# --- people -----------------------------------------------------------------------------------------
+# --- human contestants ----------------------------------------------------------------------------
 
 
 class ContestResults(Value):
-    """A contest's totals over some of the run's problems, and the contestants' ratings on Codeforces."""
+    """The total scores and Codeforces ratings of a contest's participants, for problems of the run."""
 
     contest: str
     problems: tuple[str, ...]  # ids
     totals: tuple[float, ...]
-    ratings: tuple[float | None, ...]  # of the same contestants; None: unknown
+    ratings: tuple[float | None, ...]  # of the same contestants; None means unknown
 
 
 class People(Value):
-    """Results of people. `rated`: the problems' difficulties are ratings on the scale of Codeforces."""
+    """Results of human contestants. `rated`: the problems' difficulties are Codeforces ratings."""
 
     source: str
     contests: tuple[ContestResults, ...] = ()
     rated: bool = False
-    missing: str = ""  # why there are none
+    missing: str = ""  # reason why there are no contests
 
 
 def read_people(folder: Path) -> People | None:
-    """Return what the run's folder says; None where it says nothing."""
+    """Return the contestants' results in a run's folder, or None if there are none."""
     remedy = f"Delete {PEOPLE}: the next call of the run's command writes it"
     return read_value(folder / PEOPLE, People, "does not describe people", remedy)
 
 
 def write_people(folder: Path, people: People) -> None:
+    """Write the results of human contestants."""
     replace(folder / PEOPLE, [as_json(msgspec.to_builtins(people)), b"\n"])

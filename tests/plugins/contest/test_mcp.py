@@ -573,7 +573,7 @@ async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: Comma
     assert all("the judge failed; this costs nothing" in answer for answer in answers[1:])
     (line,) = complaints.splitlines()
     assert line.startswith("a call was not answered") and line.endswith("(told once)")
-    assert "cup/results.jsonl: cannot be written: No space left on device. Make room" in line
+    assert "cup/results.jsonl: cannot be written: No space left on device. Free space" in line
 
 
 def files_with(text: str, folder: Path) -> list[Path]:

@@ -72,7 +72,8 @@ async def test_which_binaries_are_in_use(
     """Here they are built: nothing came with a checkout."""
     gcc = find_compiler()
     assert gcc is not None
-    origin = f"built here by g++ {gcc.version}: none came with the package, which is used from its sources"
+    reason = "the package has no bundled binaries, because it runs from its sources"
+    origin = f"built here by g++ {gcc.version}: {reason}"
     details = (here["proctor"].detail, here["waiting Python"].detail)
     assert details == (origin, f"its library {origin}")
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)

@@ -85,7 +85,7 @@ async def test_of_several_that_begin_at_once_one_builds(sources: Path, tmp_path:
     assert (tmp_path / "count").read_text() == "x\n"
 
 
-@pytest.mark.parametrize(("where", "step"), [(shutil, "copyfile"), (contents, "_opened")])
+@pytest.mark.parametrize(("where", "step"), [(shutil, "copyfile"), (contents, "_open_file")])
 async def test_a_cache_without_room_is_named(
     sources: Path,
     own_store: Store,
@@ -100,7 +100,7 @@ async def test_a_cache_without_room_is_named(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(where, step, full)
-    words = f"cache {own_store.root} \\(No space left on device\\). Make room there"
+    words = f"cache {own_store.root} \\(No space left on device\\). Free space there"
     with pytest.raises(EngineUnavailable, match=words):
         await proctor_binary(quick, sources, own_store, tmp_path)
     assert own_store.size() == 0
@@ -164,8 +164,8 @@ async def test_a_library_that_python_does_not_load_is_built(
 
 
 FAULTS = {
-    "of other sources": "the one that came with the package is not of the package's sources",
-    "of another machine": f"none came with the package for {platform.machine()}",
+    "of other sources": "the bundled binary was not built from the package's sources",
+    "of another machine": f"the package has no bundled binary for {platform.machine()}",
     "does not run": NOT_OF_THESE_LIBRARIES,
     "says nothing": NOT_OF_THESE_LIBRARIES,
 }
