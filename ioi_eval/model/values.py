@@ -1,4 +1,4 @@
-"""The words of the project as frozen, typed values. Nothing here knows of formats, engines or terminals."""
+"""The project's data types as frozen values. Nothing here depends on formats, engines or terminals."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ import msgspec
 from ioi_eval.model.errors import FileEdited, InputError
 
 
-# Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
+# `frozen` is inherited at run time, but type checkers need it and `kw_only` to be declared here.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all values: immutable, compared by content, made with keywords only."""
+    """Base of all values: immutable, compared by content, constructed with keyword arguments only."""
 
 
 # --- contents ----------------------------------------------------------------------------------------
 
 
 class Blob(Value):
-    """Bytes with an identity: either held (`data`) or lying in a file that is read when needed (`path`)."""
+    """Content addressed by its hash: in memory (`data`) or in a file that is read on demand (`path`)."""
 
     sha256: str
     size: int
     path: str | None = None
     data: bytes | None = None
-    stamp: int = 0  # of a file that others may edit: when it had changed last, as it was hashed (ns)
+    stamp: int = 0  # modification time of the file when it was hashed, in ns; 0 if the file cannot change
 
     @classmethod
     def of(cls, content: bytes | str) -> Self:
+        """Return a blob in memory."""
         data = content.encode() if isinstance(content, str) else content
         return cls(sha256=hashlib.sha256(data).hexdigest(), size=len(data), data=data)
 
     @classmethod
     def of_file(cls, path: Path) -> Self:
-        """Refers to a file by its absolute path; reads it once, in pieces, for its hash."""
+        """Return a blob for a file. The file is read once, in pieces, for its hash."""
         with path.open("rb") as stream:
             stamp = os.fstat(stream.fileno()).st_mtime_ns
             digest, size = hashlib.file_digest(stream, "sha256"), stream.tell()
@@ -49,17 +50,17 @@ class Blob(Value):
 
     @property
     def is_stale(self) -> bool:
-        """Return True if its file has another content than when it was hashed, or is gone."""
+        """Return True if the file's content has changed since it was hashed, or the file is gone."""
         if not self.stamp or self.path is None:
             return False
         try:
-            same = os.stat(self.path).st_mtime_ns == self.stamp  # noqa: PTH116 - of each test of each result
-            return not same and Blob.of_file(Path(self.path)).sha256 != self.sha256
+            is_unchanged = os.stat(self.path).st_mtime_ns == self.stamp  # noqa: PTH116 - of each test of each result
+            return not is_unchanged and Blob.of_file(Path(self.path)).sha256 != self.sha256
         except OSError:
             return True
 
     def read(self) -> bytes:
-        """Raises FileEdited where that is not the content any more: others keep it by the hash."""
+        """Return the content. Raises FileEdited if the file has changed since it was hashed."""
         if self.data is not None:
             return self.data
         assert self.path is not None, "a blob has data or a path"
@@ -69,7 +70,7 @@ class Blob(Value):
         return content
 
     def beginning(self, size: int) -> str:
-        """Return so many bytes as text, and hold no more of them: a test may be larger than memory."""
+        """Return the first `size` bytes as text, without loading more: a test may be larger than memory."""
         if self.path is None:
             return self.read()[:size].decode(errors="replace")
         with Path(self.path).open("rb") as stream:
@@ -77,7 +78,7 @@ class Blob(Value):
 
 
 class NamedBlob(Value):
-    """A file of a problem or of a job under the name that programs know it by: `graders/grader.cpp`."""
+    """A file of a problem or job with the name under which programs find it: `graders/grader.cpp`."""
 
     name: str
     content: Blob
@@ -87,6 +88,8 @@ class NamedBlob(Value):
 
 
 class TaskType(StrEnum):
+    """The way in which a problem's submissions are run."""
+
     BATCH = "Batch"
     COMMUNICATION = "Communication"
     OUTPUT_ONLY = "OutputOnly"
@@ -97,29 +100,31 @@ class TaskType(StrEnum):
 
 
 class TaskOptions(Value):
-    """Settings of a task type beyond its name. Fields of other task types keep their defaults."""
+    """Settings of a task type. Fields of other task types keep their defaults."""
 
-    with_grader: bool = False  # compiled together with grader.cpp, a Communication task with stub.cpp
+    with_grader: bool = False  # compiled with grader.cpp; Communication: with stub.cpp
     input_file: str = ""  # Batch: empty means standard input
     output_file: str = ""  # Batch: empty means standard output
-    processes: int = 1  # Communication
+    processes: int = 1  # Communication: number of processes of the submission
     user_io: str = "std_io"  # Communication: std_io or fifo_io
-    manager_args: tuple[str, ...] = ()  # Communication, Interactive: behind the arguments of the task type
-    output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
-    function: str = ""  # Function: the name of what is called
-    forks: int | None = None  # processes that a file of the package starts, in all; None: not measured yet
-    prelude: str = ""  # lines that submissions in C and C++ begin with
-    # Names of submissions' files without endings; the first is the code. Empty: one file, called as the id.
+    # Communication, Interactive: further arguments, after those of the task type
+    manager_args: tuple[str, ...] = ()
+    output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a submitted file
+    function: str = ""  # Function: name of the tested function
+    # Total number of processes that a file of the package starts; None means not measured yet
+    forks: int | None = None
+    prelude: str = ""  # lines that are put before submissions in C and C++
+    # Names of a submission's files without suffixes; the first is the code. Empty: one file, named after the
+    # id.
     source_names: tuple[str, ...] = ()
-    line_buffered: bool = False  # programs in C, C++ and Python write each line at once, as on a terminal
-    integer_digits: int = 0  # the most digits of an int that Python converts; 0: Python's own limit of 4,300
-    online_judge: bool = (
-        False  # ONLINE_JUDGE is defined for submissions, as at the judge that the problem is of
-    )
+    line_buffered: bool = False  # programs in C, C++ and Python flush each line, as on a terminal
+    # Maximum number of digits for converting an int in Python; 0 means Python's limit of 4,300
+    integer_digits: int = 0
+    online_judge: bool = False  # define ONLINE_JUDGE for submissions, as the problem's original judge does
 
 
 class CheckerKind(StrEnum):
-    """A comparison of outputs, or the language of a judging program. docs/protocol.md has the rules."""
+    """A built-in comparison of outputs, or the protocol of a checker program: see docs/protocol.md."""
 
     WHITE_DIFF = "white-diff"
     STRIPPED = "stripped"
@@ -132,7 +137,7 @@ class CheckerKind(StrEnum):
     APPS = "apps"
     PRIME_CODE = "prime-code"
     JSON = "json"
-    JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
+    JSON_WRAPPED = "json-wrapped"  # the answer may be a list with the result as its only element
     CMS = "cms"
     TESTLIB = "testlib"
     EXIT_CODE = "exit-code"
@@ -141,12 +146,12 @@ class CheckerKind(StrEnum):
 
     @property
     def is_program(self) -> bool:
-        """Return True if the problem's own program judges; all other comparisons are built in."""
+        """Return True if a program of the problem judges. All other kinds are built-in comparisons."""
         return self in _PROGRAMS
 
     @classmethod
     def built_in(cls, name: str) -> CheckerKind:
-        """The comparison of that name. InputError: there is none that needs no program."""
+        """Return the built-in comparison with this name. Raises InputError if it does not exist."""
         kinds = {kind.value: kind for kind in cls if not kind.is_program}
         if name not in kinds:
             raise InputError(
@@ -166,75 +171,82 @@ _PROGRAMS = frozenset(
 )
 
 
-# The `full` of a program whose points nothing bounds: 2**40, so that dividing by it loses no digit.
+# The value of `full` for a program whose points have no maximum: 2**40, so that dividing by it is exact.
 RAW_POINTS = float(1 << 40)
 
 
-# The files before a checker or an interactor, by their names in its folder.
+# Names of the files in the folder of a checker or an interactor.
 DESK = MappingProxyType({"input": "input.txt", "output": "user_output.txt", "answer": "correct_output.txt"})
 
 
 class Checker(Value, kw_only=True):
-    """A comparison of outputs. `sources` is empty for those that are built in."""
+    """A comparison of outputs: a built-in comparison, which has no `sources`, or a program."""
 
     kind: CheckerKind = CheckerKind.WHITE_DIFF
-    sources: tuple[NamedBlob, ...] = ()  # the first is the one that is compiled
+    sources: tuple[NamedBlob, ...] = ()  # the first is the one to compile
     language: str = "c++"
-    arguments: tuple[str, ...] = ()  # the problem's own, behind those of the kind
+    arguments: tuple[str, ...] = ()  # the problem's own arguments, after those of the kind
     case_sensitive: bool = True  # tokens
     space_sensitive: bool = False  # tokens
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
-    full: float = 1.0  # icpc, testlib: the number of points that is worth everything
-    given: tuple[str, ...] = ()  # arguments in the place of its kind's, which name files of DESK
-    limits: Limits | None = None  # of the program itself: its CPU time and memory; None: the judge's own
-    passes: int = 1  # icpc: how often a submission may run on one test, as the checker or interactor asks
-    # Answers are no outputs, and it decides on anything: what it fails on is wrong, if it judges those.
+    full: float = 1.0  # icpc, testlib: number of points that means full marks
+    given: tuple[str, ...] = ()  # arguments that replace those of the kind; names in DESK stand for files
+    limits: Limits | None = None  # limits of the checker program; None means the judge's default
+    # icpc: maximum number of runs of a submission on one test, as the checker or interactor requests
+    passes: int = 1
+    # The checker decides on any output. If it fails on an output, but not on the expected answer, the output
+    # is wrong. Answers are not outputs here.
     decides: bool = False
 
 
 class Manager(Value, kw_only=True):
-    """The program on the other side: a Communication task's manager, an interactor."""
+    """The program with which a submission communicates: a Communication task's manager, or an interactor."""
 
-    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
-    kind: CheckerKind = (
-        CheckerKind.CMS
-    )  # how it says what a submission is worth: cms, testlib, exit-code, icpc
+    sources: tuple[NamedBlob, ...]  # the first is the one to compile
+    kind: CheckerKind = CheckerKind.CMS  # format of its score: cms, testlib, exit-code, icpc
     language: str = "c++"
-    full: float = 1.0  # icpc, testlib: the number of points that is worth everything
-    limits: Limits | None = None  # of the program itself: its CPU time and memory; None: the judge's own
-    # Interactive: a second run on what the interactor wrote, of the submission `alone` or of both `together`.
+    full: float = 1.0  # icpc, testlib: number of points that means full marks
+    limits: Limits | None = None  # limits of the manager program; None means the judge's default
+    # Interactive: a second run on the interactor's output, of the submission `alone` or of both `together`.
+    # Empty: no second run.
     again: str = ""
-    given: tuple[str, ...] = ()  # Interactive: arguments in the place of its kind's, which name files of DESK
+    # Interactive: arguments that replace those of the kind; names in DESK stand for files
+    given: tuple[str, ...] = ()
 
 
 class Limits(Value):
     """Limits of one test. `None` means no limit."""
 
     cpu_time: float | None = None  # seconds
-    cpu_times: tuple[float, ...] = ()  # of every run, where the limit was so near that it ran again alone
+    # Seconds, of each run of a test that was repeated because it was near the limit
+    cpu_times: tuple[float, ...] = ()
     wall_time: float | None = None  # seconds
-    memory: int | None = None  # bytes touched
+    memory: int | None = None  # memory that the program touches, in bytes
     output: int | None = 64 << 20  # bytes
-    cuts_output: bool = False  # what is beyond it is lost, and the program goes on
+    cuts_output: bool = False  # output beyond the limit is dropped and the program continues
 
     @classmethod
     def contest(cls, time_limit: float, memory_limit: int | None) -> Self:
-        """As the contest system sets them: the wall clock runs to twice the time limit and a second."""
+        """Return the contest system's limits: the wall clock allows twice the time limit plus 1 s."""
         return cls(cpu_time=time_limit, wall_time=2 * time_limit + 1, memory=memory_limit)
 
 
 class Test(Value):
+    """A test of a problem."""
+
     __test__ = False  # pytest: not a test class
 
     name: str
     input: Blob
     answer: Blob | None = None  # the expected output
-    full: float | None = None  # the number of points that is worth everything here; None: the checker's
-    arguments: tuple[str, ...] = ()  # of the checker or the interactor here, behind the problem's own
+    full: float | None = None  # number of points that means full marks here; None means the checker's
+    arguments: tuple[str, ...] = ()  # further arguments of the checker or interactor for this test
 
 
 class ScoreType(StrEnum):
+    """The rule that combines the scores of a subtask's tests."""
+
     SUM = "Sum"
     GROUP_MIN = "GroupMin"
     GROUP_MUL = "GroupMul"
@@ -242,17 +254,17 @@ class ScoreType(StrEnum):
 
 
 class Points(StrEnum):
-    """The rule by which the points of a group's parts become the group's."""
+    """The rule that combines the points of a group's parts."""
 
     SUM = "sum"
     AVERAGE = "avg"
     LEAST = "min"
     MOST = "max"
-    ACCEPTED = "accepted"  # 1 where the group is accepted: of a problem without points
+    ACCEPTED = "accepted"  # 1 if the group is accepted; for problems without points
 
 
 class Acceptance(StrEnum):
-    """The rule by which the verdicts of a group's parts become the group's."""
+    """The rule that combines the verdicts of a group's parts."""
 
     WORST_ERROR = "worst_error"
     FIRST_ERROR = "first_error"
@@ -260,21 +272,24 @@ class Acceptance(StrEnum):
 
 
 class Grading(Value):
-    """A tree of groups, where a part that is rejected may end its group's judging and cost its verdict."""
+    """A group of tests and inner groups, with the rules that combine their verdicts and points.
 
-    parts: tuple[str | Grading, ...]  # names of tests, and groups, in the order of judging
+    A rejected part may stop the judging of its group and decide its verdict.
+    """
+
+    parts: tuple[str | Grading, ...]  # names of tests and inner groups, in the order of judging
     points: Points = Points.SUM
     acceptance: Acceptance = Acceptance.WORST_ERROR
-    any_accepted: bool = False  # one part that is accepted is enough
-    last_counts: bool = False  # of the parts that were judged only the last one does
-    stops: bool = True  # behind the first part that is not accepted
-    accept_score: float = 1.0  # what a test of this group is worth
-    worth: float | None = None  # of a group that is accepted, where its tests' points do not count; None: 1
+    any_accepted: bool = False  # one accepted part is enough
+    last_counts: bool = False  # only the last part that was judged counts
+    stops: bool = True  # stop after the first part that is not accepted
+    accept_score: float = 1.0  # points of an accepted test in this group
+    worth: float | None = None  # points of an accepted group if its tests' points do not count; None means 1
     reject_score: float = 0.0
-    rejected_earns: bool = True  # whether its points count where it is not accepted
-    whole_only: bool = False  # whether a test that earns a part of its points is rejected
-    flags: tuple[str, ...] | None = None  # of the problem's own grader; None: the default one grades
-    full: float = 0.0  # the most points that the problem's own grader gives
+    rejected_earns: bool = True  # a rejected group keeps its points
+    whole_only: bool = False  # a test with a partial score is rejected
+    flags: tuple[str, ...] | None = None  # arguments of the custom grader; None means the default grader
+    full: float = 0.0  # maximum points that the custom grader gives
 
 
 class Subtask(Value):
@@ -285,70 +300,72 @@ class Subtask(Value):
     tests: tuple[str, ...]
     score_type: ScoreType = ScoreType.GROUP_MIN
     threshold: float = 1.0  # GroupThreshold only
-    grading: Grading | None = None  # decides on the score instead; the score type is Sum then
+    grading: Grading | None = None  # decides the score instead of the score type, which is Sum then
 
 
 class WordOfTests(Value):
-    """A word about some tests, beside those about the whole and about subtasks."""
+    """An author's keyword about some tests, next to those about the solution and about subtasks."""
 
-    subtask: str  # what the tests are called together; empty: all
+    subtask: str  # name of these tests as a group; empty means all tests
     word: str
     tests: tuple[str, ...]
 
 
 class Solution(Value, kw_only=True):
-    """A solution that a package brings, with the verdict that its author expects."""
+    """A solution in a package, with the verdict that its author expects."""
 
     name: str
-    language: str = ""  # empty where nothing but files is handed in
+    language: str = ""  # empty if only files are submitted
     code: str = ""
-    expected: str  # the package's own word: correct, wrong_answer, ...; empty: it says nothing
-    exceptions: Mapping[str, str] = {}  # the same for single subtasks, by their names
-    each_subtask: bool = False  # `expected` holds for every single subtask, not for all of them together
+    expected: str  # the package's keyword: correct, wrong_answer, ...; empty if it has none
+    exceptions: Mapping[str, str] = {}  # keywords for single subtasks by name
+    each_subtask: bool = False  # `expected` applies to each subtask instead of all together
     said: tuple[WordOfTests, ...] = ()
-    score: tuple[float, float] | None = None  # points that it should get, from the first to the second
-    outputs: tuple[NamedBlob, ...] = ()  # files to hand in, each under the name of its test
-    files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
+    score: tuple[float, float] | None = None  # expected range of points, inclusive
+    outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code
 
     @property
     def program(self) -> str | None:
-        """The program, which may be an empty file; `None` means that only files are handed in."""
+        """Return the program, which may be empty; `None` if only files are submitted."""
         return self.code if self.code or self.language else None
 
 
 class Problem(Value):
+    """A problem: how submissions are run, its tests, and how they are scored."""
+
     id: str
     name: str = ""
     year: int | None = None
-    source: str = ""  # where it came from, for messages
+    source: str = ""  # origin of the problem, for messages
     task_type: TaskType = TaskType.BATCH
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
-    time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
-    time_resolution: float | None = (
-        None  # seconds: a measured cpu_time is a multiple; `None`: the nearest 1 s
-    )
-    # Those of `included` that start processes: options.forks is to be measured.
+    # cpu_time is measured: the slowest accepted solution's time, multiplied by this
+    time_from_solutions: float | None = None
+    # seconds: a measured cpu_time is a multiple of it; `None` means the nearest second
+    time_resolution: float | None = None
+    # Files in `included` that start processes, whose number options.forks is measured.
     forks_by: tuple[str, ...] = ()
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
-    # Languages in which submissions are not judged, with the reason: their part of `included` is unusable.
+    # Languages in which submissions are not judged, with the reason: their files in `included` are unusable.
     left_out: Mapping[str, str] = {}
-    included: tuple[NamedBlob, ...] = ()  # beside every submission: `<language>/name`, `default/name`
+    included: tuple[NamedBlob, ...] = ()  # files next to every submission: `<language>/name`, `default/name`
     checker: Checker = Checker()
     manager: Manager | None = None
-    grader: Checker | None = None  # the program that grades groups, where one is not graded by default
+    grader: Checker | None = None  # the custom grader of groups; None if all groups are graded by default
     tests: tuple[Test, ...] = ()
-    subtasks: tuple[Subtask, ...] = ()  # empty: every test counts, no subtasks
+    subtasks: tuple[Subtask, ...] = ()  # empty: every test counts
     score_precision: int = 2
     cpp_standard: str = "gnu++20"
     solutions: tuple[Solution, ...] = ()
-    difficulty: str = ""  # the dataset's own word
+    difficulty: str = ""  # the dataset's own term
     tags: tuple[str, ...] = ()
-    statement: Blob | None = None  # what a model is asked, as the dataset has it
-    document: str = ""  # the name of the package's PDF of it, which no model is asked with
+    statement: Blob | None = None  # the text that models are asked, as in the dataset
+    document: str = ""  # file name of the statement's PDF in the package; models do not get it
     starter_code: str = ""
-    attachments: tuple[NamedBlob, ...] = ()  # what the package hands to contestants, by its own names
-    unusable: str = ""  # why nothing can be said of its submissions: they are judge failures
+    attachments: tuple[NamedBlob, ...] = ()  # files for contestants with the package's names
+    unusable: str = ""  # reason why the problem cannot be judged: its submissions are judge failures
 
     @classmethod
     def of(
@@ -364,29 +381,32 @@ class Problem(Value):
             problem = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
 
         Args:
-            tests: the pairs. The tests are named by their numbers, from "1".
-            id: what submissions name as their `problem_id`.
-            limits: of each test; by default 2 s of CPU time and 256 MiB.
+            tests: the pairs. The tests are named by their numbers, starting with "1".
+            id: the name that submissions use as their `problem_id`.
+            limits: limits of each test; by default 2 s of CPU time and 256 MiB.
             fields: any other field of a problem, such as `checker`.
 
         Raises:
-            InputError: if a test is not a pair of texts or bytes.
+            InputError: if a test is not a pair of strings or bytes.
         """
         if isinstance(tests, str | bytes | Mapping):
-            raise _no_pairs(f"tests is {type(tests).__name__}")
-        made = list[Test]()
+            raise _tests_error(f"tests is {type(tests).__name__}")
+        test_list = list[Test]()
         for number, pair in enumerate(tests, start=1):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise _no_pairs(f"test {number} is {pair!r:.40}")
-            if not all(isinstance(text, str | bytes) for text in pair):
-                raise _no_pairs(f"test {number} holds {' and '.join(type(text).__name__ for text in pair)}")
-            made.append(Test(name=str(number), input=Blob.of(pair[0]), answer=Blob.of(pair[1])))
-        if not made:
-            raise _no_pairs("there is no test")
-        return cls(id=id, limits=limits or Limits.contest(2.0, 256 << 20), tests=tuple(made), **fields)
+                raise _tests_error(f"test {number} is {pair!r:.40}")
+            if not all(isinstance(content, str | bytes) for content in pair):
+                raise _tests_error(
+                    f"test {number} holds {' and '.join(type(content).__name__ for content in pair)}"
+                )
+            test_list.append(Test(name=str(number), input=Blob.of(pair[0]), answer=Blob.of(pair[1])))
+        if not test_list:
+            raise _tests_error("tests is empty")
+        return cls(id=id, limits=limits or Limits.contest(2.0, 256 << 20), tests=tuple(test_list), **fields)
 
 
-def _no_pairs(what: str) -> InputError:
+def _tests_error(what: str) -> InputError:
+    """Return the error for invalid tests of `Problem.of`."""
     remedy = 'Give pairs of an input and the expected output, as [("1 2", "3")]'
     return InputError(what, where="Problem.of", field="tests", remedy=remedy)
 
@@ -394,40 +414,40 @@ def _no_pairs(what: str) -> InputError:
 # --- submissions and results -------------------------------------------------------------------------
 
 
-# A number of a result: also sums of many, and shares, are numbers.
+# A number in a result. Sums and fractions are included.
 Number = Annotated[float, msgspec.Meta(ge=-1e18, le=1e18)]
 
 
 class LanguageFrom(StrEnum):
-    """The source of a submission's language; the first that tells it holds."""
+    """The source of a submission's language. The first source that names a language decides."""
 
-    ROW = "row"  # its column
-    OPTION = "option"  # the user's, for rows that name none
-    FORMAT = "format"  # what the dump was recognised as
-    PROBLEM = "problem"  # it admits no other
-    REPLY = "reply"  # the tag of its fenced block, or its program's syntax
-    DEFAULT = "default"  # the benchmark's, else C++
+    ROW = "row"  # the row's column
+    OPTION = "option"  # the user's option, for rows without a language
+    FORMAT = "format"  # the format of the dump
+    PROBLEM = "problem"  # the problem accepts one language only
+    REPLY = "reply"  # the tag of the program's fenced block, or the program's syntax
+    DEFAULT = "default"  # the benchmark's default, else C++
 
 
 class Submission(Value):
-    """A program for a problem, as a rule one source text, and the dump's row it came from."""
+    """A program for a problem, normally one source file, with the row of the dump that it comes from."""
 
     key: str
     problem_id: str
-    code: str | None  # None: the generation holds no code
+    code: str | None  # None if the generation contains no program
     language: str = "c++"
-    language_from: LanguageFrom | None = None  # None: nobody had to choose
-    outputs: tuple[NamedBlob, ...] = ()  # files that were handed in, each under the name of its test
-    files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
+    language_from: LanguageFrom | None = None  # None if there was no choice
+    outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code
     year: int | None = None
     target_subtask: str | None = None
-    repairs: tuple[str, ...] = ()  # what extraction or an option changed in the code
-    no_program: str = ""  # why there is no code; empty: not known
-    row: Mapping[str, Any] = {}  # the dump's own columns
+    repairs: tuple[str, ...] = ()  # names of changes that extraction or an option made to the code
+    no_program: str = ""  # reason why there is no code; empty if unknown
+    row: Mapping[str, Any] = {}  # the dump's columns
 
 
 class Verdict(StrEnum):
-    """The name of a submission's behaviour on a test or a subtask. Says nothing about the judge."""
+    """The outcome of a submission on a test or a subtask. It never describes a failure of the judge."""
 
     AC = "AC"
     PA = "PA"
@@ -451,22 +471,24 @@ STATUS_ORDER: tuple[Verdict, ...] = (
     Verdict.AC,
     Verdict.SKIPPED,
 )
-"""Worst first, as published result sets have it; OLE, which they do not know, stands beside MLE."""
+"""Verdicts from worst to best, as in published result sets. OLE, which these lack, is next to MLE."""
 
 
 def worst(statuses: Iterable[Verdict]) -> Verdict:
-    """Return the worst of several statuses; SKIPPED only if there is nothing else."""
+    """Return the worst of several verdicts; SKIPPED only if there is no other."""
     return min(statuses, key=STATUS_ORDER.index, default=Verdict.SKIPPED)
 
 
 class Reason(StrEnum):
-    """Why a submission ran on no test, apart from the verdict CE that both have."""
+    """The reason why a submission ran on no test. The verdict is CE in both cases."""
 
-    NO_PROGRAM = "no program"  # the reply, or the column of programs, holds none
-    NOT_COMPILED = "not compiled"  # the compiler refused it
+    NO_PROGRAM = "no program"  # the reply, or the column of programs, contains no program
+    NOT_COMPILED = "not compiled"  # the compiler reported errors
 
 
 class TestResult(Value):
+    """The result of a submission on one test."""
+
     __test__ = False
 
     test_name: str
@@ -474,17 +496,21 @@ class TestResult(Value):
     status: Verdict
     feedback: str = ""
     cpu_time: Number | None = None  # seconds
-    cpu_times: tuple[Number, ...] = ()  # of every run, where the limit was so near that it ran again alone
+    # Seconds, of each run of a test that was repeated because it was near the limit
+    cpu_times: tuple[Number, ...] = ()
     wall_time: Number | None = None  # seconds
-    waited_time: Number | None = None  # seconds for processors and disks, all programs of the test together
+    waited_time: Number | None = None  # seconds that all programs of the test waited for processors and disks
     memory: int | None = None  # bytes
-    processes: int | None = None  # in all, where it may start some
-    output: str = ""  # what a wrong answer began with, where somebody asked for it
-    error: str = ""  # what the error text began with, where somebody asked for it
-    points: Number | None = None  # where the problem's own grader makes the score of them; `score` is 1 then
+    processes: int | None = None  # total number of processes, if the submission may start some
+    output: str = ""  # start of a wrong output, if requested
+    error: str = ""  # start of the error text, if requested
+    # Points for the custom grader, if it computes the score from points; `score` is 1 then
+    points: Number | None = None
 
 
 class SubtaskResult(Value):
+    """The result of a submission on one subtask, in the form of published result sets."""
+
     problem: str
     subtask: str
     points: Number
@@ -497,60 +523,60 @@ class SubtaskResult(Value):
 
 
 class SubmissionResult(Value):
-    """The worth of a submission, with the evidence."""
+    """A submission's score, with the results it is based on."""
 
     key: str
     problem_id: str
     compiles: bool
     compile_output: str = ""
-    points: float = 0.0  # sum of unrounded subtask scores times points
+    points: float = 0.0  # sum over subtasks of exact score times points
     subtasks: tuple[SubtaskResult, ...] = ()
     tests: tuple[TestResult, ...] = ()  # distinct tests in the problem's order
     repairs: tuple[str, ...] = ()
     checker: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
-    program_sha256: str = ""  # equal for programs that must get the same result; empty: nobody asked
-    repeats: str = ""  # the key of an equal submission that was judged for this one, too
+    program_sha256: str = ""  # equal for programs that must get equal results; empty if not computed
+    repeats: str = ""  # key of an equal submission whose result this is
 
     @property
     def max_points(self) -> float:
-        """Return the points that full marks are worth: those of all subtasks, or 1 without subtasks."""
-        return math.fsum(part.points for part in self.subtasks) if self.subtasks else 1.0
+        """Return the points of full marks: the sum over subtasks, or 1 without subtasks."""
+        return math.fsum(subtask.points for subtask in self.subtasks) if self.subtasks else 1.0
 
     @property
     def solved(self) -> bool:
-        """Return True if the submission has full points; without subtasks, if it passes every test.
+        """Return True if the submission has full points or, without subtasks, passes every test.
 
-        The format's own scoring decides, not a sample that is worth nothing or has raw scores. If no subtask
-        is worth points, all of them must have full marks.
+        Subtasks without points, such as samples, do not count. If no subtask has points, every subtask must
+        have full marks.
         """
         if not self.compiles:
             return False
         if self.subtasks:
-            counting = [part for part in self.subtasks if part.points] or self.subtasks
-            return all(part.exact_score >= 1 for part in counting)
+            subtasks_with_points = [subtask for subtask in self.subtasks if subtask.points] or self.subtasks
+            return all(subtask.exact_score >= 1 for subtask in subtasks_with_points)
         return bool(self.tests) and all(test.status is Verdict.AC for test in self.tests)
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict: CE, AC if the submission is solved, else the worst of its subtasks or tests."""
+        """Return CE, AC if the submission is solved, else the worst verdict of its subtasks or tests."""
         if not self.compiles:
             return Verdict.CE
         if self.solved:
             return Verdict.AC
-        found = worst(part.status for part in self.subtasks or self.tests)
-        return Verdict.PA if found is Verdict.AC else found
+        worst_verdict = worst(part.status for part in self.subtasks or self.tests)
+        return Verdict.PA if worst_verdict is Verdict.AC else worst_verdict
 
 
 class ServerState(Value):
-    """The state of one of an engine's servers."""
+    """The state of one server of an engine."""
 
     url: str
-    state: str  # healthy, on trial, down, left out, gone, new; unreachable from the beginning
+    state: str  # healthy, on trial, down, left out, gone, new; unreachable from the start
     slots: int = 0
-    busy: int = 0  # slots with jobs of this run
+    busy: int = 0  # slots that execute jobs of this run
     errors: int = 0
-    why: str = ""  # the last of these
-    since: float | None = None  # when it got into its state: seconds since 1970
-    rate: float = 0.0  # jobs that it answers per second, about over the last minute
+    why: str = ""  # the last error
+    since: float | None = None  # start of its state, in seconds since 1970
+    rate: float = 0.0  # approximate number of jobs per second over the last minute

@@ -38,7 +38,7 @@ async def test_problem_of_pairs_is_judged() -> None:
         (["1 2"], "test 1 is '1 2'"),
         ([("1 2", "3"), ("1", "2", "3")], "test 2 is ('1', '2', '3')"),
         ([(1, "3")], "test 1 holds int and str"),
-        ([], "there is no test"),
+        ([], "tests is empty"),
     ],
 )
 def test_tests_that_are_no_pairs_are_named(tests: Any, said: str) -> None:
