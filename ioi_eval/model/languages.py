@@ -1,6 +1,6 @@
-"""The languages that submissions may be written in, as data: another language is another row of the table.
+"""The languages of submissions as a table: each language is a row.
 
-And Python's packages that programs may be promised.
+Also the Python packages that a benchmark may promise to programs.
 """
 
 from __future__ import annotations
@@ -16,64 +16,67 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.values import Limits, Value
 
-_LISTS = ("{flags}", "{extra}", "{sources}")  # words of a template that stand for any number of arguments
-_HEAP, _ONLINE = "{heap}", "{online}"  # and so do these, where programs are run
+_LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")  # template arguments that stand for lists
+_HEAP, _ONLINE = "{heap}", "{online}"  # run template arguments that stand for lists
 _MEBIBYTE = 1 << 20
-_LEAST_HEAP = 16  # MiB: a runtime with less does not even start, and cannot be found to use too much
+_MIN_HEAP_MIB = 16  # minimum heap in MiB; a runtime with less cannot start, so it could not exceed its limit
 
 
 class Language(Value, frozen=True, kw_only=True):
-    """A language: recognised, built and run by these words.
+    """A language: its names, and how its programs are recognised, built and run.
 
-    Templates are argument vectors. `{tool}` is the compiler or interpreter, `{output}` what a build makes,
-    `{artifact}` what is run, `{standard}` the dialect; the words of `_LISTS` stand for whole lists.
+    Templates are argument vectors. `{tool}` is the compiler or interpreter, `{output}` the file that a build
+    writes, `{artifact}` the file that is run, `{standard}` the dialect. The arguments in `_LIST_ARGUMENTS`
+    stand for lists.
     """
 
     name: str
-    aliases: tuple[str, ...]  # as `find` sees names: lower case, no blanks, hyphens and underscores
-    dialects: tuple[tuple[str, str], ...] = ()  # aliases that fix the standard themselves
-    suffixes: tuple[str, ...]  # of source files; ours get the first
-    command: str  # the toolchain by which an engine knows the compiler or interpreter
-    remedy: str  # the command that installs the toolchain where it is missing
-    tells: tuple[str, ...] = ("--version",)  # what the compiler is asked with, and answers with its version
-    runner: str = ""  # another toolchain's command, where the compiler does not run what it makes
+    # In the form that `find` compares: lower case without blanks, hyphens and underscores
+    aliases: tuple[str, ...]
+    dialects: tuple[tuple[str, str], ...] = ()  # aliases that determine the standard
+    suffixes: tuple[str, ...]  # suffixes of source files; submissions get the first one
+    command: str  # command by which an engine identifies the toolchain
+    remedy: str  # command that installs the toolchain
+    tells: tuple[str, ...] = ("--version",)  # arguments with which the compiler prints its version
+    runner: str = ""  # command of another toolchain that runs the programs
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
-    finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
+    finds_sources: bool = False  # the compiler itself finds further sources next to the main one
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...] = ()  # of its programs
+    environment: tuple[tuple[str, str], ...] = ()  # environment variables of its programs
     # How a program sees ONLINE_JUDGE, for problems of judges that define it.
-    online_flags: tuple[str, ...] = ()  # of the build
-    online_arguments: tuple[str, ...] = ()  # of the runtime
+    online_flags: tuple[str, ...] = ()  # compiler flags
+    online_arguments: tuple[str, ...] = ()  # arguments of the runtime
     online_environment: tuple[tuple[str, str], ...] = ()
-    standard: str = ""  # fixed by the alias that `find` was asked for; wins over the problem's
+    standard: str = ""  # set by the alias that `find` was given; overrides the problem's standard
     default_standard: str = ""
     artifact_name: str = "submission"
-    helper: str = ""  # a file below graders/ that a build needs beside the sources, under that name
-    control: str = ""  # a program that any working compiler takes
-    acts: str = ""  # a pattern of sources that may have programs of their own run while they are built
-    links_grader: bool = False  # can be built together with a grader's source in the same language
-    refusals: tuple[int, ...] = (1,)  # exit codes by which the compiler says that the source is wrong
-    threads: int = 1  # of its programs; 1 forbids more. A few where programs start one for a deeper stack
-    heap: tuple[str, ...] = ()  # arguments that tell a runtime the memory limit, `{megabytes}`
-    # How limits of a problem become those of its programs. The contest system gives all languages the same.
+    helper: str = ""  # file below graders/ that a build needs next to the sources
+    control: str = ""  # a program that any working compiler accepts
+    acts: str = ""  # pattern of sources that may run their own code during the build
+    links_grader: bool = False  # a grader's source in the same language can be linked
+    refusals: tuple[int, ...] = (1,)  # exit codes with which the compiler reports errors in the source
+    threads: int = 1  # maximum number of threads of its programs; some start threads to get a deeper stack
+    heap: tuple[str, ...] = ()  # arguments that pass the memory limit to the runtime, as `{megabytes}`
+    # How the problem's limits are adjusted. The contest system gives all languages the same limits.
     time_factor: float = 1.0
     time_extra: float = 0.0  # seconds
     memory_extra: int = 0  # bytes
     proc: bool = False  # the runtime needs /proc
-    address_space: bool = True  # the address space may be capped as a backstop
-    header: str = ""  # brings the whole standard library: worth precompiling, and often forgotten by models
-    syntax: str = ""  # how extraction tells code from prose: braces, python, pascal
-    by_lines: bool = False  # its statements need no semicolons and no braces
-    marks: tuple[str, ...] = ()  # a whole program holds one of these
-    begins: str = ""  # a pattern of how programs begin, where syntax does not tell them from prose
-    more_tags: tuple[str, ...] = ()  # of fenced blocks, besides its own names
-    spare_tags: tuple[str, ...] = ()  # of blocks that hold its programs, too, where none has another tag
+    address_space: bool = True  # the address space can be limited as an additional safeguard
+    # Header of the whole standard library: worth precompiling, and often forgotten by models
+    header: str = ""
+    syntax: str = ""  # how extraction distinguishes code from prose: braces, python, pascal
+    by_lines: bool = False  # statements need neither semicolons nor braces
+    marks: tuple[str, ...] = ()  # every complete program contains one of these
+    begins: str = ""  # pattern of a program's start, for languages without `syntax`
+    more_tags: tuple[str, ...] = ()  # tags of fenced blocks, in addition to the names
+    spare_tags: tuple[str, ...] = ()  # tags of fenced blocks that are used if no block has another tag
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Return the commands of the toolchains that its programs need, the builder's first."""
+        """Return the commands of the toolchains that its programs need, the compiler's first."""
         return (self.command, self.runner) if self.runner else (self.command,)
 
     @property
@@ -97,38 +100,54 @@ class Language(Value, frozen=True, kw_only=True):
         tool: str = "",
         extra: Sequence[str] = (),
     ) -> tuple[str, ...]:
-        """The command that builds `sources`, a grader's first, into `output`. `extra` follows the flags."""
+        """Return the command that builds `sources` into `output`.
+
+        Args:
+            sources: names of the sources, a grader's first.
+            output: name of the program.
+            standard: the dialect; empty means the language's default.
+            tool: path of the compiler; empty means its command.
+            extra: arguments that follow the flags.
+        """
         return self._filled(self.build_template, sources, output, standard, tool, extra)
 
     def precompile(self, header: str, output: str, standard: str = "", *, tool: str = "") -> tuple[str, ...]:
-        """The command that precompiles a header for builds with the same flags."""
+        """Return the command that precompiles a header for builds with the same flags.
+
+        Args:
+            header: name of the header.
+            output: name of the precompiled header.
+            standard: the dialect; empty means the language's default.
+            tool: path of the compiler; empty means its command.
+        """
         return self._filled(self.precompile_template, (header,), output, standard, tool, ())
 
     def run(self, tool: str = "", memory: int | None = None, *, online: bool = False) -> tuple[str, ...]:
-        """Return the command that runs the artifact.
+        """Return the command that runs a program.
 
-        `tool` is the interpreter's path in the engine's toolchain, `memory` the problem's limit in bytes.
-        `online`: the problem is of a judge that defines ONLINE_JUDGE.
+        `tool`: path of the interpreter in the engine's toolchain. `memory`: the problem's limit, in bytes.
+        `online`: the problem is from a judge that defines ONLINE_JUDGE.
         """
-        words = {"tool": tool or self.runner or self.command, "artifact": self.artifact_name}
+        replacements = {"tool": tool or self.runner or self.command, "artifact": self.artifact_name}
         lists = {_HEAP: () if memory is None else self.heap, _ONLINE: self.online_arguments if online else ()}
-        megabytes = max((memory or 0) // _MEBIBYTE, _LEAST_HEAP)
+        megabytes = max((memory or 0) // _MEBIBYTE, _MIN_HEAP_MIB)
         return tuple(
-            text.format(**words, megabytes=megabytes)
-            for word in self.run_template
-            for text in lists.get(word, (word,))
+            argument.format(**replacements, megabytes=megabytes)
+            for item in self.run_template
+            for argument in lists.get(item, (item,))
         )
 
     def limits(self, limits: Limits) -> Limits:
-        """The limits of one test for programs in this language."""
+        """Return the limits of one test for programs in this language."""
         return msgspec.structs.replace(
             limits,
-            cpu_time=self._longer(limits.cpu_time),
-            wall_time=self._longer(limits.wall_time),
+            cpu_time=self._extended(limits.cpu_time),
+            wall_time=self._extended(limits.wall_time),
             memory=None if limits.memory is None else limits.memory + self.memory_extra,
         )
 
-    def _longer(self, seconds: float | None) -> float | None:
+    def _extended(self, seconds: float | None) -> float | None:
+        """Return a time limit for programs in this language."""
         return None if seconds is None else seconds * self.time_factor + self.time_extra
 
     def _filled(
@@ -140,41 +159,47 @@ class Language(Value, frozen=True, kw_only=True):
         tool: str,
         extra: Sequence[str],
     ) -> tuple[str, ...]:
-        words = {
+        """Return a template's arguments with all placeholders replaced."""
+        replacements = {
             "tool": tool or self.command,
             "output": output,
             "helper": self.helper,
             "standard": self.standard or standard or self.default_standard,
         }
-        lists = dict(zip(_LISTS, (self.flags, extra, sources), strict=True))
-        # A name of a file may hold braces: what a list brings is not a template again, except the flags.
+        lists = dict(zip(_LIST_ARGUMENTS, (self.flags, extra, sources), strict=True))
+        # A file name may contain braces, so list items are not templates, except the flags.
         return tuple(
-            text.format(**words) if word not in lists or word == "{flags}" else text
-            for word in template
-            for text in lists.get(word, (word,))
+            argument.format(**replacements) if item not in lists or item == "{flags}" else argument
+            for item in template
+            for argument in lists.get(item, (item,))
         )
 
 
-def _spelled(stems: Sequence[str], endings: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    """Every stem with every ending, and the standard that the ending stands for."""
+def _aliases_with_standards(
+    stems: Sequence[str], endings: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, str], ...]:
+    """Return each stem with each ending, paired with the standard that the ending means."""
     return tuple(
-        (stem + ending, standard) for standard, words in endings.items() for ending in words for stem in stems
+        (stem + ending, standard)
+        for standard, spellings in endings.items()
+        for ending in spellings
+        for stem in stems
     )
 
 
 # --- the table ---------------------------------------------------------------------------------------
 
 _VARIABLE = (("ONLINE_JUDGE", "true"),)
-# Versions as judges put them behind a name, without a `.0`.
+# Versions without `.0` that judges append to a name.
 _GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n in range(1, 15)))]
 _NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
 _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
 
-# As on the contest system.
+# The C compiler's flags are those of the contest system.
 _C = Language(
     name="c",
     aliases=("c", "gnuc", "gcc", "ansic"),
-    dialects=_spelled(
+    dialects=_aliases_with_standards(
         ("c", "gnuc", "gnu", "gcc", "gnugccc"),
         {
             "gnu89": ("89", "90"),
@@ -207,7 +232,7 @@ _CPP = Language(
         *(stem + year for year in ("", "2010", "2013", "2015", "2019", "2022") for stem in _MICROSOFTS),
     ),
     dialects=(
-        *_spelled(
+        *_aliases_with_standards(
             ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++", "clang++"),
             {
                 "gnu++98": ("98",),
@@ -220,7 +245,7 @@ _CPP = Language(
                 "gnu++26": ("26", "2c"),
             },
         ),
-        *_spelled(_MICROSOFTS, {"gnu++17": ("2017",)}),
+        *_aliases_with_standards(_MICROSOFTS, {"gnu++17": ("2017",)}),
     ),
     suffixes=(".cpp", ".cc", ".cxx", ".c++"),
     command="g++",
@@ -240,10 +265,10 @@ _CPP = Language(
 
 _PYPYS = ("pypy", "pypy3", "pypy332", "pypy364", *(f"pypy3.{minor}" for minor in range(5, 20)))
 
-# The artifact is the source, byte for byte: the build only has the interpreter that will run it say whether
-# it is Python, because the contest system calls a SyntaxError a compilation error.
-# -I: neither the environment nor the folder that the program happens to lie in changes what `import` finds.
-# Threads: programs that recurse deeply start one, because only a thread's stack can be made larger.
+# The program is the source, byte for byte. The build only lets the interpreter check that it is valid Python,
+# because the contest system calls a SyntaxError a compilation error.
+# -I: neither the environment nor the program's folder affects imports.
+# Threads: programs with deep recursion start a thread, because only a thread's stack can be enlarged.
 _PYTHON = Language(
     name="python",
     aliases=(
@@ -254,9 +279,10 @@ _PYTHON = Language(
     command="python3",
     remedy="apt-get install python3",
     helper="python/build.py",
-    build_template=("{tool}", "-I", "-S", "./{helper}", "{output}", "{sources}"),  # no packages: it is sooner
+    # Without packages it starts faster
+    build_template=("{tool}", "-I", "-S", "./{helper}", "{output}", "{sources}"),
     run_template=("{tool}", "-I", "{artifact}"),
-    links_grader=True,  # the grader is what starts, and imports the submission
+    links_grader=True,  # the grader is started and imports the submission
     online_environment=_VARIABLE,
     threads=4,
     syntax="python",
@@ -270,14 +296,15 @@ _PYPY = msgspec.structs.replace(
     suffixes=(".pypy",),  # .py is Python's
     command="pypy3",
     remedy="apt-get install pypy3",
-    environment=(("PYPY_GC_NURSERY", "1M"),),  # else it looks for the processor's cache, and complains
+    # Otherwise it looks for the size of the processor's cache and prints a warning
+    environment=(("PYPY_GC_NURSERY", "1M"),),
     address_space=False,  # it reserves gigabytes for a thread with a deeper stack
     more_tags=tuple(_PYTHON.tags),
     spare_tags=(),
 )
 
-# The artifact is a jar that knows its main class: graders/java/Build.java compiles and packs in one go.
-# The heap starts small and grows to the memory limit; what the machine itself needs is counted like all else.
+# The program is a jar that names its main class. graders/java/Build.java compiles and packs it in one step.
+# The heap starts small and grows to the memory limit; the memory of the runtime itself counts as well.
 _JAVA = Language(
     name="java",
     aliases=(
@@ -315,12 +342,14 @@ _JAVA = Language(
     marks=("class ", "interface ", "record ", "import java"),
 )
 
-# The crate's name is what its source says, else the file's. Its type is not for the source to say: a library
-# cannot be started. Nor can what Go makes of another package than main.
+# The source may set the crate's name, otherwise the file name does. It cannot set the type, because a library
+# cannot be started. Go packages other than main are excluded in the same way.
 _RUST = Language(
     name="rust",
     aliases=("rust", "rustc", "rs", *(f"rust1.{minor}" for minor in range(30, 130))),
-    dialects=_spelled(("rust", "rs"), {edition: (edition,) for edition in ("2015", "2018", "2021", "2024")}),
+    dialects=_aliases_with_standards(
+        ("rust", "rs"), {edition: (edition,) for edition in ("2015", "2018", "2021", "2024")}
+    ),
     suffixes=(".rs",),
     command="rustc",
     remedy="apt-get install rustc",
@@ -363,12 +392,12 @@ _GO = Language(
 _PASCAL = Language(
     name="pascal",
     aliases=("pascal", "pas", "freepascal", "fpc", "objectpascal", "freepascal3", "freepascal3.2", "fpc3.2"),
-    dialects=_spelled(("delphi",), {"delphi": ("", "7", "10", "12")}),
+    dialects=_aliases_with_standards(("delphi",), {"delphi": ("", "7", "10", "12")}),
     suffixes=(".pas", ".pp", ".dpr"),
     command="fpc",
     tells=("-iV",),
     remedy="apt-get install fpc",
-    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs", "-l-", "-vi-"),  # it writes nothing but complaints
+    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs", "-l-", "-vi-"),  # only errors are printed
     online_flags=("-dONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-o./{output}", "{sources}"),
     run_template=("{artifact}",),
@@ -379,7 +408,7 @@ _PASCAL = Language(
     marks=("begin", "Begin", "BEGIN"),
 )
 
-# Without a clock that interrupts (-V0): programs may have none. It would switch between threads of its own.
+# -V0 switches the timer off, because programs may not use timers. It would only switch between threads.
 _HASKELL = Language(
     name="haskell",
     aliases=("haskell", "ghc", "hs", *(f"{stem}{n}" for stem in ("haskellghc", "ghc") for n in _GHC)),
@@ -390,7 +419,7 @@ _HASKELL = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="main :: IO ()\nmain = return ()\n",
-    # Templates, annotations, preprocessors and plugins. With CPP any of these words may be made of others.
+    # Templates, annotations, preprocessors and plugins. With CPP these words may be composed of parts.
     acts=r"TemplateHaskell|QuasiQuotes|\bANN\b|\bCPP\b|-cpp\b|-fth\b|-pgm|-fplugin|-frontend",
     threads=4,
     address_space=False,
@@ -400,9 +429,9 @@ _HASKELL = Language(
     r"|module\s+[A-Z][\w.]*\s*(?:\(|where\b)|\w+\s*::|main\s*=)",
 )
 
-# The artifact is the source, byte for byte, as Python's is; several sources become one that has them all.
-# Else it looks at folders and a configuration that boxes do not show.
-_ALONE = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
+# The program is the source, byte for byte; several sources are combined into one. The options keep node from
+# searching folders and a configuration that do not exist in the sandbox.
+_ISOLATION_OPTIONS = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
 _JAVASCRIPT = Language(
     name="javascript",
     aliases=(
@@ -418,19 +447,19 @@ _JAVASCRIPT = Language(
     command="node",
     remedy="apt-get install nodejs",
     helper="javascript/build.js",
-    build_template=("{tool}", *_ALONE, "./{helper}", "{output}", "{sources}"),
+    build_template=("{tool}", *_ISOLATION_OPTIONS, "./{helper}", "{output}", "{sources}"),
     heap=("--max-old-space-size={megabytes}",),
-    run_template=("{tool}", *_ALONE, "--stack-size=65500", "{heap}", "{artifact}"),
+    run_template=("{tool}", *_ISOLATION_OPTIONS, "--stack-size=65500", "{heap}", "{artifact}"),
     online_environment=_VARIABLE,
     threads=64,
-    proc=True,  # for the programs: most of them read /dev/stdin, which leads there
+    proc=True,  # most programs read /dev/stdin, which needs /proc
     address_space=False,
     syntax="braces",
     by_lines=True,
     marks=("require(", "console.log", "process.std"),
 )
 
-# The compiler makes a folder of what does not end in .jar.
+# If the output's name does not end in .jar, the compiler creates a folder.
 _KOTLIN = msgspec.structs.replace(
     _JAVA,
     name="kotlin",
@@ -475,7 +504,7 @@ _CSHARP = Language(
     online_flags=("-d:ONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-out:{output}", "{sources}"),
     run_template=("{tool}", "{artifact}"),
-    # Threads stop by themselves for a collection. Usually a signal stops them, which the box refuses.
+    # By default a signal stops threads for a garbage collection, which the sandbox denies.
     environment=(("MONO_THREADS_SUSPEND", "coop"),),
     control="class Control { static void Main() {} }\n",
     threads=64,
@@ -492,33 +521,41 @@ LANGUAGES: tuple[Language, ...] = (
 
 
 def find(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
-    """The language that people call `name`. A name such as C++17 fixes the standard of the one returned.
+    """Return the language with a name that people use. A name such as C++17 also sets the standard.
 
-    Judges put the compiler's version and width behind it: `GNU C++20 (64)` is `gnuc++20`, `Java 17 64bit` and
-    `Java 17.0.2` are `java17`, `Go 1.19.5` is `go1.19`, `GNU G++17 7.3.0` is `gnug++17`. Parentheses may tell
-    more: the implementation in `Python (PyPy 3.10)`, the standard in `Rust 1.75.0 (2021)`.
+    Versions and word sizes of compilers are removed: `GNU C++20 (64)` is `gnuc++20`, `Java 17 64bit` and
+    `Java 17.0.2` are `java17`, `Go 1.19.5` is `go1.19`, `GNU G++17 7.3.0` is `gnug++17`. Parentheses may add
+    the implementation, as in `Python (PyPy 3.10)`, or the standard, as in `Rust 1.75.0 (2021)`.
+
+    Args:
+        name: the name.
+        where: file with the name, for the error.
+        row: line with the name, for the error.
+        field: field with the name, for the error.
+
+    Raises:
+        InputError: if the name is unknown.
     """
     outer, _, inner = name.lower().partition("(")
-    found, inner = _called(outer), inner.partition(")")[0]
+    language, inner = _called(outer), inner.partition(")")[0]
     if outer.strip() in ("python", "pypy") and re.match(r"\s*(?:pypy\s*)?2\b", inner):
-        found = None
-    if found is None:
-        *others, last = (
-            f"{language.name} (also {', '.join(language.aliases[1:4])})" for language in LANGUAGES
-        )
-        remedy = f"Known are {', '.join(others)} and {last}"
+        language = None
+    if language is None:
+        *descriptions, last = (f"{entry.name} (also {', '.join(entry.aliases[1:4])})" for entry in LANGUAGES)
+        remedy = f"Supported are {', '.join(descriptions)} and {last}"
         raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
-    told = _called(inner) or _called(found.name + inner)
-    if told is not None and (
-        found.name in told.more_tags or (told.name == found.name and told.standard and not found.standard)
+    inner_language = _called(inner) or _called(language.name + inner)
+    if inner_language is not None and (
+        language.name in inner_language.more_tags
+        or (inner_language.name == language.name and inner_language.standard and not language.standard)
     ):
-        return told
-    return found
+        return inner_language
+    return language
 
 
-_LONGEST_NAME = 100  # characters
+_MAX_NAME_LENGTH = 100  # maximum length of a language's name, in characters
 _VERSION = r"v?\d+(?:\.\d+)*"
-# The version of a compiler: behind its own name, or that of a language. `g++ 17` is the standard.
+# A compiler's version after the compiler's or the language's name. In `g++ 17`, the number is the standard.
 _COMPILERS = re.compile(
     rf"((?:gnu )?g\+\+|clang\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)"
     rf"|(.*(?:[\dx]|g\+\+|clang\+\+|gcc))[\s-]+{_VERSION}"
@@ -527,43 +564,45 @@ _COMPILERS = re.compile(
 
 @lru_cache(1024)
 def _called(name: str) -> Language | None:
-    """Return the language of a name in lower case; None where nobody calls one so."""
+    """Return the language with this lower-case name, or None if the name is unknown."""
     name = name.strip()
-    if len(name) > _LONGEST_NAME:
+    if len(name) > _MAX_NAME_LENGTH:
         return None
     compiler = _COMPILERS.fullmatch(name)
-    tried = (
+    candidates = (
         (compiler[1],) if compiler and compiler[1] else (name, *(compiler.groups()[1:] if compiler else ()))
     )
-    for each in tried:
-        plain = re.sub(r"[\s_-]+", "", each)
-        plain = re.sub(r"(?:32|64)bits?$", "", plain).removesuffix("diagnostics")
-        plain = re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")
+    for candidate in candidates:
+        normalized = re.sub(r"[\s_-]+", "", candidate)
+        normalized = re.sub(r"(?:32|64)bits?$", "", normalized).removesuffix("diagnostics")
+        normalized = re.sub(r"(\d\.\d+)\.\d+$", r"\1", normalized).removesuffix(".0")
         for language in LANGUAGES:
-            if plain in language.aliases:
+            if normalized in language.aliases:
                 return language
             for alias, standard in language.dialects:
-                if plain == alias:
+                if normalized == alias:
                     return msgspec.structs.replace(language, standard=standard)
     return None
 
 
 def of_suffix(suffix: str) -> Language | None:
-    """The language of source files that end in `suffix` (with its dot)."""
+    """Return the language of source files with this suffix, which starts with a dot, or None."""
     return next((language for language in LANGUAGES if suffix.lower() in language.suffixes), None)
 
 
 def remedy(command: str) -> str:
-    """Return the command that installs a language's toolchain; empty for commands outside of the table."""
-    own = (language.remedy for language in LANGUAGES if language.command == command)
-    return next(own, next((language.remedy for language in LANGUAGES if language.runner == command), ""))
+    """Return the command that installs a toolchain, or "" for a command that is not in the table."""
+    compiler_remedies = (language.remedy for language in LANGUAGES if language.command == command)
+    return next(
+        compiler_remedies, next((language.remedy for language in LANGUAGES if language.runner == command), "")
+    )
 
 
-# --- packages of Python -------------------------------------------------------------------------------
-# Those that programs often import and that do not come with Python, by the name in an import. A benchmark may
-# promise any of these to programs; whatever else a program imports is the program's own affair.
+# --- Python packages -----------------------------------------------------------------------------------
+# Packages outside of Python's standard library that programs often import, by the name in an import. A
+# benchmark may promise any of them. Other packages are not checked.
 
-# Which of them a machine has is what `doctor` tells.
+# The packages whose presence `doctor` reports.
 MAIN_MODULES = ("numpy", "scipy", "sympy", "sortedcontainers", "networkx")
 
 MODULES: Mapping[str, str] = MappingProxyType(
@@ -596,15 +635,15 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 
 def read_packages(text: str) -> tuple[str, ...]:
-    """Return the packages that are promised to programs, of their names with commas between; `none`: none."""
-    return known_modules(word for word in text.replace(",", " ").split() if word.lower() != "none")
+    """Return the packages in a list of names separated by commas; empty for `none`."""
+    return known_modules(name for name in text.replace(",", " ").split() if name.lower() != "none")
 
 
 def known_modules(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, each once. InputError for one that no interpreter is asked for."""
-    found = tuple(dict.fromkeys(names))
-    for name in found:
+    """Return the names without duplicates. Raises InputError for a name that is not in `MODULES`."""
+    distinct_names = tuple(dict.fromkeys(names))
+    for name in distinct_names:
         if name not in MODULES:
             remedy = nearest(name, tuple(MODULES))
             raise InputError(f"no such package: {name!r}", field="choice.packages", remedy=remedy)
-    return found
+    return distinct_names
