@@ -1,4 +1,4 @@
-"""Frozen words that everything else speaks: values, errors, languages, and what proctor and package say.
+"""Frozen values that all other packages use: problems, results, errors, languages, messages to the proctor.
 
-Nothing here reads a file, starts a program or knows a contest's rules.
+Nothing here reads a file, starts a program or contains the rules of a contest.
 """

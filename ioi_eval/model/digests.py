@@ -1,4 +1,4 @@
-"""Hashes of values: equal for equal contents, wherever these lie."""
+"""Hashes of values. Equal contents have equal hashes, wherever they are stored."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Problem
 
-# What cannot change a score: labels, what is asked, and the solutions that a package brings.
-_NO_MATTER = (
+# Fields of problems that cannot change a score: labels, what models are given, and the package's solutions.
+_IRRELEVANT_FIELDS = (
     "name",
     "source",
     "solutions",
@@ -23,8 +23,9 @@ _NO_MATTER = (
     "starter_code",
     "attachments",
 )
-# Younger than runs that are there: while they say nothing, those runs' problems have not changed.
-_YOUNGER = (
+# Fields that were added later. They are hashed only if they are set, so that the problems of older runs keep
+# their digests.
+_LATER_FIELDS = (
     "prelude",
     "online_judge",
     "integer_digits",
@@ -46,15 +47,18 @@ _YOUNGER = (
 
 
 def digest(value: Any) -> str:
+    """Return the hash of a value's content."""
     return _hash(_content(value))
 
 
 def problem_digest(problem: Problem) -> str:
     """Return a digest of everything that can change a score."""
-    matter = {name: _content(value) for name, value in _fields(problem) if name not in _NO_MATTER}
+    relevant_fields = {
+        name: _content(value) for name, value in _fields(problem) if name not in _IRRELEVANT_FIELDS
+    }
     try:
-        return _hash(matter)
-    except (TypeError, UnicodeEncodeError) as error:  # made in Python, of what a frame holds
+        return _hash(relevant_fields)
+    except (TypeError, UnicodeEncodeError) as error:  # a problem made in Python with values of a data frame
         remedy = "Give Python's own int, float and str, without halves of surrogate pairs"
         raise InputError(str(error), where=problem.source or problem.id, remedy=remedy) from error
 
@@ -64,7 +68,7 @@ def _hash(content: Any) -> str:
 
 
 def _content(value: Any) -> Any:
-    """A value without where its contents lie, so that an extracted zip and a folder count as the same."""
+    """Return a value without the paths of its contents, so that a zip and its folder have equal digests."""
     if isinstance(value, Blob):
         return value.sha256
     if isinstance(value, msgspec.Struct):
@@ -77,5 +81,6 @@ def _content(value: Any) -> Any:
 
 
 def _fields(value: msgspec.Struct) -> Iterator[tuple[str, Any]]:
-    found = ((name, getattr(value, name)) for name in value.__struct_fields__)
-    return ((name, field) for name, field in found if field or name not in _YOUNGER)
+    """Return the fields of a value that are hashed, with their names."""
+    pairs = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    return ((name, field) for name, field in pairs if field or name not in _LATER_FIELDS)

@@ -1,6 +1,6 @@
-"""The steps of submissions under way: the judge and engines note them, a run shows them while it goes on.
+"""Track the steps of submissions in progress. The judge and engines record them, and a run displays them.
 
-Each step can also be logged, at the level DEBUG, with the key of its submission.
+Each step can also be logged with its submission's key, at the level DEBUG.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ioi_eval.model.errors import IoiEvalError
 
 BUILD, TESTS, WAITS = "build", "tests", "waits"
 _log = logging.getLogger(__name__)
-_NAMED = 8  # maximum number of tests that a log line names
-_LONGEST_KEY = 100  # maximum length of a submission's key in the log, in characters
+_MAX_NAMED_TESTS = 8  # maximum number of tests that a log line names
+_MAX_KEY_LENGTH = 100  # maximum length of a submission's key in the log, in characters
 
 
 @dataclass(eq=False)
 class _Step:
-    """A part of the work on a submission."""
+    """A step of the work on a submission."""
 
     kind: str
-    where: str = ""  # the server or slot that does it; empty: it waits for one
+    where: str = ""  # server or slot that executes the step; empty while it waits for one
 
 
 class Doing:
-    """A submission under way. Some of its steps go on side by side."""
+    """A submission in progress. Several of its steps may run at the same time."""
 
     def __init__(self, key: str, problem: str) -> None:
         self.key, self.problem, self.since = key, problem, time.time()
@@ -38,56 +38,61 @@ class Doing:
 
     @property
     def step(self) -> _Step:
-        """Return the step that goes on, or one that waits."""
-        return next((step for step in self._steps if step.where), self._steps[0] if self._steps else _WAITING)
+        """Return a step that is being executed, else a waiting step."""
+        return next(
+            (step for step in self._steps if step.where), self._steps[0] if self._steps else _WAITING_STEP
+        )
 
 
-class _Here(NamedTuple):
+class _Context(NamedTuple):
+    """The submission in progress in a context, and its current step."""
+
     doing: Doing
     step: _Step | None
 
 
-_WAITING = _Step(WAITS)
-_HERE: ContextVar[_Here | None] = ContextVar("_HERE", default=None)
+_WAITING_STEP = _Step(WAITS)
+_CONTEXT: ContextVar[_Context | None] = ContextVar("_CONTEXT", default=None)
 
 
 @contextmanager
 def doing(key: str, problem: str) -> Iterator[Doing]:
-    """Work on a submission: what is awaited within notes its steps there."""
-    found = Doing(key, problem)
-    before = _HERE.set(_Here(found, None))
+    """Context manager: code inside it records its steps on this submission."""
+    submission = Doing(key, problem)
+    token = _CONTEXT.set(_Context(submission, None))
     try:
-        yield found
+        yield submission
     finally:
-        _HERE.reset(before)
+        _CONTEXT.reset(token)
 
 
 def under_way() -> Doing | None:
-    """Return the submission that is worked on here."""
-    here = _HERE.get()
-    return None if here is None else here.doing
+    """Return the submission in progress in this context, or None."""
+    current = _CONTEXT.get()
+    return None if current is None else current.doing
 
 
 @contextmanager
 def step(kind: str) -> Iterator[None]:
-    if (here := _HERE.get()) is None:
+    """Context manager: code inside it executes a step of the current submission."""
+    if (current := _CONTEXT.get()) is None:
         yield
         return
-    own = _Step(kind)
-    before = _HERE.set(_Here(here.doing, own))
-    here.doing._steps.append(own)
+    new_step = _Step(kind)
+    token = _CONTEXT.set(_Context(current.doing, new_step))
+    current.doing._steps.append(new_step)
     try:
         yield
     finally:
-        here.doing._steps.remove(own)
-        _HERE.reset(before)
+        current.doing._steps.remove(new_step)
+        _CONTEXT.reset(token)
 
 
 @contextmanager
 def at(place: str, logger: logging.Logger = _log) -> Iterator[None]:
-    """Hold a slot there, and log when the work goes there and what comes back."""
-    here = _HERE.get()
-    step = None if here is None else here.step
+    """Mark the current step as executed at `place`, a server or slot, and log its start and outcome."""
+    current = _CONTEXT.get()
+    step = None if current is None else current.step
     if step is not None:
         step.where = place
     began = time.perf_counter()
@@ -107,37 +112,38 @@ def at(place: str, logger: logging.Logger = _log) -> Iterator[None]:
 # --- the log -----------------------------------------------------------------------------------------
 
 
-_WORK: ContextVar[str] = ContextVar("_WORK", default="")
+_CURRENT_WORK: ContextVar[str] = ContextVar("_CURRENT_WORK", default="")
 
 
 def log_step(logger: logging.Logger, text: str, *args: object) -> None:
-    """Log a step of the work that goes on here, with the key of its submission, at the level DEBUG.
+    """Log a message with the current submission's key and work, at the level DEBUG.
 
-    Log lines name tests, programs and servers. They never hold contents of files, outputs or tokens.
+    Log lines name tests, programs and servers. They never contain contents of files, outputs or tokens.
     """
     if logger.isEnabledFor(logging.DEBUG):
-        found = under_way()
-        key = "" if found is None else found.key[:_LONGEST_KEY]
-        subject = ", ".join(filter(None, (key if key.isprintable() else ascii(key), _WORK.get())))
+        submission = under_way()
+        key = "" if submission is None else submission.key[:_MAX_KEY_LENGTH]
+        subject = ", ".join(filter(None, (key if key.isprintable() else ascii(key), _CURRENT_WORK.get())))
         logger.debug(f"%s: {text}" if subject else f"%s{text}", subject, *args)
 
 
 def logged_work(logger: logging.Logger, kind: str, names: Iterable[str] = ()) -> AbstractContextManager[None]:
     """Return a context in which log lines name this work, such as "tests 01, 02".
 
-    Of many names, the first are shown: each test has a line of its own in the end.
+    If there are many names, only the first ones are shown. Each test also gets its own line in the end.
     """
     if not logger.isEnabledFor(logging.DEBUG):
         return nullcontext()
     listed = [*names]
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return _named(f"{kind} {', '.join(listed[:_NAMED])}{more}".strip())
+    more = f" and {len(listed) - _MAX_NAMED_TESTS} more" if len(listed) > _MAX_NAMED_TESTS else ""
+    return _named(f"{kind} {', '.join(listed[:_MAX_NAMED_TESTS])}{more}".strip())
 
 
 @contextmanager
 def _named(work: str) -> Iterator[None]:
-    before = _WORK.set(work)
+    """Add a description of the work to log lines of the code inside."""
+    token = _CURRENT_WORK.set(work)
     try:
         yield
     finally:
-        _WORK.reset(before)
+        _CURRENT_WORK.reset(token)

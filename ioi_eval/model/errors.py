@@ -1,7 +1,7 @@
-"""Every error that ioi_eval raises on purpose: one root, a type per cause, the data in attributes.
+"""All errors that ioi_eval raises on purpose: one base class, a class for each cause, data in attributes.
 
-A verdict is never an error and an error is never a verdict: what a submission does wrong ends up in a
-`TestResult`; what we or the machine do wrong ends up here.
+A verdict is never an error, and an error is never a verdict. A fault of the submission is reported in a
+`TestResult`; a fault of ioi_eval or of the machine is raised as an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class IoiEvalError(Exception):
-    """The root of all errors raised on purpose."""
+    """The base class of all errors that ioi_eval raises on purpose."""
 
 
 class InputError(IoiEvalError):
@@ -29,10 +29,10 @@ class InputError(IoiEvalError):
     ) -> None:
         self.problem, self.where, self.row, self.field, self.remedy = problem, where, row, field, remedy
         line = "" if row is None else f"line {row}"
-        named = f"field {field!r}" if field and not field.startswith("--") else field
-        place = ", ".join(filter(None, (where, line, named)))
-        text = f"{place}: {problem}" if place else problem
-        super().__init__(f"{text}. {remedy}" if remedy else text)
+        field_text = f"field {field!r}" if field and not field.startswith("--") else field
+        location = ", ".join(filter(None, (where, line, field_text)))
+        message = f"{location}: {problem}" if location else problem
+        super().__init__(f"{message}. {remedy}" if remedy else message)
 
     def but(
         self,
@@ -42,7 +42,7 @@ class InputError(IoiEvalError):
         field: str | None = None,
         remedy: str | None = None,
     ) -> InputError:
-        """The same error, phrased for the caller."""
+        """Return a copy of the error in which the given attributes are replaced; None keeps an attribute."""
         return InputError(
             self.problem,
             where=self.where if where is None else where,
@@ -54,28 +54,31 @@ class InputError(IoiEvalError):
 
 @contextmanager
 def ungrouped(kind: type[Exception]) -> Iterator[None]:
-    """Raise the first error of a kind as itself where a group of errors has one."""
+    """Replace an exception group from the code inside by its first error of a kind, if it has one."""
     try:
         yield
     except BaseExceptionGroup as errors:
-        found: BaseException | None = errors.subgroup(kind)
-        while isinstance(found, BaseExceptionGroup):
-            found = found.exceptions[0]
-        if found is None:
+        error: BaseException | None = errors.subgroup(kind)
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if error is None:
             raise
-        raise found from None
+        raise error from None
 
 
 class MissingColumn(InputError):
-    """A row lacks a column that others may lack as well."""
+    """A row lacks a column that other rows may lack as well."""
 
 
 class FailedRequest(InputError):
-    """A row of a request that nobody answered: it holds nothing to judge, and is no fault of the dump."""
+    """A row of a failed request to a model. It contains nothing to judge, and the dump is not at fault."""
 
 
 class BadRows(InputError):
-    """Rows of a dump cannot be used. `errors`: one for each, in order; `listed`: where all of them stand."""
+    """Some rows of a dump cannot be used.
+
+    `errors`: an error for each such row, in order. `listed`: the file that lists all of them.
+    """
 
     def __init__(self, errors: Sequence[InputError], listed: str = "") -> None:
         self.errors, self.listed = tuple(errors), listed
@@ -85,22 +88,22 @@ class BadRows(InputError):
 
 
 class JudgeFailure(IoiEvalError):
-    """The judge could not say what a submission is worth. Never a score; retried when a run is resumed.
+    """The judge could not determine a score. It never counts as 0, and resuming the run tries again.
 
-    `final`: another try cannot help as long as problem and submission are what they are.
+    `final`: another try cannot help unless the problem or the submission changes.
     """
 
     def __init__(
         self, reason: str, *, phase: str = "", test: str = "", remedy: str = "", final: bool = False
     ) -> None:
         self.reason, self.phase, self.test, self.remedy, self.final = reason, phase, test, remedy, final
-        place = " ".join(part for part in (phase, f"on test {test}" if test else "") if part)
-        text = f"{place}: {reason}" if place else reason
-        super().__init__(f"{text}. {remedy}" if remedy else text)
+        location = " ".join(word for word in (phase, f"on test {test}" if test else "") if word)
+        message = f"{location}: {reason}" if location else reason
+        super().__init__(f"{message}. {remedy}" if remedy else message)
 
 
 class FileEdited(JudgeFailure):
-    """A file of the problem is no longer what it was when the problem was read."""
+    """A file of the problem was edited after the problem was read."""
 
     def __init__(self, name: str) -> None:
         remedy = "Read the problem again: run the same command once more"
@@ -108,15 +111,15 @@ class FileEdited(JudgeFailure):
 
 
 class InterpreterRefused(JudgeFailure):
-    """The engine's interpreter judges no submission, whatever one holds: no row is at fault."""
+    """The engine's interpreter cannot be used for any submission, so no row is at fault."""
 
 
 class ToolMissing(JudgeFailure):
-    """The engine lacks the compiler or the interpreter of a program."""
+    """The engine lacks the compiler or interpreter of a program."""
 
 
 class ModuleMissing(JudgeFailure):
-    """The judge lacks Python packages that a program imports. `modules` are the names in its imports."""
+    """The judge lacks Python packages that a program imports. `modules`: their names in imports."""
 
     def __init__(self, modules: tuple[str, ...], reason: str, *, remedy: str) -> None:
         self.modules = modules
@@ -124,7 +127,7 @@ class ModuleMissing(JudgeFailure):
 
 
 class ExtraMissing(IoiEvalError, ModuleNotFoundError):
-    """A Python package is missing that an extra of ioi-eval installs. The message is the remedy."""
+    """A Python package is missing that an extra of ioi-eval installs. The message says how to install it."""
 
 
 class EngineError(IoiEvalError):
@@ -132,11 +135,11 @@ class EngineError(IoiEvalError):
 
 
 class JobRejected(EngineError):
-    """The job itself is wrong: sending it again, here or elsewhere, cannot help."""
+    """The job is invalid: sending it again, to this engine or another, cannot help."""
 
 
 class JobTooLarge(JobRejected):
-    """The job is over a limit of the engine; a smaller one may fit. `limit` names the limit."""
+    """The job exceeds a limit of the engine; a smaller job may fit. `limit`: name of the limit."""
 
     def __init__(self, message: str, *, limit: str = "") -> None:
         self.limit = limit
@@ -144,32 +147,32 @@ class JobTooLarge(JobRejected):
 
 
 class EngineOverloaded(EngineError):
-    """No room at the moment; later there may be."""
+    """The engine has no free capacity now, but may have some later."""
 
 
 class EngineUnavailable(EngineError):
-    """The engine, or this endpoint of it, does not answer or cannot start anything."""
+    """The engine, or one of its servers, does not respond or cannot start anything."""
 
 
 class AttemptsUsedUp(EngineError):
-    """The engine tried again itself, elsewhere, as often as it is worth. No reason to ask it once more."""
+    """The engine has retried the job itself as often as is useful. Callers should not retry."""
 
 
 class ServerReplaced(EngineError):
-    """A server is not the one that was probed at its address. Its reply counts for nothing."""
+    """A server at an address is not the server that was probed there. Its reply is discarded."""
 
     def __init__(self, endpoint: str) -> None:
-        super().__init__(f"{endpoint} is another server than before: its compilers or limits have changed")
+        super().__init__(f"{endpoint} is not the same server as before: its compilers or limits have changed")
 
 
 class ToolchainGone(EngineError):
-    """No server has the compiler or interpreter any more that a job was made for. Make another job."""
+    """No server has the compiler or interpreter any more for which the job was made. Make a new job."""
 
 
 class MachineAtFault(EngineError):
-    """A job was executed, and its answer shows that the machine failed it.
+    """A job was executed, but its answer shows that the machine failed.
 
-    `answer` is what came of it, `where` names the machines.
+    `answer`: the engine's answer. `where`: names of the machines.
     """
 
     def __init__(self, reason: str, answer: Any, where: str = "") -> None:
@@ -178,11 +181,11 @@ class MachineAtFault(EngineError):
 
 
 class BrokenReply(EngineError):
-    """An answer came that is not an answer: cut off, not JSON, not of the agreed shape."""
+    """The reply is invalid: cut off, not JSON, or of another form than agreed."""
 
 
 class ProgramBroken(InputError):
-    """A program of the problem does not compile: nothing can be judged. `log` has the compiler's words."""
+    """A program of the problem does not compile, so nothing can be judged. `log`: the compiler's output."""
 
     def __init__(self, problem: str, *, where: str, log: str, remedy: str) -> None:
         self.log = log
@@ -194,4 +197,4 @@ class CheckerBroken(ProgramBroken):
 
 
 class ManagerBroken(ProgramBroken):
-    """The problem's manager, or its interactor, does not compile."""
+    """The problem's manager or interactor does not compile."""

@@ -1,7 +1,6 @@
-"""Values from outside, read with types: a package's header, a row, a request.
+"""Read typed fields from external data: a package's header, a row, a request.
 
-A reader is told what to do with a fault. `Faults` notes it and reading goes on, so that all are found;
-`Strict` raises the first one.
+A policy handles faults. `Faults` collects them and reading continues; `Strict` raises the first one.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from ioi_eval.model.nesting import shallow
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
-_LARGEST = sys.float_info.max
-_MOST_NAMED = 8
-_NEAR = 0.6  # of difflib's ratio; below that, names are alike by chance
+_MAX_NUMBER = sys.float_info.max
+_MAX_NAMED = 8
+_MIN_SIMILARITY = 0.6  # minimum similarity by difflib; below it, names are similar by chance
 
 
 class Faults:
-    """The policy that collects the faults of one source, in the order of reading, and notes about it."""
+    """The policy that collects the faults of one source in the order of reading, and notes about it."""
 
     def __init__(self, where: str, row: int | None = None) -> None:
         self.where, self.row = where, row
@@ -36,16 +35,16 @@ class Faults:
         self.notes: list[str] = []
 
     def error(self, problem: str, file: str, *, row: int | None = None, **about: str) -> InputError:
-        """Return a fault. `file` lies in the source; empty: it is the source."""
+        """Return a fault. `file` is a file in the source; empty means the source itself."""
         where = f"{self.where}/{file}" if file else self.where
         return InputError(problem, where=where, row=self.row if row is None else row, **about)
 
     def add(self, problem: str, file: str, *, row: int | None = None, **about: str) -> None:
-        """Handle a fault, described as for `error`."""
+        """Handle a fault. The arguments are those of `error`."""
         self.errors.append(self.error(problem, file, row=row, **about))
 
     def note(self, sentence: str, file: str = "") -> None:
-        """Add a sentence that is no fault, for somebody who looks at the package."""
+        """Add a note, which is not a fault but may interest readers of the package."""
         where = f"{self.where}/{file}" if file else self.where
         self.notes.append(f"{where}: {sentence}")
 
@@ -58,10 +57,13 @@ class Strict(Faults):
 
 
 class Fields:
-    """The fields of one object. A wrong one is a fault; where that is not raised, its default is returned."""
+    """The fields of one object.
+
+    For an invalid field the policy handles a fault. If it does not raise, the default is returned.
+    """
 
     remedy: ClassVar[str] = "Correct it in the file"  # for a value of another type
-    form: ClassVar[Any] = staticmethod(json.dumps)  # of a value in a message
+    form: ClassVar[Any] = staticmethod(json.dumps)  # formats a value in a message
 
     def __init__(
         self,
@@ -74,85 +76,95 @@ class Fields:
         self.values, self.file, self._policy, self._prefix, self._row = values, file, policy, prefix, row
 
     def has(self, name: str) -> bool:
+        """Return True if the object has this field."""
         return name in self.values
 
     def value(self, name: str) -> Any:
-        """Return the field as it is; None where it is missing."""
+        """Return the field's raw value, or None if it is missing."""
         return self.values.get(name)
 
     def shown(self, value: Any) -> str:
-        """Return a value as a message shows it."""
+        """Return a value in the form that messages use."""
         return shown(value, self.form)
 
     def lacking(self, name: str, expected: str) -> None:
-        """Handle the fault that a field is missing which must be there."""
+        """Handle the fault that a required field is missing."""
         self.fault(name, "missing", f"Add it: {expected}")
 
     def place(self, name: str) -> str:
-        """Return a field's name as messages have it."""
+        """Return a field's full name for messages."""
         return self._prefix + name
 
     def fault(self, name: str, problem: str, remedy: str = "") -> None:
+        """Handle a fault of a field."""
         self._policy.add(problem, self.file, row=self._row, field=self.place(name), remedy=remedy)
 
     def wrong(self, name: str, problem: str, remedy: str = "") -> InputError:
-        """Return a fault, for callers that raise it whatever the policy."""
+        """Return a fault for callers that raise it under any policy."""
         about = {"field": self.place(name), "remedy": remedy or self.remedy}
         return self._policy.error(problem, self.file, row=self._row, **about)
 
     def misfit(self, name: str, expected: str) -> InputError:
-        """Return the fault that a field is not what is expected, for callers that raise it."""
+        """Return the fault that a field is not what `expected` describes, for callers that raise it."""
         return self.wrong(name, f"{self.shown(self.value(name))} is not {expected}")
 
     def name(self, name: str) -> str:
-        """Return the text or the whole number that something is known by. Anything else is raised."""
-        if (found := name_of(self.value(name))) is None:
+        """Return a name: a string or an integer. Raise a fault for anything else, under any policy."""
+        if (valid_name := name_of(self.value(name))) is None:
             raise self.misfit(name, "a text or a whole number")
-        return found
+        return valid_name
 
     def text(self, name: str, default: str | None = None) -> str:
+        """Return a string."""
         return self._read(name, str, "a text", default, "")
 
     def number(self, name: str, default: float | None = None, *, above: float | None = None) -> float:
-        """Return a finite number: more than `above`, or at least 0 where that is not given."""
-        bounds = Meta(ge=0, le=_LARGEST) if above is None else Meta(gt=above, le=_LARGEST)
+        """Return a finite number: greater than `above` or, without `above`, at least 0."""
+        bounds = Meta(ge=0, le=_MAX_NUMBER) if above is None else Meta(gt=above, le=_MAX_NUMBER)
         expected = "a number of at least 0" if above is None else f"a number above {above:g}"
         return self._read(name, Annotated[float, bounds], expected, default, 0.0)
 
     def whole(self, name: str, default: int | None = None, *, least: int = 0, most: int = 2**62) -> int:
+        """Return an integer between `least` and `most`. After a fault return `default`, or 0."""
         expected = f"a whole number from {least}" + (f" to {most}" if most < 2**62 else "")
         return self._read(name, Annotated[int, Meta(ge=least, le=most)], expected, default, 0)
 
     def word(self, name: str, words: type[Word], default: Word | None = None) -> Word:
-        """Return one of a fixed set of words."""
+        """Return a member of an enum by its value."""
         return words(self.choice(name, [word.value for word in words], default))
 
     def choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
+        """Return one of the allowed strings."""
         return self._read(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
 
     def flag(self, name: str, default: bool = False) -> bool:
+        """Return True or False."""
         return self._read(name, bool, "true or false", default, default)
 
     def optional_number(self, name: str) -> float | None:
-        """Return a number as `number` does, or None where the field is missing or null."""
+        """Return a number as `number` does, or None if the field is missing or null."""
         return None if self.value(name) is None else self.number(name)
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """Return a list of strings."""
         return self._read(name, tuple[str, ...], "a list of texts", default, ())
 
     def inner(self, name: str) -> Fields:
-        """Return the object in a field, empty where it is missing or null."""
+        """Return a reader of the object in a field; the object is empty if the field is missing or null."""
         values: dict[str, Any] = {}
         if self.value(name) is not None:
             values = self._read(name, dict, "an object", None, values)
         return self.under(name, values)
 
     def under(self, name: str, values: Mapping[str, Any]) -> Fields:
-        """Return a reader of values that belong into the object of this name."""
+        """Return a reader of values that belong to the object in a field."""
         return Fields(values, self.file, self._policy, f"{self._prefix}{name}.", self._row)
 
     def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
-        """Return the field as a value of a type, or `empty` after a fault without a default."""
+        """Return the field as a value of a type.
+
+        After a fault return `default`, or `empty` if there is no default.
+        """
         value = self.value(name)
         if value is None and not self.has(name):
             if default is None:
@@ -171,7 +183,7 @@ class Fields:
 def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Return the value of a JSON text.
 
-    `pairs_hook` makes an object from its pairs; by default a key that occurs twice is refused.
+    `pairs_hook` makes an object from its pairs; by default duplicate keys are refused.
 
     Raises:
         ValueError: if the text is broken, nested too deeply, or has a number such as NaN.
@@ -184,44 +196,44 @@ def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | N
 
 
 class Twice(ValueError):
-    """An object of JSON has a key twice: nobody knows which of the two counts."""
+    """Raised for a JSON object with a duplicate key, because either value could be meant."""
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, for decoders to ask. Raises `Twice`."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return an object from its pairs; an `object_pairs_hook` that raises `Twice` for duplicate keys."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise Twice(f"the key {shown(name)} is there twice")
-    return found
+    return result
 
 
-def near(name: str, known: Iterable[str], alike: float = _NEAR) -> list[str]:
-    """Return at most three names that are close to a name, the closest first."""
+def near(name: str, known: Iterable[str], alike: float = _MIN_SIMILARITY) -> list[str]:
+    """Return at most three known names that are similar to a name, the most similar first."""
     return get_close_matches(name, list(known), n=3, cutoff=alike)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return a remedy that lists the known names closest to an unknown one, else the first known names."""
+    """Return a remedy with the known names most similar to an unknown name, else the first known names."""
     if close := near(name, known):
-        return f"Did you mean {' or '.join(repr(word) for word in close)}?"
-    rest = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
-    return f"There are: {', '.join(known[:_MOST_NAMED])}{rest}" if known else "There are none"
+        return f"Did you mean {' or '.join(repr(similar) for similar in close)}?"
+    more = f" and {len(known) - _MAX_NAMED} more" if len(known) > _MAX_NAMED else ""
+    return f"There are: {', '.join(known[:_MAX_NAMED])}{more}" if known else "There are none"
 
 
 def name_of(value: Any) -> str | None:
-    """Return the name that a text or a whole number is; None for others."""
+    """Return the name in a string or integer; None for other values."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value.strip() or None if isinstance(value, str) else None
 
 
 def shown(value: Any, form: Callable[[Any], str] = json.dumps) -> str:
-    """Return a value as short JSON; as Python's text where JSON has no such type, as for YAML's dates."""
+    """Return a value as short JSON, or as Python text if JSON lacks the type, such as YAML's dates."""
     try:
-        text = form(value)
+        formatted = form(value)
     except TypeError:
-        text = str(value)
-    except ValueError:  # a number with more digits than Python is ready to write
-        text = "a very long number"
-    return text if len(text) <= 60 else text[:57] + "..."
+        formatted = str(value)
+    except ValueError:  # a number with more digits than Python converts
+        formatted = "a very long number"
+    return formatted if len(formatted) <= 60 else formatted[:57] + "..."

@@ -1,4 +1,4 @@
-"""Public modules that show names of rooms, and load each when it is first used."""
+"""Public modules that offer names of other modules and load each when it is first used."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 
 def shown_in(module: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a module's `__getattr__` and `__dir__`.
+    """Return the functions `__getattr__` and `__dir__` for a module that loads its names on first use.
 
-    `places` has the names by the place that they are loaded from, each as NAME or as NAME=OWN_NAME_THERE.
+    `places` maps each defining module to the names that it provides, separated by blanks. A name is NAME, or
+    NAME=OTHER if the defining module calls it OTHER.
     """
-    shown = [(name, place) for place, names in places.items() for name in names.split()]
-    found = {name.partition("=")[0]: (place, name.rpartition("=")[2]) for name, place in shown}
+    named_modules = [(name, source) for source, names in places.items() for name in names.split()]
+    sources = {name.partition("=")[0]: (source, name.rpartition("=")[2]) for name, source in named_modules}
 
     def load(name: str) -> Any:
-        if name not in found:
+        if name not in sources:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        place, own = found[name]
-        return getattr(import_module(f"ioi_eval.{place}"), own)
+        source, source_name = sources[name]
+        return getattr(import_module(f"ioi_eval.{source}"), source_name)
 
     return load, lambda: sorted(sys.modules[module].__all__)

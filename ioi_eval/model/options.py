@@ -1,4 +1,4 @@
-"""Options of a judge and of builds."""
+"""Options of judging and of builds."""
 
 from __future__ import annotations
 
@@ -13,41 +13,46 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Said(Value):
-    """A field as users meet it: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
+    """A field as an option for users: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
 
-    Bounds are the type's own, by msgspec.Meta. A command line makes options of such fields (cli/groups.py).
-    A field of another value that means the same takes the type, and says in a second one only what differs.
+    Bounds come from the type's msgspec.Meta. A command line makes its options from such fields
+    (cli/groups.py). If a field of another value has the same meaning, it uses the same type, and a second
+    `Said` with only the differences.
     """
 
     help: str = ""
-    name: str = ""  # of the option, where it is not the field's
+    name: str = ""  # name of the option, if it differs from the field's
     short: str = ""  # one letter
-    also: tuple[str, ...] = ()  # names that work and are not shown: `-b`, `--benchmark`
+    also: tuple[str, ...] = ()  # further names that work but are not shown: `-b`, `--benchmark`
     metavar: str = ""
-    unset: str = ""  # the words for what holds where nobody gives it
-    default: Any = None  # as it is typed, where it can be shown so and is not the field's
-    panel: str = ""  # heading above it in a help page, where it is not its group's
-    typed: Any = None  # the type of what is typed, where it is not the field's
-    least: float | None = None  # bounds of what is typed, where the type's are wider, or there are none
+    unset: str = ""  # description of the default if the option is not given
+    default: Any = None  # default in the form that users type, if it differs from the field's
+    panel: str = ""  # heading in a help page, if it differs from the group's
+    typed: Any = None  # type of the option's argument, if it differs from the field's
+    least: float | None = None  # bounds of the argument, if they differ from the type's or the type has none
     most: float | None = None
-    read: Callable[[Any], Any] | None = None  # from what is typed to the field's value; raises InputError
+    read: Callable[[Any], Any] | None = None  # converts the argument to the field's value; raises InputError
 
 
-# Types of fields that several values have, with the words for them.
+# Types of fields that several values share.
 AllTests = Annotated[bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")]
 Slots = Annotated[Count | None, Said(metavar="N", help="Jobs at the same time.")]
 Interpreter = Annotated[
-    str,  # its path or version, or `caller`
-    Said(metavar="PATH|VERSION", help="The Python for submissions, here; caller: the one that runs this."),
+    str,  # a path, a version, or `caller`
+    Said(
+        metavar="PATH|VERSION",
+        help="Python for submissions on this machine; caller: the one running ioi-eval.",
+    ),
 ]
 
-_TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
+# Maximum time for the proctor, a checker or a header, in seconds; each is built once
+_TRUSTED_SECONDS = 300.0
 
 JobShape = Literal["auto", "batched", "classic"]
 
 
 class CheckerLimits(Value):
-    """A checker's limits on one test, in seconds and bytes. Over them it has failed: a judge failure."""
+    """A checker's limits on one test, in seconds and bytes. Exceeding them is a judge failure."""
 
     cpu_time: float = 10.0
     wall_time: float = 20.0
@@ -55,23 +60,23 @@ class CheckerLimits(Value):
 
 
 class ManagerLimits(Value):
-    """A manager's or interactor's limits on one test. Over them it has failed: a judge failure.
+    """A manager's or interactor's limits on one test. Exceeding them is a judge failure.
 
-    It waits for the submission, so it gets more of everything: who is slow is to be found out, not who waits.
+    They are looser than the submission's, so a slow submission times out first.
     """
 
-    cpu_time: float = 10.0  # seconds; more where that many processes may take longer themselves
-    more_time: float = 10.0  # seconds on the wall clock, beyond what the submission has
+    cpu_time: float = 10.0  # seconds; more if the submission's processes may take longer
+    more_time: float = 10.0  # seconds that the wall clock exceeds the submission's
     memory: int = 4 << 30  # bytes
 
 
 class Borderline(Value):
-    """A band around the limit of CPU time, in shares of it.
+    """A band around the CPU limit, as fractions of the limit.
 
-    Programs are ended at its upper end, on a crowded machine at 1.6 times the limit. A test with points that
-    took as long as the limit runs again alone, where the band ends it. The least time counts, against the
-    limit itself. Below the limit nothing hangs on a second measurement, so the lower end, by which people
-    write such a band, changes no verdict.
+    Programs are stopped at the band's upper end, or at 1.6 times the limit on a crowded machine. If a test
+    with points exceeded the limit, it runs again alone and is stopped at the band's upper end. The shortest
+    time is compared with the limit itself. Below the limit a second measurement cannot change the verdict. So
+    the lower end, which is part of the usual notation, has no effect.
     """
 
     low: float = 0.9
@@ -83,37 +88,46 @@ class Borderline(Value):
 
 Band = Annotated[
     Borderline | None,
-    Said(typed=str, metavar="LOW:HIGH", help="Measure times in this band of the limit again. Off: 1:1."),
+    Said(
+        typed=str,
+        metavar="LOW:HIGH",
+        help="Measure times in this band of the limit again; 1:1 switches it off.",
+    ),
 ]
 
 
 class JudgeOptions(Value):
-    job: JobShape = "auto"  # batched: many tests a job; classic: one; auto: what the engine can
+    """Options of judging that apply to all problems of a run."""
+
+    # batched: many tests per job; classic: one test; auto: whatever the engine supports
+    job: JobShape = "auto"
     all_tests: AllTests = False
-    in_order: bool = False  # as the problem has them, not those first that fail fastest
-    allow_unconfined: bool = False  # judge even where the kernel offers no confinement
-    max_tests: int = 500  # in one job; engines may allow fewer
-    max_job_time: float = 3600.0  # seconds; a job that needs longer goes on in a new one
+    in_order: bool = False  # run tests in the problem's order instead of the order that fails fastest
+    allow_unconfined: bool = False  # judge even if the kernel does not support confinement
+    max_tests: int = 500  # maximum number of tests in one job; engines may allow fewer
+    # Maximum duration of a job, in seconds; the remaining tests run in a new job
+    max_job_time: float = 3600.0
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
-    borderline: Band = None  # None: what is over the limit is not measured again
-    echo: int = 0  # bytes of a wrong output that its result repeats
-    show: bool = False  # results repeat so many bytes of any output, and of the error text
-    layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests
+    borderline: Band = None  # None: tests that exceed the limit are not measured again
+    echo: int = 0  # bytes of a wrong output that its result contains
+    show: bool = False  # results contain the start of any output and of the error text
+    # Layers of the confinement, see docs/protocol.md; None means all; for tests
+    layers: tuple[str, ...] | None = None
 
 
 class BuildLimits(Value):
-    """Limits of one build job. Times in seconds, sizes in bytes; `None` means no limit."""
+    """Limits of one build job, in seconds and bytes; `None` means no limit."""
 
     wall_time: float | None = 30.0
     cpu_time: float | None = 30.0
     memory: int | None = 2 << 30
-    file_size: int = 256 << 20  # of each file that is made, the program among them
-    log: int = 64 << 10  # of what the compiler prints, the rest is dropped
+    file_size: int = 256 << 20  # maximum size of each file that the build writes, including the program
+    log: int = 64 << 10  # maximum size of the compiler's output; the rest is dropped
 
     @property
     def trusted(self) -> BuildLimits:
-        """The limits for our own sources and a problem's: what is trusted may take its time."""
+        """Return the limits for trusted sources, which are ours and the problem's: they get more time."""
         return msgspec.structs.replace(
             self,
             wall_time=None if self.wall_time is None else max(self.wall_time, _TRUSTED_SECONDS),
@@ -122,5 +136,7 @@ class BuildLimits(Value):
 
 
 class BuildOptions(Value):
+    """Options of builds."""
+
     limits: BuildLimits = BuildLimits()
-    precompile: bool = True  # headers that sources begin with, and graders
+    precompile: bool = True  # precompile common headers and graders

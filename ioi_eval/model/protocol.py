@@ -1,4 +1,4 @@
-"""Messages to the proctor and back. docs/protocol.md is the reference."""
+"""Messages between the judge and the proctor. docs/protocol.md is the reference."""
 
 from __future__ import annotations
 
@@ -13,36 +13,40 @@ from ioi_eval.model.nesting import shallow
 VERSION = 2
 
 
-# Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
+# `frozen` is inherited at run time, but type checkers need it and `kw_only` to be declared here.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of all messages: a field at its default stays out of the JSON."""
+    """Base of all messages. Fields with their default value are omitted from the JSON."""
 
 
 class PlanLimits(Message):
+    """Limits of one program; None means no limit."""
+
     cpu_ms: int | None = None
-    crowded_cpu_ms: int | None = None  # the same on a crowded machine; None means `cpu_ms`
-    wall_ms: int | None = None  # of idling
-    hard_ms: int | None = None  # of time that passes, whatever the program does
+    crowded_cpu_ms: int | None = None  # CPU limit on a crowded machine; None means `cpu_ms`
+    wall_ms: int | None = None  # limit of idle time
+    hard_ms: int | None = None  # limit of elapsed time, whatever the program does
     memory: int | None = None
     output: int | None = None
-    cuts: bool = False  # output beyond the limit is lost, and the program goes on
+    cuts: bool = False  # output beyond the limit is dropped and the program continues
 
 
 class PlanWarm(Message):
-    """The files and modules of an interpreter that waits, and forks a process for each test."""
+    """The files and modules of a fork server: an interpreter that forks a process for each test."""
 
     library: str
     script: str
-    modules: tuple[str, ...] = ()  # imported beforehand
+    modules: tuple[str, ...] = ()  # imported in advance
 
 
 class PlanSubmission(Message):
-    argv: tuple[str, ...] = ()  # empty only where nothing but files was handed in
+    """How to start the submission."""
+
+    argv: tuple[str, ...] = ()  # empty only if the submission has only output files
     files: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     threads: int = 1
-    processes: int = 1  # itself and all that it starts; 1 forbids others
+    processes: int = 1  # including itself; 1 forbids child processes
     proc: bool = False
     streams: bool = False
     address_space: bool = False
@@ -50,6 +54,8 @@ class PlanSubmission(Message):
 
 
 class PlanChecker(Message):
+    """How to judge outputs."""
+
     kind: str
     argv: tuple[str, ...] = ()
     limits: PlanLimits = PlanLimits()
@@ -57,39 +63,48 @@ class PlanChecker(Message):
     space_sensitive: bool = False  # tokens
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
-    full: float = 1.0  # icpc: the number in score.txt that is worth everything
-    given: tuple[str, ...] = ()  # arguments in the place of its kind's
-    passes: int = 1  # icpc: how often a submission may run on one test
-    decides: bool = False  # on whatever is written: what it fails on is wrong, if it judges the answer
+    full: float = 1.0  # icpc: number in score.txt that means full marks
+    given: tuple[str, ...] = ()  # arguments that replace those of the kind
+    passes: int = 1  # icpc: maximum number of runs of a submission on one test
+    # A failure on an output means a wrong answer, if the checker succeeds on the expected answer
+    decides: bool = False
 
 
 class PlanManager(Message):
-    """A Communication task's manager, an interactor: the program on the other side."""
+    """The program with which a submission communicates: a Communication task's manager, or an interactor."""
 
     argv: tuple[str, ...]
-    kind: str = "cms"  # how it says what the submission is worth: cms, testlib, icpc
-    full: float = 1.0  # icpc: the number in score.txt that is worth everything
-    again: str = ""  # an interactor's: who is there in a second run, alone or together; empty: there is none
-    given: tuple[str, ...] = ()  # arguments in the place of its kind's
+    kind: str = "cms"  # format of its score: cms, testlib, icpc
+    full: float = 1.0  # icpc: number in score.txt that means full marks
+    # interactor: second run of the submission `alone` or `together` with it; empty: no second run
+    again: str = ""
+    given: tuple[str, ...] = ()  # arguments that replace those of the kind
     limits: PlanLimits = PlanLimits()
 
 
 class PlanGroup(Message):
+    """The rule by which a subtask's tests may stop early."""
+
     rule: str  # zero, threshold, never
     threshold: float | None = None
 
 
 class PlanTest(Message):
+    """The files of one test and the subtasks that need it."""
+
     index: int
     input: str
     answer: str | None = None
-    output: str | None = None  # the file that was handed in for this test
-    by_file: bool = False  # BatchAndOutput: judged by a file, handed in or not
-    arguments: tuple[str, ...] = ()  # of the checker or the interactor, behind its own
+    output: str | None = None  # the file that was submitted for this test
+    by_file: bool = False  # BatchAndOutput: judged by a submitted file, even if it is missing
+    arguments: tuple[str, ...] = ()  # further arguments of the checker or interactor, after its own
     groups: tuple[int, ...] = ()
 
 
-class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited: a default comes first
+# kw_only is not inherited, and a field with a default comes first
+class Plan(Message, kw_only=True, omit_defaults=False):
+    """The tests of one job and everything that is needed to run them."""
+
     version: int = VERSION
     nonce: str
     task_type: str
@@ -103,20 +118,22 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     user_io: str = "std_io"
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
-    layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None: all
+    layers: tuple[str, ...] | None = None  # for tests: active layers of the confinement; None means all
     allow_unconfined: bool = False
-    alone: bool = False  # nothing else of the judge's runs: doubtful waiting for a disk is idling
-    echo: int = 0  # bytes of a wrong output that its line repeats
-    show: bool = False  # lines repeat so many bytes of any output, and of the error text
-    read: tuple[str, ...] = ()  # what programs may look into, beyond the system's folders
+    alone: bool = False  # the judge runs nothing else, so an unclear wait for a disk counts as idling
+    echo: int = 0  # bytes of a wrong output that its verdict line contains
+    show: bool = False  # verdict lines contain the start of any output and of the error text
+    read: tuple[str, ...] = ()  # paths that programs may read in addition to the system's folders
 
 
 class Start(Message):
+    """The start of the proctor, with the confinement that it applies."""
+
     confinement: Mapping[str, Any] = {}
 
 
 class Line(Message):
-    """A verdict line. The fields that it has say which kind it is."""
+    """A verdict line. Its fields show which kind of line it is."""
 
     v: int
     nonce: str
@@ -124,22 +141,23 @@ class Line(Message):
     test: int | None = None
     end: str | None = None  # ok, exit, signal, cpu, wall, memory, output, threads
     score: float = 0.0
-    part: bool = False  # the score is a part of the test's points, whatever these are
+    part: bool = False  # the score is a fraction of the test's points
     feedback: str = ""
     cpu_us: int = 0
     wall_us: int = 0
-    waited_us: int = 0  # all programs of the test, for a processor or a disk
+    waited_us: int = 0  # time that all programs of the test waited for a processor or a disk
     memory: int = 0
-    processes: int = 0  # that there were in all, where it may start some
+    processes: int = 0  # total number of processes, if the submission may start some
     code: int = 0
     signal: int = 0
-    stalled: bool = False  # it did more than sleep; before the test has run alone, `wall` is no verdict
+    # The program did more than sleep; `wall` is no verdict until the test has run alone
+    stalled: bool = False
     skipped: bool = False
     output: str = ""
     error: str = ""
     failure: str | None = None
-    provoked: bool = False  # the failure may come of what the submission said
-    outside: bool = False  # the failure: somebody else killed what the proctor had started
+    provoked: bool = False  # the submission's output may have caused the failure
+    outside: bool = False  # the failure: another process killed a process of the proctor
     done: bool = False
     fatal: str | None = None
 
@@ -148,19 +166,22 @@ _LINE = msgspec.json.Decoder(Line)
 
 
 def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
-    """The proctor's lines in a job's standard output. Other lines, and a last one cut off, are passed over.
+    """Yield the proctor's lines in a job's output. Other lines and an incomplete last line are ignored.
 
-    A line that has the nonce but is not one of ours can only come from a proctor of another version.
+    Raises BrokenReply for a line with the nonce that is not a valid verdict line: it comes from another
+    version of the proctor.
     """
     *complete, _cut_off = stdout.split("\n")
-    for text in complete:
-        if f'"nonce":"{nonce}"' not in text:
+    for line_text in complete:
+        if f'"nonce":"{nonce}"' not in line_text:
             continue
         try:
-            line = _LINE.decode(shallow(text))
+            line = _LINE.decode(shallow(line_text))
         except msgspec.DecodeError as error:
-            raise BrokenReply(f"a verdict line is not of the agreed shape: {error}") from error
+            raise BrokenReply(f"invalid verdict line: {error}") from error
         if line.v != VERSION:
-            raise BrokenReply(f"the proctor speaks version {line.v} of the protocol, this package {VERSION}")
+            raise BrokenReply(
+                f"the proctor uses version {line.v} of the protocol, this package version {VERSION}"
+            )
         if line.nonce == nonce:
             yield line

@@ -1,7 +1,8 @@
-"""Text of models, rows and clients in files and pages that people read with `cat` or `curl`.
+"""Escape characters that affect a terminal, in files and pages that people read with `cat` or `curl`.
 
-A terminal acts on some characters: an escape sequence may begin with one from beyond ASCII, and others turn
-the direction of writing. JSON escapes only those below a blank; here all are escaped, which changes no value.
+Texts come from models, rows and clients. Some characters start an escape sequence, even beyond ASCII, or
+change the writing direction. JSON escapes only those below U+0020. The functions here escape all of them,
+which does not change the value.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-# In UTF-8: delete, the controls of Latin-1, soft hyphens, what is invisible or turns the direction, Unicode's
-# line breaks, tags. None of these bytes begins another character.
-_ACTING = re.compile(
+# In UTF-8: delete, the Latin-1 controls, soft hyphens, invisible and direction characters, Unicode line
+# breaks, tags. No byte of these patterns starts another character.
+_TERMINAL_CHARACTERS = re.compile(
     rb"\x7f|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe1\xa0\x8e|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]"
     rb"|\xef\xbb\xbf|\xef\xbf[\xb9-\xbb]|\xf3\xa0[\x80\x81][\x80-\xbf]"
 )
@@ -22,18 +23,21 @@ _CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
 
 def as_json(value: Any, *, indented: bool = False) -> bytes:
-    """Return a value as JSON in which nothing is left that a terminal could act on."""
+    """Return a value as JSON without characters that affect a terminal."""
     data = msgspec.json.encode(value)
-    return _ACTING.sub(_escaped, msgspec.json.format(data) if indented else data)
+    return _TERMINAL_CHARACTERS.sub(_escaped, msgspec.json.format(data) if indented else data)
 
 
-def _escaped(found: re.Match[bytes]) -> bytes:
-    units = found[0].decode().encode("utf-16-be")
+def _escaped(match: re.Match[bytes]) -> bytes:
+    units = match[0].decode().encode("utf-16-be")
     return b"".join(b"\\u%02x%02x" % (units[n], units[n + 1]) for n in range(0, len(units), 2))
 
 
 def as_label(text: str) -> str:
-    """Return the value of a Prometheus label, with its quotes. It knows three escapes: the rest is spelt."""
+    """Return the value of a Prometheus label in quotes.
+
+    Labels have only three escapes, so all other special characters are spelled out.
+    """
     spelt = "".join(
         f"\\u{ord(char):04x}" if char != "\n" and unicodedata.category(char) in _CATEGORIES else char
         for char in text

@@ -1,4 +1,4 @@
-"""Tokens and keys: texts that go into requests and nowhere else, not even where somebody repeats them."""
+"""Tokens and keys, which are sent in requests but never shown, even if a server repeats them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import re
 from typing import Self
 
 _HIDDEN = "***"
-_LEAST = 12  # characters; a shorter one, as a server without keys is given, may well stand in a program
-_NAMES = re.compile(r"([A-Z0-9]+_)*KEY|(?i:(.*[_-])?((api|access|secret)[_-]?key|token|secret|password))")
+# Minimum length, in characters, of a secret that is removed from replies; a shorter one may be a normal word
+_MIN_LENGTH = 12
+_SECRET_NAMES = re.compile(
+    r"([A-Z0-9]+_)*KEY|(?i:(.*[_-])?((api|access|secret)[_-]?key|token|secret|password))"
+)
 
 
 class Secret(str):
-    """A text that whoever looks at a value, a header or a variable in a stack does not see."""
+    """A string that is hidden when a value, a header or a variable in a stack trace is shown."""
 
     __slots__ = ()
 
@@ -25,38 +28,40 @@ class Secret(str):
         return type(self)(f"Bearer {self}")
 
     def out_of(self, text: str) -> str:
-        """A message without it."""
+        """Return a message with the secret replaced by `***`."""
         return text.replace(self, _HIDDEN) if self else text
 
     def out_of_reply(self, body: bytes) -> bytes:
-        """Remove the secret from a reply, also as JSON may write it. A short one stays: it may be a word."""
-        if len(self) < _LEAST:
+        """Return a reply without the secret, in any form that JSON allows. Short secrets are not removed."""
+        if len(self) < _MIN_LENGTH:
             return body
-        for written in {self.encode(), self.replace("/", "\\/").encode()}:
-            body = body.replace(written, _HIDDEN.encode())
+        for encoded in {self.encode(), self.replace("/", "\\/").encode()}:
+            body = body.replace(encoded, _HIDDEN.encode())
         return body
 
 
 class Login(Secret):
-    """A user and a password with a colon between them, as gateways ask for by HTTP's scheme Basic."""
+    """A user and password in the form `user:password`, for gateways with HTTP Basic authentication."""
 
     __slots__ = ()
 
     @property
     def packed(self) -> Secret:
+        """Return the login in base64, as it is sent."""
         return Secret(base64.b64encode(self.encode()).decode())
 
     @property
     def bearer(self) -> Self:
+        """Return the value of the header `Authorization`."""
         return type(self)(f"Basic {self.packed}")
 
     @property
     def forms(self) -> tuple[Secret, ...]:
-        """Return all that is not to be shown: itself, as it is sent, and a password that is no word."""
+        """Return all strings to hide: the login, its encoded form, and a password that is long enough."""
         password = Secret(self.partition(":")[2])
-        return (self, self.packed, *([password] if len(password) >= _LEAST else []))
+        return (self, self.packed, *([password] if len(password) >= _MIN_LENGTH else []))
 
 
 def names_a_secret(name: str) -> bool:
-    """Return True if a value of that name is likely to be a secret."""
-    return _NAMES.fullmatch(name) is not None
+    """Return True if a value with this name is likely to be a secret."""
+    return _SECRET_NAMES.fullmatch(name) is not None
