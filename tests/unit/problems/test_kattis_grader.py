@@ -59,9 +59,14 @@ def test_a_grader_above_others_hears_of_all_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "file", "field", "words"),
     [
-        ({}, "graders", "", "no program in it. A custom grading needs exactly one grader"),
-        ({**GRADER, "graders/b.py": "\n"}, "graders", "", "2 programs in it"),
-        ({**GRADER, "data/secret/group1/testdata.yaml": "grading: custom\n"}, None, "range", "is not said"),
+        ({}, "graders", "", "contains no program. A custom grading needs exactly one grader"),
+        ({**GRADER, "graders/b.py": "\n"}, "graders", "", "contains 2 programs"),
+        (
+            {**GRADER, "data/secret/group1/testdata.yaml": "grading: custom\n"},
+            None,
+            "range",
+            "maximum points are missing",
+        ),
     ],
 )
 def test_a_grader_that_cannot_be_used(
