@@ -1,7 +1,7 @@
-"""Packages of problems: from folders and zips to problems.
+"""Read problem packages from folders and zips.
 
-Here: what lies in a package on disk, one file for each format, and collections of problems. Not here:
-datasets (`benchmarks`), what subtasks and groups are worth (`rules`), the judging of solutions (`judge`).
+This package has a module for each package format, and collections of problems. Datasets are in `benchmarks`,
+the scoring of subtasks and groups is in `rules`, and solutions are judged in `judge`.
 """
 
 from __future__ import annotations

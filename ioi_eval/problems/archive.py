@@ -1,7 +1,7 @@
-"""Zips of packages: read with suspicion, extracted once into a folder that is named by the zip's content.
+"""Extract zips of packages safely, once each, into the cache. The key is the hash of the zip.
 
-An archive comes from somewhere else. Nothing in it may be written outside the folder, be a link, hide another
-file of the same name, or grow beyond what was allowed before the first byte is written.
+Zips are untrusted. Their members must stay inside the folder, must not be links and must have distinct names.
+Their total size is limited, and it is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
 from ioi_eval.store.files import readable
 
-_CHUNK = 1 << 20
-_LONGEST_NAME = 255  # bytes; what file systems take
-_OTHERS = re.compile(r"\.(?:tar(?:\.\w+)?|t[gbx]z2?|7z|rar)$", re.IGNORECASE)  # archives of other kinds
-# What zipfile raises on bytes that are not a sound archive. RuntimeError is its word for a missing password.
-_BROKEN = (
+_CHUNK_BYTES = 1 << 20
+_MAX_NAME_BYTES = 255  # bytes; limit of file systems
+_OTHER_ARCHIVES = re.compile(
+    r"\.(?:tar(?:\.\w+)?|t[gbx]z2?|7z|rar)$", re.IGNORECASE
+)  # suffixes of other kinds of archives
+# Exceptions of zipfile for broken archives. It raises RuntimeError if a password is required.
+_BROKEN_ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -39,47 +41,56 @@ _BROKEN = (
 
 
 class ArchiveLimits(Value):
-    """Limits of what an archive may become.
+    """Limits on the contents of an archive.
 
-    Tests of one repeated number compress a thousandfold, so the ratio only counts from a size that hurts.
+    Harmless tests may compress by a factor of 1000, so the ratio is only checked for large contents.
     """
 
-    total: int = 16 << 30  # bytes, of all files together
-    files: int = 200_000
-    ratio: int = 200  # size of the contents to size of the archive
-    ratio_from: int = 256 << 20  # bytes of contents from which the ratio counts
+    total: int = 16 << 30  # maximum size of all files together, in bytes
+    files: int = 200_000  # maximum number of files
+    ratio: int = 200  # maximum size of the contents, divided by the size of the archive
+    ratio_from: int = 256 << 20  # size of the contents from which the ratio is checked, in bytes
 
 
 _Member = tuple[zipfile.ZipInfo, PurePosixPath]
 
 
 class Extracted(NamedTuple):
+    """An extracted archive in the cache."""
+
     folder: Path
-    pin: Pin  # until it is released, the cache keeps the folder
+    pin: Pin  # keeps the folder in the cache until it is released
 
 
 def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
-    """Return the folder with an archive's files; extract them where no earlier call has."""
+    """Return the folder with the archive's files. Extract the archive if the cache does not contain it.
+
+    Raises:
+        InputError: The archive is broken, unsafe or over the limits, or the cache cannot be written.
+    """
     try:
-        with readable(archive), zipfile.ZipFile(archive) as opened:
-            members = _members(opened, archive, limits or ArchiveLimits())
+        with readable(archive), zipfile.ZipFile(archive) as zip_file:
+            members = _members(zip_file, archive, limits or ArchiveLimits())
             key = Blob.of_file(archive).sha256
-            return _stored(store, key, lambda folder: _extract(opened, members, folder))
-    except _BROKEN as error:
+            return _extract_once(store, key, lambda folder: _extract(zip_file, members, folder))
+    except _BROKEN_ZIP_ERRORS as error:
         remedy = (
-            "Extract it, and name the folder" if _OTHERS.search(archive.name) else "Fetch or export it again"
+            "Extract it and name the folder"
+            if _OTHER_ARCHIVES.search(archive.name)
+            else "Fetch or export it again"
         )
-        words = f"not a zip that can be read ({error})"
-        raise InputError(words, where=str(archive), remedy=remedy) from error
+        problem = f"not a readable zip ({error})"
+        raise InputError(problem, where=str(archive), remedy=remedy) from error
 
 
-# --- what may be in it -------------------------------------------------------------------------------
+# --- checks before extracting ------------------------------------------------------------------------
 
 
-def _members(opened: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> list[_Member]:
-    infos = [  # without what desktops add to the zips that they make
+def _members(zip_file: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> list[_Member]:
+    """Return the members of the archive after all checks, without files that macOS adds to zips."""
+    infos = [
         info
-        for info in opened.infolist()
+        for info in zip_file.infolist()
         if not info.filename.startswith("__MACOSX/") and info.filename.rsplit("/", 1)[-1] != ".DS_Store"
     ]
     _check_size(infos, archive, limits)
@@ -89,54 +100,57 @@ def _members(opened: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> l
 
 
 def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimits) -> None:
-    packed = max(1, archive.stat().st_size)
-    total = sum(info.file_size for info in infos)
+    """Raise an InputError if the archive exceeds the limits or its members overlap."""
+    archive_bytes = max(1, archive.stat().st_size)
+    total_bytes = sum(info.file_size for info in infos)
     if len(infos) > limits.files:
-        raise _refused(archive, f"{len(infos)} files in it, {limits.files} are allowed")
-    if total > limits.total:
-        raise _refused(archive, f"{total} bytes of contents, {limits.total} are allowed")
-    if total > limits.ratio_from and total > limits.ratio * packed:
-        raise _refused(
-            archive, f"contents {total // packed} times its size, {limits.ratio} times are allowed"
+        raise _refusal(archive, f"it contains {len(infos)} files, at most {limits.files} are allowed")
+    if total_bytes > limits.total:
+        raise _refusal(archive, f"its contents have {total_bytes} bytes, at most {limits.total} are allowed")
+    if total_bytes > limits.ratio_from and total_bytes > limits.ratio * archive_bytes:
+        raise _refusal(
+            archive,
+            f"its contents are {total_bytes // archive_bytes} times its size, {limits.ratio} are allowed",
         )
-    if sum(info.compress_size for info in infos) > packed:
-        raise _refused(archive, "its files overlap each other")
+    if sum(info.compress_size for info in infos) > archive_bytes:
+        raise _refusal(archive, "its files overlap each other")
 
 
 def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
-    """Return a member's name as a relative path. InputError says what is wrong with it."""
+    """Return a member's name as a relative path. Raise an InputError if the member is not allowed."""
     name = info.orig_filename
     if not name.isprintable():
-        raise _refused(archive, f"{name!r} has characters in its name that cannot be printed")
+        raise _refusal(archive, f"{name!r} has unprintable characters")
     if "\\" in name or name.startswith("/") or re.match("[A-Za-z]:", name):
-        raise _refused(archive, f"{name!r} is not a relative path with forward slashes")
+        raise _refusal(archive, f"{name!r} is not a relative path with forward slashes")
     path = PurePosixPath(name)
     if ".." in path.parts or not path.parts:
-        raise _refused(archive, f"{name!r} leads out of the archive's folder")
-    if any(len(part.encode()) > _LONGEST_NAME for part in path.parts):
-        raise _refused(archive, f"{name[:40]!r}... is too long a name")
+        raise _refusal(archive, f"{name!r} is outside of the archive's folder")
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.parts):
+        raise _refusal(archive, f"{name[:40]!r}... is too long")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise _refused(archive, f"{info.filename!r} is a link or a special file")
+        raise _refusal(archive, f"{info.filename!r} is a link or a special file")
     if info.flag_bits & 1:
-        raise _refused(archive, f"{info.filename!r} is encrypted")
+        raise _refusal(archive, f"{info.filename!r} is encrypted")
     return path
 
 
 def _check_distinct(members: Iterable[_Member], archive: Path) -> None:
-    """Refuse a file that is there twice, and one where another member needs a folder."""
+    """Raise an InputError if two files have the same name, or a file has the name of a folder."""
     files: set[PurePosixPath] = set()
     folders: set[PurePosixPath] = set()
     for info, name in members:
         if not info.is_dir() and name in files:
-            raise _refused(archive, f"{str(name)!r} is in it twice")
+            raise _refusal(archive, f"{str(name)!r} is contained twice")
         (folders if info.is_dir() else files).add(name)
         folders.update(name.parents)
     for name in sorted(files & folders):
-        raise _refused(archive, f"{str(name)!r} is both a file and a folder")
+        raise _refusal(archive, f"{str(name)!r} is both a file and a folder")
 
 
-def _refused(archive: Path, reason: str) -> InputError:
+def _refusal(archive: Path, reason: str) -> InputError:
+    """Return the error for an archive that must not be extracted."""
     return InputError(
         f"this archive is not extracted: {reason}",
         where=str(archive),
@@ -144,41 +158,44 @@ def _refused(archive: Path, reason: str) -> InputError:
     )
 
 
-# --- writing it --------------------------------------------------------------------------------------
+# --- extracting --------------------------------------------------------------------------------------
 
 
 def open_cache(folder: Path) -> Store:
-    """Return the cache for extracted archives, shared with what else lies there. Others evict."""
+    """Open the cache for extracted archives. Other caches may use the same folder, and evict entries."""
     try:
         return Store(folder)
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise _write_error(folder, error) from error
 
 
-def _stored(store: Store, key: str, fill: Callable[[Path], None]) -> Extracted:
+def _extract_once(store: Store, key: str, fill: Callable[[Path], None]) -> Extracted:
+    """Return the pinned folder with this key in the cache. `fill` writes its files if it is missing."""
     try:
-        pin = store.pin(key)  # before it is made: from here on nobody evicts it
+        pin = store.pin(key)  # pin before writing, so that no other process evicts the folder
         try:
             return Extracted(store.folder(key, fill), pin)
         except BaseException:
             pin.release()
             raise
     except OSError as error:
-        raise _unwritable(store.root, error) from error
+        raise _write_error(store.root, error) from error
 
 
-def _extract(opened: zipfile.ZipFile, members: Iterable[_Member], folder: Path) -> None:
+def _extract(zip_file: zipfile.ZipFile, members: Iterable[_Member], folder: Path) -> None:
+    """Write the members of the archive into the folder."""
     for info, name in members:
         target = folder.joinpath(*name.parts)
         (target if info.is_dir() else target.parent).mkdir(parents=True, exist_ok=True)
         if not info.is_dir():
-            with opened.open(info) as source, target.open("xb") as sink:
-                shutil.copyfileobj(source, sink, _CHUNK)
+            with zip_file.open(info) as source, target.open("xb") as sink:
+                shutil.copyfileobj(source, sink, _CHUNK_BYTES)
 
 
-def _unwritable(cache: Path, error: OSError) -> InputError:
+def _write_error(cache: Path, error: OSError) -> InputError:
+    """Return the error for a cache that cannot be written."""
     return InputError(
         f"cannot extract into the cache ({error.strerror or error})",
         where=str(cache),
-        remedy="Make room there or choose another cache folder",
+        remedy="Free some space or choose another cache folder",
     )

@@ -1,4 +1,4 @@
-"""Problems together: found in folders and zips, by id and year, with statements and a hash."""
+"""Find problem packages in folders and zips, read them, and collect the problems by id and year."""
 
 from __future__ import annotations
 
@@ -34,19 +34,23 @@ NOT_SELECTED = "not selected"
 
 
 class LeftOut(InputError):
-    """A problem that the source has, and that is not to be judged: not selected, or it cannot be."""
+    """Raised for a problem of the source that is not judged: it is not selected, or it cannot be judged."""
 
     def __init__(self, problem_id: str, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"problem {problem_id!r} is left out: {reason}", field="problem_id")
+        super().__init__(f"problem {problem_id!r} is excluded: {reason}", field="problem_id")
 
 
 class Problems(Mapping[str, Problem]):
-    """Problems by label: the id, or `id@year` where several years have one of the same id.
+    """Problems by label: the id, or `id@year` if problems of several years have the same id.
 
-    Problems from zips lie in a cache that keeps them until `close` is called or the process ends.
-    `packages`: of Python, that programs may count on; the judge must have them. `others`: ids that the source
-    has as well, and that were not chosen.
+    The files of problems from zips stay in the cache until `close` is called or the process ends.
+
+    Args:
+        problems: The problems. Two problems with the same id and year are an InputError.
+        packages: Python packages that submissions may import. The judge must have them.
+        others: Ids of problems in the source that are not selected.
+        kept: Releases the cached files when it is closed.
     """
 
     def __init__(
@@ -64,8 +68,8 @@ class Problems(Mapping[str, Problem]):
             if problem.year in same:
                 raise twice(problem, same[problem.year].source)
             same[problem.year] = problem
-        of_all = (problem for same in self._by_id.values() for problem in same.values())
-        self._by_label = {self.label(problem): problem for problem in of_all}
+        all_problems = (problem for same in self._by_id.values() for problem in same.values())
+        self._by_label = {self.label(problem): problem for problem in all_problems}
 
     def __getitem__(self, label: str) -> Problem:
         return self._by_label[label]
@@ -78,15 +82,22 @@ class Problems(Mapping[str, Problem]):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Count the problems that were asked for and cannot be judged, by reason."""
+        """Return how many selected problems cannot be judged, by reason."""
         return {}
 
     def close(self) -> None:
-        """Let the cache evict what the problems were read from."""
+        """Release the cached files of the problems, so that the cache may remove them."""
         self._kept.close()
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
-        """Return the problem of this id. A year may be missing on either side, if only one fits."""
+        """Return the problem with this id and year.
+
+        The year may be missing here or in the problem if only one problem matches.
+
+        Raises:
+            InputError: No problem matches, or several problems do.
+            LeftOut: The problem exists but is not selected.
+        """
         same = self._by_id.get(problem_id)
         if same is None and problem_id in self._others:
             raise LeftOut(problem_id, NOT_SELECTED)
@@ -96,29 +107,30 @@ class Problems(Mapping[str, Problem]):
                 field="problem_id",
                 remedy=nearest(problem_id, tuple(self._by_id)),
             )
-        fitting = list(same.values()) if year is None else [same[key] for key in (year, None) if key in same]
-        if not fitting or (year is None and len(fitting) > 1):
-            there = ", ".join(str(year or "no year") for year in same)
-            what, remedy = f"no problem {problem_id!r} of {year}", f"There is one for {there}"
+        matching = list(same.values()) if year is None else [same[key] for key in (year, None) if key in same]
+        if not matching or (year is None and len(matching) > 1):
+            years = ", ".join(str(year or "no year") for year in same)
+            problem, remedy = f"no problem {problem_id!r} of {year}", f"Available years: {years}"
             if year is None:
-                what = f"problem {problem_id!r} without a year, and there is one for each of {there}"
+                problem = f"problem {problem_id!r} without a year is ambiguous; years: {years}"
                 remedy = "Add a column `year`"
-            raise InputError(what, field="year", remedy=remedy)
-        return fitting[0]
+            raise InputError(problem, field="year", remedy=remedy)
+        return matching[0]
 
     def label(self, problem: Problem) -> str:
-        """Return the problem's id, with its year where several problems have it."""
+        """Return the problem's id, with the year if several problems have the same id."""
         several = len(self._by_id.get(problem.id, ())) > 1
         return f"{problem.id}@{problem.year or 'none'}" if several else problem.id
 
 
 def twice(problem: Problem, other: str) -> InputError:
+    """Return the error for a problem whose id and year are those of the package `other`."""
     of_year = f" of {problem.year}" if problem.year is not None else ""
     return InputError(
         f"a second package with the id {problem.id!r}{of_year}; the first is {other}",
         where=problem.source,
         field="code",
-        remedy="Remove one of them, or give each its `year`",
+        remedy="Remove one of them, or set a `year` in both",
     )
 
 
@@ -126,7 +138,7 @@ def twice(problem: Problem, other: str) -> InputError:
 
 
 def fingerprint(problems: Mapping[str, Problem]) -> dict[str, str]:
-    """Return a hash per problem over everything that can change a score, by the mapping's names."""
+    """Return a hash for each problem, by name. It covers everything that can change a score."""
     return {name: problem_digest(problem) for name, problem in problems.items()}
 
 
@@ -134,45 +146,48 @@ def fingerprint(problems: Mapping[str, Problem]) -> dict[str, str]:
 
 
 class Format(Protocol):
-    """A reader of packages of one format: a module or an object. `where` is the package's name in messages.
+    """A package format: a module or an object that recognizes and reads packages.
 
-    A new one is a module with these functions, and an entry in the registry of formats. docs/extending.md
-    shows one.
+    `where` is the package's name in messages. docs/extending.md shows how to add a format.
     """
 
-    def looks_like_package(self, folder: Path) -> bool: ...
+    def looks_like_package(self, folder: Path) -> bool:
+        """Return True if the folder looks like a package of this format."""
 
     def package_id(self, folder: Path, where: str) -> str | None:
-        """Return the problem's id; None where the package is not sound enough to say it."""
+        """Return the problem's id, or None if the package is too broken to contain it."""
 
-    def read_package(self, folder: Path, where: str) -> Package: ...
+    def read_package(self, folder: Path, where: str) -> Package:
+        """Return the package with its problem, or with all errors in it."""
 
 
 @once
 def formats() -> tuple[Format, ...]:
-    """Return all formats: the first that fits a folder reads it.
+    """Return all package formats. The first format that recognizes a folder reads it.
 
-    Formats of other packages come first: their packages may look like ours in part. A package for the
-    preparation system (TPS) also has what one for the contest system (CMS) has.
+    Formats of plugins come first, because their packages may partly look like those of built-in formats.
+    Packages in TPS's format also look like packages in CMS's format, so TPS comes before CMS.
     """
-    found = registered(Registry.FORMATS)
-    missing = (stand_in for plugin, stand_in in MISSING.items() if plugin not in found)
-    return tuple(sorted((*found.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_rank))
+    plugin_formats = registered(Registry.FORMATS)
+    missing = (stand_in for plugin, stand_in in MISSING.items() if plugin not in plugin_formats)
+    return tuple(sorted((*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_rank))
 
 
-def _rank(found: Format) -> int:
-    return found.rank if isinstance(found, PackageFormat) else 0
+def _rank(package_format: Format) -> int:
+    """Return the format's position among all formats. Formats without a rank come first."""
+    return package_format.rank if isinstance(package_format, PackageFormat) else 0
 
 
 def format_of(folder: Path) -> Format | None:
-    return next((found for found in formats() if found.looks_like_package(folder)), None)
+    """Return the format that reads the folder, or None if the folder is not a package."""
+    return next((candidate for candidate in formats() if candidate.looks_like_package(folder)), None)
 
 
 # --- loading -----------------------------------------------------------------------------------------
 
 _HEADERS = "problem.json, problem.yaml, problem.xml, task.yaml, config.yaml or init.yml"
 _EXPECTED = f"A package is a folder with a {_HEADERS}, or a zip of one"
-_DEEPEST = 2  # folders around the packages, within the one that was named
+_MAX_DEPTH = 2  # levels of folders between the source and its packages
 
 
 def load_problems(
@@ -185,26 +200,34 @@ def load_problems(
     limits: ArchiveLimits | None = None,
     packages: Collection[str] = (),
 ) -> Problems:
-    """Return the problems of a source, all or `only` those with these ids. Raise the first InputError.
+    """Return the problems of a source.
 
-    `choose` takes the ids that are left, in the order of their packages, and returns those that are wanted.
-    `change` gives each problem the form in which it is judged, as other limits.
+    Zips are extracted once into the cache. Packages that are not selected may be broken.
 
-    Zips are extracted once into `cache`, by default the private folder. Packages that `only` leaves out may
-    be broken.
+    Args:
+        source: A package, or a folder of packages. Each package is a folder or a zip.
+        cache: The folder for extracted zips; by default the private folder.
+        only: Ids of the problems to return; by default all problems.
+        choose: Selects from these ids, which it gets in the order of the packages.
+        change: Returns a changed problem, for example with other limits.
+        limits: Limits on the contents of zips.
+        packages: Python packages that submissions may import.
+
+    Raises:
+        InputError: A package has an error, or an id in `only` does not exist.
     """
-    place = Path(cache) if cache else private_folder()
+    cache_folder = Path(cache) if cache else private_folder()
     with ExitStack() as kept:
-        folders = package_folders(source, place, kept, limits)
+        folders = package_folders(source, cache_folder, kept, limits)
         others: Collection[str] = ()
         if choose is not None:
-            ids = _ids(folders, only)
+            ids = _package_ids(folders, only)
             only = choose(ids)
             others = set(ids).difference(only)
-        wanted = (found for found in folders if not only or _id(*found) in {*only, None})
+        selected = (located for located in folders if not only or _package_id(*located) in {*only, None})
         problems = list[Problem]()
-        for folder, where in wanted:
-            package = _read(folder, where)
+        for folder, where in selected:
+            package = _read_package(folder, where)
             if package.problem is None:
                 raise package.errors[0]
             problems.append(package.problem)
@@ -222,26 +245,35 @@ def check_problems(
     change: Callable[[Problem], Problem] | None = None,
     limits: ArchiveLimits | None = None,
 ) -> tuple[Package, ...]:
-    """Return every package of a source with its problem, or with all that is wrong with it.
+    """Return the packages of a source, each with its problem or with all errors in it.
 
-    `only` and `choose` leave packages of other ids out; those that are too broken to say their id stay. An id
-    that none has is an InputError. For looking at: the cache may evict what a zip's problems were read from.
-    `load_problems` prevents that.
+    Use `load_problems` to judge the problems: here the cache may remove the extracted zips afterwards.
+
+    Args:
+        source: A package, or a folder of packages. Each package is a folder or a zip.
+        cache: The folder for extracted zips.
+        only: Ids of the packages to return; by default all. Packages too broken to have an id are included.
+        choose: Selects from these ids, which it gets in the order of the packages.
+        change: Returns a changed problem, for example with other limits.
+        limits: Limits on the contents of zips.
+
+    Raises:
+        InputError: An id in `only` does not exist.
     """
-    places: list[Package | tuple[Path, str]] = []
+    located: list[Package | tuple[Path, str]] = []
     with ExitStack() as kept:
-        for place in _places(Path(source)):
+        for path in _package_paths(Path(source)):
             try:
-                places.extend(_folders(place, cache, limits, kept))
+                located.extend(_package_folders(path, cache, limits, kept))
             except InputError as error:
-                places.append(Package(where=str(place), errors=(error,)))
-        folders = [found for found in places if not isinstance(found, Package)]
+                located.append(Package(where=str(path), errors=(error,)))
+        folders = [item for item in located if not isinstance(item, Package)]
         if choose is not None:
-            only = choose(_ids(folders, only))
+            only = choose(_package_ids(folders, only))
         packages = [
-            found if isinstance(found, Package) else _read(*found)
-            for found in places
-            if isinstance(found, Package) or not only or _id(*found) in {*only, None}
+            item if isinstance(item, Package) else _read_package(*item)
+            for item in located
+            if isinstance(item, Package) or not only or _package_id(*item) in {*only, None}
         ]
         if all(package.problem is not None for package in packages):
             _refuse_missing(
@@ -251,62 +283,76 @@ def check_problems(
         package
         if change is None or package.problem is None
         else msgspec.structs.replace(package, problem=change(package.problem))
-        for package in _without_twins(packages)
+        for package in _without_duplicates(packages)
     )
 
 
 def _refuse_missing(
     only: Collection[str], found: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
 ) -> None:
+    """Raise an InputError if an id in `only` is not among those found."""
     for missing in sorted(set(only) - set(found)):
-        names = tuple(name for place in folders if (name := _id(*place)))
-        raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, names))
+        ids = tuple(name for located in folders if (name := _package_id(*located)))
+        raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, ids))
 
 
-def _ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
-    """Return the ids of packages, all or those in `only`, in the order of the packages."""
-    return [name for found in folders if (name := _id(*found)) and (not only or name in only)]
+def _package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
+    """Return the ids of the packages, or those in `only`, in the order of the packages."""
+    return [name for located in folders if (name := _package_id(*located)) and (not only or name in only)]
 
 
-def _id(folder: Path, where: str) -> str | None:
-    found = format_of(folder)
-    return found.package_id(folder, where) if found else None
+def _package_id(folder: Path, where: str) -> str | None:
+    """Return the id of the package in a folder, or None if it has none or the folder is not a package."""
+    package_format = format_of(folder)
+    return package_format.package_id(folder, where) if package_format else None
 
 
-def _read(folder: Path, where: str) -> Package:
-    found = format_of(folder)
-    assert found is not None, "only what has a format is taken for a package"
-    if closed := tuple(_closed(folder, where)):
-        return Package(where=where, errors=closed)
-    package = found.read_package(folder, where)
+def _read_package(folder: Path, where: str) -> Package:
+    """Return the package in a folder with its problem, or with all errors in it.
+
+    Checks that apply to all formats are made here, and statement and attachments are added.
+    """
+    package_format = format_of(folder)
+    assert package_format is not None, "only folders with a format are packages"
+    if unreadable := tuple(_unreadable_folders(folder, where)):
+        return Package(where=where, errors=unreadable)
+    package = package_format.read_package(folder, where)
     problem = package.problem
     if problem is None:
         return package
-    problem, python = without_broken_graders(problem)
-    findings = (*unrunnable(problem), *([python] if python else []))
+    problem, python_finding = without_broken_graders(problem)
+    findings = (*unrunnable(problem), *([python_finding] if python_finding else []))
     errors = (
-        *(*_pointers(problem, folder, where), *_misnamed(problem, where), *_idle(problem, where)),
         *(
-            InputError(found.problem, where=f"{where}/{found.file}", remedy=found.remedy)
-            for found in findings
-            if found.fails
+            *_unfetched_tests(problem, folder, where),
+            *_undecodable_names(problem, where),
+            *_unusable_programs(problem, where),
+        ),
+        *(
+            InputError(finding.problem, where=f"{where}/{finding.file}", remedy=finding.remedy)
+            for finding in findings
+            if finding.fails
         ),
     )
     if errors:
         return Package(where=where, format=package.format, errors=errors)
     statement, document = problem.statement or statement_of(folder), document_of(folder)
-    notes = [*_of_other_formats(found, folder), *package.notes]
-    notes += [f"{where}/{one.file}: {one.problem}. {one.remedy}" for one in findings]
-    if python is not None:
-        notes.append(f"submissions in Python are not judged, as {python.file} cannot run")
-    solutions = tuple(one for one in problem.solutions if not any(map(_BYTES.search, _names(one))))
-    if unnamed := [repr(one.name) for one in problem.solutions if one not in solutions]:
-        notes.append(f"solutions are left out, as they are not named in UTF-8: {', '.join(unnamed)}")
+    notes = [*_notes_on_other_formats(package_format, folder), *package.notes]
+    notes += [f"{where}/{finding.file}: {finding.problem}. {finding.remedy}" for finding in findings]
+    if python_finding is not None:
+        notes.append(f"Python is excluded because {python_finding.file} cannot run")
+    solutions = tuple(
+        item for item in problem.solutions if not any(map(_UNDECODABLE.search, _names_of(item)))
+    )
+    if unnamed := [repr(item.name) for item in problem.solutions if item not in solutions]:
+        notes.append(f"solutions are ignored because their names are not UTF-8: {', '.join(unnamed)}")
     if document and statement is None:
-        notes.append("its statement is a PDF, which no model is asked with")
-    if idle := _in_no_subtask(problem):
-        names = ", ".join(idle[:_NAMED]) + (", ..." if len(idle) > _NAMED else "")
-        notes.append(f"tests in no subtask do not run, {len(idle)} of {len(problem.tests)}: {names}")
+        notes.append("its statement is a PDF, which is not included in prompts")
+    if unused_tests := _tests_without_subtask(problem):
+        names = ", ".join(unused_tests[:_MAX_NAMED]) + (", ..." if len(unused_tests) > _MAX_NAMED else "")
+        notes.append(
+            f"tests that are in no subtask do not run, {len(unused_tests)} of {len(problem.tests)}: {names}"
+        )
     attachments = attachments_of(folder) or problem.attachments
     problem = msgspec.structs.replace(
         problem,
@@ -318,81 +364,90 @@ def _read(folder: Path, where: str) -> Package:
     return msgspec.structs.replace(package, problem=problem, notes=tuple(notes))
 
 
-def _of_other_formats(found: Format, folder: Path) -> Iterator[str]:
-    """Yield what is to be told where a package is one of several formats, which may differ in points."""
-    if not isinstance(found, PackageFormat):
+def _notes_on_other_formats(package_format: Format, folder: Path) -> Iterator[str]:
+    """Yield a note for each other format that recognizes the package and may define other points."""
+    if not isinstance(package_format, PackageFormat):
         return
     for other in formats():
         if not isinstance(other, PackageFormat):
             continue
-        there = other.header != found.header and (folder / other.header).exists()
-        if there and other.looks_like_package(folder):
-            also = f"{other.header} of {other.name}, which is there as well"
-            yield f"read by {found.header}; {also}, is passed over"
+        has_other_header = other.header != package_format.header and (folder / other.header).exists()
+        if has_other_header and other.looks_like_package(folder):
+            other_file = f"{other.header} of {other.name}, which also exists"
+            yield f"read by {package_format.header}; {other_file}, is ignored"
 
 
-_NAMED = 5  # tests
+_MAX_NAMED = 5  # tests that a note lists
 
 
-def _closed(folder: Path, where: str) -> Iterator[InputError]:
+def _unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
+    """Yield an error for each folder in the package that this process must not read."""
     for error in closed_folders(folder):
         name = Path(where, os.path.relpath(error.filename, folder))
         yield InputError(f"cannot be read ({error.strerror})", where=str(name), remedy=MAY_READ)
 
 
-_POINTER = b"version https://git-lfs.github.com/spec/"
-_LARGEST_POINTER = 1023  # bytes
+_LFS_HEADER = b"version https://git-lfs.github.com/spec/"
+_MAX_LFS_POINTER_BYTES = 1023  # bytes
 
 
-def _pointers(problem: Problem, folder: Path, where: str) -> tuple[InputError, ...]:
-    """Return a fault where Git LFS has not fetched tests: their files say where their contents are."""
-    contents = [blob for test in problem.tests for blob in (test.input, test.answer) if blob]
-    small = (blob for blob in contents if len(_POINTER) < blob.size <= _LARGEST_POINTER)
-    found = [blob for blob in small if blob.read().startswith(_POINTER)]
-    if not found:
+def _unfetched_tests(problem: Problem, folder: Path, where: str) -> tuple[InputError, ...]:
+    """Return an error if files of tests are pointers of Git LFS, whose contents were not fetched."""
+    blobs = [blob for test in problem.tests for blob in (test.input, test.answer) if blob]
+    small_blobs = (blob for blob in blobs if len(_LFS_HEADER) < blob.size <= _MAX_LFS_POINTER_BYTES)
+    pointers = [blob for blob in small_blobs if blob.read().startswith(_LFS_HEADER)]
+    if not pointers:
         return ()
-    file = Path(where, os.path.relpath(found[0].path, folder)) if found[0].path else where
-    words = f"{len(found)} files of tests are pointers of Git LFS"
-    return (InputError(words, where=str(file), remedy="Fetch their contents: git lfs pull"),)
+    file = Path(where, os.path.relpath(pointers[0].path, folder)) if pointers[0].path else where
+    message = f"{len(pointers)} files of tests are pointers of Git LFS"
+    return (InputError(message, where=str(file), remedy="Fetch their contents: git lfs pull"),)
 
 
-_BYTES = re.compile("[\ud800-\udfff]")  # of names that are not UTF-8, as Python keeps them
+_UNDECODABLE = re.compile("[\ud800-\udfff]")  # what Python puts into file names that are not UTF-8
 
 
-def _misnamed(problem: Problem, where: str) -> Iterator[InputError]:
-    """Yield a fault for each subtask and file of a program that is not named in UTF-8."""
-    programs = (one for one in (problem.checker, problem.manager, problem.grader) if one)
-    files = (problem.grader_files, problem.included, *(one.sources for one in programs))
-    names = (*(subtask.name for subtask in problem.subtasks), *(file.name for some in files for file in some))
-    for name in filter(_BYTES.search, names):
+def _undecodable_names(problem: Problem, where: str) -> Iterator[InputError]:
+    """Yield an error for each subtask and program file whose name is not UTF-8."""
+    programs = (program for program in (problem.checker, problem.manager, problem.grader) if program)
+    files = (problem.grader_files, problem.included, *(program.sources for program in programs))
+    names = (
+        *(subtask.name for subtask in problem.subtasks),
+        *(file.name for group in files for file in group),
+    )
+    for name in filter(_UNDECODABLE.search, names):
         yield InputError(f"the name {name!r} is not UTF-8", where=where, remedy="Rename the file")
 
 
-def _idle(problem: Problem, where: str) -> Iterator[InputError]:
-    """Yield a fault for each program of the package in a language that only submissions have, as Java."""
+def _unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
+    """Yield an error for each program of the package in a language that only submissions may use, as Java."""
     programs = {"checker": problem.checker, "manager": problem.manager, "grader": problem.grader}
     for kind, program in programs.items():
         if program and program.sources:
             language, file = find(program.language), program.sources[0].name
             if language.syntax != "python" and language.run() != (language.artifact_name,):
-                words, remedy = f"a {kind} in {language.name} cannot be run", "Write it in C++ or Python"
-                yield InputError(words, where=f"{where}/{file}", remedy=remedy)
+                message, remedy = f"a {kind} in {language.name} cannot be run", "Write it in C++ or Python"
+                yield InputError(message, where=f"{where}/{file}", remedy=remedy)
 
 
-def _names(solution: Solution) -> Iterator[str]:
+def _names_of(solution: Solution) -> Iterator[str]:
+    """Yield the solution's name, its folder and the names of its files."""
     yield from (solution.name, solution.expected, *(file.name for file in solution.files))
 
 
-def _in_no_subtask(problem: Problem) -> list[str]:
+def _tests_without_subtask(problem: Problem) -> list[str]:
+    """Return the names of tests that are in no subtask, if the problem has subtasks."""
     counted = {name for subtask in problem.subtasks for name in subtask.tests}
     return [test.name for test in problem.tests if test.name not in counted] if problem.subtasks else []
 
 
-def _without_twins(packages: Iterable[Package]) -> Iterator[Package]:
-    first: dict[tuple[str, int | None], str] = {}
+def _without_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
+    """Yield the packages. A package with the id and year of an earlier package is replaced by an error."""
+    first_package: dict[tuple[str, int | None], str] = {}
     for package in packages:
         problem = package.problem
-        other = first.setdefault((problem.id, problem.year), package.where) if problem else package.where
+        other = (
+            first_package.setdefault((problem.id, problem.year), package.where) if problem else package.where
+        )
         if problem is not None and other != package.where:
             yield Package(where=package.where, errors=(twice(problem, other),))
         else:
@@ -402,57 +457,64 @@ def _without_twins(packages: Iterable[Package]) -> Iterator[Package]:
 def package_folders(
     source: str | Path, cache: Path, kept: ExitStack, limits: ArchiveLimits | None = None
 ) -> list[tuple[Path, str]]:
-    """Return the folders of a source's packages and their names in messages. `kept` keeps those of zips."""
-    return [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
+    """Return the folders of a source's packages, each with its name in messages.
+
+    Extracted zips stay in the cache until `kept` is closed.
+    """
+    return [
+        item for path in _package_paths(Path(source)) for item in _package_folders(path, cache, limits, kept)
+    ]
 
 
 # --- finding -----------------------------------------------------------------------------------------
 
 
-def _places(source: Path) -> list[Path]:
-    """Return the package folders and the zips of a source."""
+def _package_paths(source: Path) -> list[Path]:
+    """Return the paths of a source's packages: folders and zips."""
     with readable(source):
         if not source.exists():
             remedy = "Name a folder or zip of packages"
             raise InputError("no such file or folder", where=str(source), remedy=remedy)
         if source.is_file() or format_of(source):
             return [source]
-        if places := list(_below(source, _DEEPEST)):
-            return places
+        if packages := list(_packages_below(source, _MAX_DEPTH)):
+            return packages
     raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
 
 
-def _below(folder: Path, deep: int) -> Iterator[Path]:
-    """Yield the packages and zips in a folder, in order, and those in its folders."""
+def _packages_below(folder: Path, deep: int) -> Iterator[Path]:
+    """Yield the packages and zips in a folder, sorted by name. Search up to `deep` levels of folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
-        if path.name == "__MACOSX":  # of a desktop's zip: what it adds has the folders of a package
+        if path.name == "__MACOSX":  # macOS adds this folder to zips; it repeats the package's folders
             continue
         if path.is_dir():
             if format_of(path):
                 yield path
             elif deep:
-                yield from _below(path, deep - 1)
+                yield from _packages_below(path, deep - 1)
         elif path.suffix.lower() in ARCHIVES:
             yield path
 
 
-def _folders(
-    place: Path, cache: Path, limits: ArchiveLimits | None, kept: ExitStack
+def _package_folders(
+    package_path: Path, cache: Path, limits: ArchiveLimits | None, kept: ExitStack
 ) -> list[tuple[Path, str]]:
-    """Return the package folders in a place with their names in messages: in a zip, the path inside it.
+    """Return the packages in a folder or zip: their folders, each with its name in messages.
 
-    `kept` gets what keeps an extracted zip in the cache.
+    Extracted zips stay in the cache until `kept` is closed.
     """
-    if place.is_dir():
-        return [(place, str(place))]
-    root, pin = extracted(place, open_cache(cache), limits)
+    if package_path.is_dir():
+        return [(package_path, str(package_path))]
+    root, pin = extracted(package_path, open_cache(cache), limits)
     kept.enter_context(pin)
     if format_of(root):
-        return [(root, str(place))]
-    inside = list(_below(root, _DEEPEST))
-    if zips := [path.relative_to(root).as_posix() for path in inside if not path.is_dir()]:
-        words = f"a zip within this zip is not read: {zips[0]}"
-        raise InputError(words, where=str(place), remedy="Extract this one, and name the folder instead")
-    if not inside:
-        raise InputError("no problem packages in this zip", where=str(place), remedy=_EXPECTED)
-    return [(path, f"{place}/{path.relative_to(root).as_posix()}") for path in inside]
+        return [(root, str(package_path))]
+    paths = list(_packages_below(root, _MAX_DEPTH))
+    if zips := [path.relative_to(root).as_posix() for path in paths if not path.is_dir()]:
+        message = f"zips in zips are not supported: {zips[0]}"
+        raise InputError(
+            message, where=str(package_path), remedy="Extract this one, and name the folder instead"
+        )
+    if not paths:
+        raise InputError("no problem packages in this zip", where=str(package_path), remedy=_EXPECTED)
+    return [(path, f"{package_path}/{path.relative_to(root).as_posix()}") for path in paths]

@@ -1,4 +1,4 @@
-"""Formats of plugins that were removed: their packages are recognised, and refused by the plugin's name."""
+"""Recognize packages whose format is in a plugin that is not installed, and report the plugin's name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ioi_eval.registries import needs_plugin
 
 
 class MissingFormat(PackageFormat):
-    """The packages that have a header and one of some other paths, if there are any."""
+    """The format of a missing plugin: packages with this header and, if given, one of these paths."""
 
-    rank = 65  # as the formats it stands for: after Kattis, before TPS and CMS
+    rank = 65  # rank of the plugins' formats: after Kattis, before TPS and CMS
 
     def __init__(self, plugin: str, name: str, header: str, *paths: str) -> None:
         self._plugin, self._paths = plugin, paths

@@ -1,8 +1,7 @@
-"""Packages of the IOI's task preparation system, read after their tests were generated.
+"""Read packages of the IOI's task preparation system (TPS). Their tests must be generated already.
 
-Its graders are known to the judge under the names that they have in an export for the contest system:
-grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/py/<grader_name>.py imports it, and
-grader/manager.cpp is the manager.
+Graders get the names that they have in an export for CMS: grader/cpp/<grader_name>.cpp is compiled with a
+submission, grader/py/<grader_name>.py imports the submission, and grader/manager.cpp is the manager.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _KEYS = (
     *("grader_name", "type_params", "task_type_params", "task_type_parameters"),
     *("num_processes", "user_io", "score_precision"),
 )
-# The keys for the parameters of the task type: the system's own, and the contest system's.
+# Keys for the parameters of the task type, in TPS and in CMS.
 _PARAMS = ("type_params", "task_type_params")
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
 _TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
@@ -61,6 +60,8 @@ _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 
 
 class Tps(DeclaredFormat):
+    """The package format of TPS, recognized by subtasks.json or by `type` in problem.json."""
+
     name = "TPS"
     header = "problem.json"
     rank = 70
@@ -78,20 +79,20 @@ class Tps(DeclaredFormat):
         refuse_misspelt(header, _KEYS)
         task = header.word("type", TaskType)
         if task not in _TASK_TYPES:
-            words = f"there are no {task} tasks in this format"
-            header.fault("type", words, f"It has {', '.join(_TASK_TYPES)}")
+            message = f"{task} tasks are not part of this format"
+            header.fault("type", message, f"Supported: {', '.join(_TASK_TYPES)}")
         graders = _graders(folder, header, task)
         checker = _checker(folder, header, task)
         options = _options(header, task, graders, faults)
         tests = tests_of(folder, needs_answers(task, checker), faults)
-        names = tuple(test.name for test in tests)
-        subtasks = _subtasks(folder, names, faults)
-        code = self.checked_id(folder, where, header, faults)
+        test_names = tuple(test.name for test in tests)
+        subtasks = _subtasks(folder, test_names, faults)
+        problem_id = self.checked_id(folder, where, header, faults)
         if options.with_grader:
-            graders = that_import(code.lower(), task, graders, faults, "grader/py")
+            graders = that_import(problem_id.lower(), task, graders, faults, "grader/py")
         return Problem(
-            id=code,
-            name=header.text("title", code),
+            id=problem_id,
+            name=header.text("title", problem_id),
             source=where,
             task_type=task,
             options=options,
@@ -102,7 +103,9 @@ class Tps(DeclaredFormat):
             tests=tests,
             subtasks=subtasks,
             score_precision=header.whole("score_precision", 2, most=9),
-            solutions=_solutions(folder, task, names, tuple(subtask.name for subtask in subtasks), faults),
+            solutions=_solutions(
+                folder, task, test_names, tuple(subtask.name for subtask in subtasks), faults
+            ),
         )
 
 
@@ -110,19 +113,20 @@ class Tps(DeclaredFormat):
 
 
 def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
+    """Return the options of the task type. A missing grader is a fault."""
     with_grader = header.flag("has_grader", task not in _NO_GRADER)
     if with_grader and first_named(graders, [grader_name(task)]) is None:
         missing = f"grader/cpp/{header.text('grader_name', 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     if task not in _TASK_TYPES:
-        return TaskOptions(with_grader=with_grader)  # it is noted
+        return TaskOptions(with_grader=with_grader)  # already reported
     params = read_params(header, task, faults, _params_key(header))
     options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
     if not params.has("user_io") and not header.has("user_io"):
         options = check_pipes(options, graders, faults)
-    return replace(  # what problem.json says itself wins over the parameters, as in the export
+    return replace(  # keys of problem.json win over the parameters, as in the export
         options,
         processes=header.whole("num_processes", options.processes, least=1, most=100),
         user_io=header.choice("user_io", USER_IO, options.user_io),
@@ -130,40 +134,43 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
 
 
 def _params_key(header: Fields) -> str:
-    """Return the key under which a package has its parameters. Two keys with different values are a fault."""
-    given = [key for key in _PARAMS if header.has(key)]
-    if len(given) == 2 and header.values[given[0]] != header.values[given[1]]:
-        header.fault(given[1], f"another value than {given[0]}", f"Remove {given[0]} or {given[1]}")
-    return given[0] if given else _PARAMS[0]
+    """Return the key that holds the parameters. Two keys with different values are a fault."""
+    keys = [key for key in _PARAMS if header.has(key)]
+    if len(keys) == 2 and header.values[keys[0]] != header.values[keys[1]]:
+        header.fault(keys[1], f"differs from {keys[0]}", f"Remove {keys[0]} or {keys[1]}")
+    return keys[0] if keys else _PARAMS[0]
 
 
 # --- programs ----------------------------------------------------------------------------------------
 
 
 def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, ...]:
-    """Return the files of grader/cpp, grader/c, grader/py and grader itself, such as the manager's."""
+    """Return the files in grader/cpp, grader/c and grader/py, and files such as the manager in grader/.
+
+    They get the names that the judge expects. If files have the same name, the order above decides.
+    """
     files = files_below(folder, "grader")
-    inside = {
-        f"graders/{file.name.removeprefix(place)}": file.content
-        for place in ("grader/", "grader/py/", "grader/c/", "grader/cpp/")  # what comes later wins
+    content_by_name = {
+        f"graders/{file.name.removeprefix(prefix)}": file.content
+        for prefix in ("grader/", "grader/py/", "grader/c/", "grader/cpp/")  # the last file of a name wins
         for file in files
-        if file.name.startswith(place) and (place != "grader/" or len(PurePosixPath(file.name).parts) == 2)
+        if file.name.startswith(prefix) and (prefix != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
-    own = header.text("grader_name", "stub" if has_stub else "grader")
+    own_name = header.text("grader_name", "stub" if has_stub else "grader")
     for suffix in (".cpp", ".c", ".py"):
-        # The grader that the package names gets the name by which submissions are compiled with it.
-        grader = inside.pop(f"graders/{own}{suffix}", None)
-        known_as = f"{grader_name(task)}{suffix}"
+        # The grader that the package names gets the name that the judge expects.
+        grader = content_by_name.pop(f"graders/{own_name}{suffix}", None)
+        expected_name = f"{grader_name(task)}{suffix}"
         if grader is not None:
-            inside[known_as] = grader
+            content_by_name[expected_name] = grader
         elif header.has("grader_name"):
-            inside.pop(known_as, None)  # another one than the package asks for
-    return tuple(NamedBlob(name=name, content=inside[name]) for name in sorted(inside))
+            content_by_name.pop(expected_name, None)  # not the grader that the package names
+    return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
 
 def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
-    """Return the checker, which is written for the contest system: the score on standard output."""
+    """Return the checker. It prints the score to standard output, as in CMS."""
     if not header.flag("has_checker", task not in _NO_CHECKER):
         return Checker()
     sources = files_below(folder, "checker")
@@ -176,45 +183,47 @@ def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
 
 
 def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
+    """Return the subtasks in subtasks.json, sorted by `index`."""
     values = read_mapping(folder, _SUBTASKS, faults)
     if values is None:
         return ()
-    listed = Fields(values, _SUBTASKS, faults).inner("subtasks")
-    mapping = _mapping(folder, tuple(listed.values), tests, faults)
-    places = {name: listed.inner(name) for name in listed.values}
-    order = {name: place.number("index", 0.0) for name, place in places.items()}
-    found = list[Subtask]()
-    for name, place in sorted(places.items(), key=lambda pair: order[pair[0]]):
-        own = () if mapping is None else mapping.get(name, ())
-        points = place.number("score")
-        if mapping is not None and not own and place.values.get("score"):
-            place.fault("score", "points for a subtask without tests", f"Name its tests in {_MAPPING}")
-        found.append(Subtask(name=name, points=points, tests=own))
-    return tuple(found)
+    subtask_fields = Fields(values, _SUBTASKS, faults).inner("subtasks")
+    mapping = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
+    fields_by_name = {name: subtask_fields.inner(name) for name in subtask_fields.values}
+    index_by_name = {name: fields.number("index", 0.0) for name, fields in fields_by_name.items()}
+    subtasks = list[Subtask]()
+    for name, fields in sorted(fields_by_name.items(), key=lambda pair: index_by_name[pair[0]]):
+        subtask_tests = () if mapping is None else mapping.get(name, ())
+        points = fields.number("score")
+        if mapping is not None and not subtask_tests and fields.values.get("score"):
+            fields.fault("score", "a subtask with points has no tests", f"List its tests in {_MAPPING}")
+        subtasks.append(Subtask(name=name, points=points, tests=subtask_tests))
+    return tuple(subtasks)
 
 
-def _mapping(
+def _read_mapping(
     folder: Path, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
 ) -> dict[str, tuple[str, ...]] | None:
-    """Return the tests of each subtask, from lines `subtask test`."""
+    """Return the tests of each subtask. The lines of tests/mapping are `subtask test`."""
     try:
         text = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
     except FileNotFoundError:
         faults.add("missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them")
         return None
-    found: dict[str, dict[str, None]] = {}
+    tests_by_subtask: dict[str, dict[str, None]] = {}
     for row, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if words and _line_is_sound(words, row, subtasks, tests, faults):
-            found.setdefault(words[0], {})[words[1]] = None
-    return {name: tuple(of_it) for name, of_it in found.items()}
+        names = line.split()
+        if names and _is_valid_line(names, row, subtasks, tests, faults):
+            tests_by_subtask.setdefault(names[0], {})[names[1]] = None
+    return {name: tuple(test_names) for name, test_names in tests_by_subtask.items()}
 
 
-def _line_is_sound(
+def _is_valid_line(
     words: list[str], row: int, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
 ) -> bool:
+    """Return True if the line names a subtask and a test that exist. Otherwise report a fault."""
     if len(words) != 2:
-        faults.add(f"{len(words)} words", _MAPPING, row=row, remedy="Expected a subtask and a test")
+        faults.add(f"{len(words)} names", _MAPPING, row=row, remedy="Expected a subtask and a test")
         return False
     for name, names, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
         if name not in names:
@@ -229,39 +238,45 @@ def _line_is_sound(
 def _solutions(
     folder: Path, task: TaskType, tests: tuple[str, ...], subtasks: tuple[str, ...], faults: Faults
 ) -> tuple[Solution, ...]:
+    """Return the solutions in solutions.json with their expected results."""
     if not (folder / _SOLUTIONS).exists():
-        faults.note("missing: nothing is known of what its solutions should score", _SOLUTIONS)
+        faults.note("missing file: no expected results are defined", _SOLUTIONS)
         return ()
     values = read_mapping(folder, _SOLUTIONS, faults)
-    listed = Fields(values or {}, _SOLUTIONS, faults)
-    found = (_solution(folder, name, listed, task, tests, faults) for name in listed.values)
-    read = [reading for reading in found if reading is not None]
-    for reading in read:
-        for subtask in reading.exceptions:
+    solution_fields = Fields(values or {}, _SOLUTIONS, faults)
+    candidates = (
+        _solution(folder, name, solution_fields, task, tests, faults) for name in solution_fields.values
+    )
+    solutions = [item for item in candidates if item is not None]
+    for item in solutions:
+        for subtask in item.exceptions:
             if subtask not in subtasks:
-                exceptions = listed.inner(reading.name).inner("except")
-                exceptions.fault(subtask, "there is no such subtask", nearest(subtask, subtasks))
-    return tuple(read)
+                exceptions = solution_fields.inner(item.name).inner("except")
+                exceptions.fault(subtask, "unknown subtask", nearest(subtask, subtasks))
+    return tuple(solutions)
 
 
 def _solution(
-    folder: Path, name: str, listed: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
+    folder: Path, name: str, solution_fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
-    fields = listed.inner(name)
-    if not isinstance(listed.values[name], dict | None):
-        return None  # noted
+    """Return a solution, or None after a fault or a note."""
+    fields = solution_fields.inner(name)
+    if not isinstance(solution_fields.values[name], dict | None):
+        return None  # already reported
     if not name.isprintable() or not leads_inside(name):
-        faults.add(f"{name!r} is no name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
+        faults.add(f"{name!r} is not the name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
         return None
     refuse_misspelt(fields, ("verdict", "except"))
     path = folder / "solution" / name
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
         source, outputs = None, outputs_of(path, tests)
     elif not path.is_file():
-        faults.add("missing file", f"solution/{name}", remedy=f"Add it or take it out of {_SOLUTIONS}")
+        faults.add("missing file", f"solution/{name}", remedy=f"Add it or remove it from {_SOLUTIONS}")
         return None
     elif language_of(name) is None or task is TaskType.OUTPUT_ONLY:
-        faults.note("left out: not a source in a known language, nor a folder of outputs", f"solution/{name}")
+        faults.note(
+            "ignored: neither a source in a supported language nor a folder of outputs", f"solution/{name}"
+        )
         return None
     else:
         source, outputs = path, ()

@@ -53,6 +53,6 @@ def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where testlib.h lies beside the data, and nowhere else."""
-    monkeypatch.setattr(package, "_SYSTEM", ())
+    monkeypatch.setattr(package, "_COMPILER_FOLDERS", ())
     write_header(tmp_path / "copies")
     return tmp_path

@@ -309,7 +309,7 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         ("symlinks: {a: b}\n" + LISTED, "symlinks", "no further files"),
         ("archive: all.zip\n" + LISTED, "archive", "no file 'all.zip' in the package"),
         ("archive: /etc/passwd\n" + LISTED, "archive", "no file '/etc/passwd' in the package"),
-        ("archive: 1.in\n" + LISTED, "archive", "not a zip that can be read"),
+        ("archive: 1.in\n" + LISTED, "archive", "not a readable zip"),
         (
             "test_cases: {input_format: '(', output_format: x}\narchive: 1.in",
             "test_cases.input_format",

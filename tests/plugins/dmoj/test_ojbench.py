@@ -121,7 +121,7 @@ async def test_a_checker_that_brings_testlib(
     scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As packages of SWERC list it: in front of the checker, in its folder."""
-    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     folder = tmp_path / "copy"
     config = program("checker", "check.cpp").replace("[", "[validators/testlib.h, ")
     package(folder, "ICPC", "swerc2022_C", config, check=WITH_TESTLIB)
@@ -138,7 +138,7 @@ def test_what_is_left_out(copy: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         copy, "ICPC", "swerc2023_A", program("checker", "check.cpp"), check=f'#include "testlib.h"\n{ABOVE}'
     )
     write(copy, *rows)
-    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     with pytest.raises(InputError, match=r"testlib\.h.*Put testlib\.h"):
         loaded(tmp_path)
     write_header(copy / "ICPC")

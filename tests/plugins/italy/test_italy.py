@@ -62,7 +62,7 @@ def test_a_folder_in_capitals_beside_the_one_that_counts(tmp_path: Path) -> None
     folder = changed(tmp_path, {"Check/notes.txt": "old\n"})
     problem = sound(folder)
     assert problem.checker.sources
-    assert any("Check: passed over by this name" in note for note in read(folder).notes)
+    assert any("Check: ignored because of its name" in note for note in read(folder).notes)
 
 
 def test_a_package() -> None:
@@ -164,8 +164,8 @@ def test_tests_that_files_are_handed_in_for(tmp_path: Path) -> None:
 def test_tests_that_are_not_counted_are_told(tmp_path: Path) -> None:
     folder = changed(tmp_path, {"input/input5.txt": "", "output/output5.txt": ""})
     assert read(folder, "gradini").notes == (
-        "gradini/input: passed over, as no test names it: input5.txt",
-        "gradini/output: passed over, as no test names it: output5.txt",
+        "gradini/input: ignored, no test uses it: input5.txt",
+        "gradini/output: ignored, no test uses it: output5.txt",
     )
 
 
@@ -185,7 +185,7 @@ def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
         ({"gen/GEN": "#ST: 20\n#ST: 80\n1\n"}, {}, "gen/GEN", "subtask 0 has points and no tests"),
         ({"gen/GEN": "# nothing\n"}, {}, "gen/GEN", "no tests"),
         ({}, {"n_input": 4}, "task.yaml, field n_input", "gen/GEN has 5 tests"),
-        ({}, {"memory_limit": 268435456}, "task.yaml, field memory_limit", "It counts MiB, not bytes"),
+        ({}, {"memory_limit": 268435456}, "task.yaml, field memory_limit", "The unit is MiB, not bytes"),
         ({}, {"time_limit": "missing"}, "task.yaml, field time_limit", "missing. Add it"),
         ({}, {"output_only_testcases": '"1,5"'}, "task.yaml, field output_only_testcases", "no test '5'"),
         ({}, {"score_precison": 1}, "task.yaml, field score_precison", "Did you mean 'score_precision'"),

@@ -89,7 +89,7 @@ def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
     folder = changed(tmp_path, CASES, {"chk.cc": '#include "testlib.h"\n'})
     error = only_error(folder)
-    assert "chk.cc includes testlib.h, and there is none. Put testlib.h" in str(error)
+    assert "chk.cc includes testlib.h, which is missing. Put testlib.h" in str(error)
     (folder.parent / "testlib.h").write_text("\n")
     assert [source.name for source in sound(folder).checker.sources] == ["chk.cc", "testlib.h"]
 
@@ -129,4 +129,4 @@ def test_files_that_are_no_case_s_are_told(tmp_path: Path) -> None:
     files = {"testdata/more.in": "", "testdata/more.ans": "", "testdata/.x": ""}
     assert read(changed(tmp_path, CASES), "powers").notes == ()
     (note,) = read(changed(tmp_path / "other", CASES, files), "powers").notes
-    assert note == "powers/testdata: passed over, as no test names it: more.ans, more.in"
+    assert note == "powers/testdata: ignored, no test uses it: more.ans, more.in"

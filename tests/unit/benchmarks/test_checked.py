@@ -27,7 +27,7 @@ TESTS = [{"input": "1 2\n", "output": "3\n"}, {"input": "30 4\n", "output": "34\
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where testlib.h lies beside the data, and nowhere else."""
-    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     write_header(tmp_path / "copies")
     return tmp_path
 

@@ -109,9 +109,9 @@ async def test_a_grader_is_compiled_with_the_submission(
     alone = loaded(tmp_path / "alone", grader_code=json.dumps({"grader.cpp": GRADER}))
     assert not alone[NAME].grader_files, "its judge compiles none without a header"
 
-    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     code["grader_code"] = json.dumps({"grader.cpp": '#include "testlib.h"\n' + GRADER})
-    with pytest.raises(InputError, match=r"includes testlib\.h, and there is none"):
+    with pytest.raises(InputError, match=r"includes testlib\.h, which is missing"):
         loaded(tmp_path / "testlib", **code)
     write_header(tmp_path / "testlib" / "copies")
     names = [file.name for file in loaded(tmp_path / "testlib", **code)[NAME].grader_files]

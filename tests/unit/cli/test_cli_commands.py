@@ -103,7 +103,7 @@ def test_problems_tells_where_nothing_is_worth_points(cli: CommandLine, tmp_path
     done = cli("problems", tmp_path)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("add"))
     assert line.split()[-6:-4] == ["0", "none"], line  # no subtasks, and no points rather than 0
-    assert "no subtasks: nothing is worth points" in done.stdout
+    assert "no subtasks, so there are no points" in done.stdout
 
 
 @pytest.mark.once

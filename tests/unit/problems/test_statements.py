@@ -67,7 +67,7 @@ def test_a_package_brings_its_statement_and_tells_of_a_pdf(tmp_path: Path) -> No
     assert packages["text"].notes == () and problem.document == ""
     paper = packages["paper"].problem
     assert paper is not None and paper.document == "statement/statement.pdf" and paper.statement is None
-    assert packages["paper"].notes == ("its statement is a PDF, which no model is asked with",)
+    assert packages["paper"].notes == ("its statement is a PDF, which is not included in prompts",)
 
 
 def test_examples_have_statements(tmp_path: Path) -> None:
@@ -109,5 +109,5 @@ def test_tests_that_do_not_run_are_told(tmp_path: Path) -> None:
     write_package(tmp_path / "p", subtasks={"all": (100, ["1-1", "2-2"])})
     write_package(tmp_path / "q")
     packages = {one.where.rpartition("/")[2]: one for one in check_problems(tmp_path, cache=tmp_path)}
-    assert packages["p"].notes == ("tests in no subtask do not run, 2 of 4: 1-2, 2-1",)
+    assert packages["p"].notes == ("tests that are in no subtask do not run, 2 of 4: 1-2, 2-1",)
     assert packages["q"].notes == ()

@@ -207,7 +207,7 @@ def test_files_that_are_handed_in(tmp_path: Path) -> None:
     assert (problem.limits.cpu_time, problem.options.with_grader) == (None, False)
     (best,) = problem.solutions
     assert [(file.name, file.content.read()) for file in best.outputs] == [("1-01", b"1\n"), ("2-01", b"2\n")]
-    assert "solution/greedy.py: left out" in read(folder).notes[0]
+    assert "solution/greedy.py: ignored" in read(folder).notes[0]
 
 
 def test_without_a_grader_and_without_a_checker(tmp_path: Path) -> None:
@@ -220,9 +220,9 @@ def test_without_a_grader_and_without_a_checker(tmp_path: Path) -> None:
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     folder = write(tmp_path, {"solution/best.xyz": ""}, solutions={"best.xyz": {"verdict": "correct"}})
     assert sound(folder).solutions == ()
-    assert "solution/best.xyz: left out" in read(folder).notes[0]
+    assert "solution/best.xyz: ignored" in read(folder).notes[0]
     (folder / "solutions.json").unlink()
-    assert "nothing is known" in read(folder).notes[0]
+    assert "no expected results" in read(folder).notes[0]
 
 
 def test_a_source_of_both_systems(tmp_path: Path) -> None:
@@ -244,13 +244,13 @@ KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
         ({"drop": "name"}, "problem.json", "name", "missing"),
         ({"name": "a/b"}, "problem.json", "name", "not an id"),
         ({"type": "Quiz"}, "problem.json", "type", "one of Batch"),
-        ({"type": "Function"}, "problem.json", "type", "no Function tasks in this format"),
+        ({"type": "Function"}, "problem.json", "type", "Function tasks are not part of this format"),
         ({"time_limit": 0}, "problem.json", "time_limit", "above 0"),
         ({"memory_limit": 256 << 20}, "problem.json", "memory_limit", "MB, not bytes"),
         ({"type": "Communication"}, "grader/manager.cpp", "", "missing file"),
         ({"grader_name": "main"}, "grader/cpp/main.cpp", "", "missing file"),
         ({"type_params": "{"}, "problem.json", "type_params", "broken JSON"),
-        ({"has_chekcer": False}, "problem.json", "has_chekcer", "no such key. Did you mean 'has_checker'"),
+        ({"has_chekcer": False}, "problem.json", "has_chekcer", "unknown key. Did you mean 'has_checker'"),
         (
             {"type_params": {"input_filename": "a/b"}},
             "problem.json",
@@ -265,7 +265,12 @@ KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
         ({"solutions": {"best.cpp": None}}, "solutions.json", "best.cpp.verdict", "missing"),
         ({"solutions": {"best.cpp": {}}}, "solutions.json", "best.cpp.verdict", "missing"),
         ({"solutions": {"none.cpp": {"verdict": "x"}}}, "solution/none.cpp", "", "missing file"),
-        ({"solutions": {"../../x.cpp": {"verdict": "x"}}}, "solutions.json", "", "no name of a solution"),
+        (
+            {"solutions": {"../../x.cpp": {"verdict": "x"}}},
+            "solutions.json",
+            "",
+            "not the name of a solution",
+        ),
         (
             {"solutions": {"best.cpp": {"verdict": "x", "exept": {"full": "y"}}}},
             "solutions.json",
@@ -307,8 +312,8 @@ def test_a_mapping_with_a_mark_of_byte_order(tmp_path: Path) -> None:
         ({"tests/mapping": None}, "tests/mapping", None, "tps gen"),
         ({"tests/mapping": FILES["tests/mapping"] + "ful 1-01"}, "tests/mapping", 8, "Did you mean 'full'"),
         ({"tests/mapping": FILES["tests/mapping"] + "full 1-1"}, "tests/mapping", 8, "unknown test '1-1'"),
-        ({"tests/mapping": FILES["tests/mapping"] + "full"}, "tests/mapping", 8, "1 words"),
-        ({"tests/mapping": "samples 0-01\nfull 1-01\n"}, "subtasks.json", None, "without tests"),
+        ({"tests/mapping": FILES["tests/mapping"] + "full"}, "tests/mapping", 8, "1 names"),
+        ({"tests/mapping": "samples 0-01\nfull 1-01\n"}, "subtasks.json", None, "has no tests"),
         ({"checker/checker.cpp": None}, "problem.json", None, "cpp. Add it, or set this to false"),
         ({"subtasks.json": None, "tests/mapping": None}, "subtasks.json", None, "missing file"),
         ({"subtasks.json": "{"}, "subtasks.json", 1, "broken JSON"),
