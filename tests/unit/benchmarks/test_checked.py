@@ -108,7 +108,7 @@ async def test_a_row_of_code_contests_plus(scorer: Scorer, home: Path) -> None:
 
 def test_testlib_is_asked_for_once_and_clearly(home: Path) -> None:
     (home / "copies" / "testlib.h").unlink()
-    with pytest.raises(InputError, match=r"checker.cpp includes testlib.h.*beside the data"):
+    with pytest.raises(InputError, match=r"checker.cpp includes testlib.h.*next to the data"):
         loaded(home, "aethercode", [aethercode()], schema=False)
 
 
@@ -116,7 +116,7 @@ def test_a_testlib_whose_checkers_always_exit_with_0_is_refused(home: Path) -> N
     """That of the contest system writes scores: every program would be right."""
     changed = "int resultExitCode(TResult) {\n  if (testlibMode == _checker)\n    return 0;  // CMS\n}\n"
     (home / "copies" / "testlib.h").write_text(HEADER + changed)
-    with pytest.raises(InputError, match=r"checker.cpp tells by its exit code.* always 0.*MikeMirzayanov"):
+    with pytest.raises(InputError, match=r"checker.cpp reports its result by the exit code.* always 0.*MikeMirzayanov"):
         loaded(home, "aethercode", [aethercode()], schema=False)
 
 
