@@ -31,101 +31,117 @@ from ioi_eval.store.memory import remembered
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
-INLINE = 1 << 10  # bytes
+INLINE = 1 << 10  # bytes; larger contents are stored in files
 
 
 class Keep:
-    """Takes contents into the folder of one problem."""
+    """Stores the contents of one problem in its folder in the cache."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def blob(self, content: str | bytes | memoryview) -> Blob:
-        """A buffer goes to its file as it is: nothing is copied in memory."""
+        """Store the content and return it as a blob. Large buffers are written without copying them."""
         data = content.encode() if isinstance(content, str) else content
         size = data.nbytes if isinstance(data, memoryview) else len(data)
         if size <= INLINE:
             return Blob.of(bytes(data))
         sha256 = hashlib.sha256(data).hexdigest()
-        place = self._folder / sha256
-        if not place.exists():
-            place.write_bytes(data)
-        return Blob(sha256=sha256, size=size, path=sha256)  # relative: the folder moves when it is done
+        path = self._folder / sha256
+        if not path.exists():
+            path.write_bytes(data)
+        return Blob(
+            sha256=sha256, size=size, path=sha256
+        )  # relative, because the folder is moved when it is complete
 
     def file(self, blob: Blob) -> Blob:
-        """Copy contents that lie in a file elsewhere, without reading them as a whole."""
+        """Store a copy of a blob, and return it. Large files are copied without reading them into memory."""
         if blob.path is None or blob.size <= INLINE:
             return Blob.of(blob.read())
-        place = self._folder / blob.sha256
-        if not place.exists():
-            shutil.copyfile(blob.path, place)
+        path = self._folder / blob.sha256
+        if not path.exists():
+            shutil.copyfile(blob.path, path)
         return Blob(sha256=blob.sha256, size=blob.size, path=blob.sha256)
 
 
 class Kept(Value):
-    """A problem as it was made, or the reason why it could not be."""
+    """A stored problem, or the reason why it cannot be judged."""
 
     problem: Problem | None = None
     unusable: str = ""
 
 
 def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
-    """Return what is kept under a key, a hash of all that it is made of; make it where it is missing."""
-    found, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
-    if not _is_whole(found, folder):
+    """Return the problem in the cache under this key. If it is missing or damaged, make and store it.
+
+    `key` is a hash of everything from which the problem is made.
+    """
+    stored, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
+    if not _is_undamaged(stored, folder):
         store.remove(key)
-        found, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
-    if found.problem is None:
-        return found
-    tests = tuple(  # only their contents lie in files: with paths that hold from anywhere
-        replace(test, input=_at(test.input, folder), answer=test.answer and _at(test.answer, folder))
-        for test in found.problem.tests
+        stored, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
+    if stored.problem is None:
+        return stored
+    tests = tuple(  # only contents of tests are in files; make their paths absolute
+        replace(
+            test, input=_with_path(test.input, folder), answer=test.answer and _with_path(test.answer, folder)
+        )
+        for test in stored.problem.tests
     )
-    return Kept(problem=replace(found.problem, tests=tests))
+    return Kept(problem=replace(stored.problem, tests=tests))
 
 
-def _is_whole(found: Kept, folder: Path) -> bool:
-    """Return False where a test in the record changed, or a power cut took or cut off a file of the tests."""
-    tests = found.problem.tests if found.problem is not None else ()
+def _is_undamaged(stored: Kept, folder: Path) -> bool:
+    """Return False if a test's content has changed, or a file is missing or truncated after a power cut."""
+    tests = stored.problem.tests if stored.problem is not None else ()
     blobs = [blob for test in tests for blob in (test.input, test.answer) if blob is not None]
     if not all(blob.data is None or Blob.of(blob.data).sha256 == blob.sha256 for blob in blobs):
         return False
-    places = ((folder / blob.path, blob.size) for blob in blobs if blob.path is not None)
-    return all(place.is_file() and place.stat().st_size == size for place, size in places)
+    files = ((folder / blob.path, blob.size) for blob in blobs if blob.path is not None)
+    return all(path.is_file() and path.stat().st_size == size for path, size in files)
 
 
-def _at(blob: Blob, folder: Path) -> Blob:
+def _with_path(blob: Blob, folder: Path) -> Blob:
+    """Return the blob with the path of its file in the folder."""
     return blob if blob.path is None else replace(blob, path=str(folder / blob.path))
 
 
 def written(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
-    """A file of these rows, for copies on disk that have them in another shape."""
+    """Return a file with these rows, written to the cache if it is missing.
+
+    It is for copies of datasets on disk that have their rows in another layout.
+    """
     lines = [f"{json.dumps(row)}\n".encode() for row in rows]
-    place = cache / "tables" / f"{name}-{hashlib.sha256(b''.join(lines)).hexdigest()}.jsonl"
-    if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write(place, lines)
-    return place
+    path = cache / "tables" / f"{name}-{hashlib.sha256(b''.join(lines)).hexdigest()}.jsonl"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, lines)
+    return path
 
 
 def statement_of(text: str) -> Blob | None:
+    """Return a statement with this text, or None if it is blank."""
     return Blob.of(text) if text.strip() else None
 
 
 def read_day(written: str) -> str:
-    """Return a day as 2024-05-31, or nothing for nothing; InputError for what is no day."""
+    """Return a date such as 2024-05-31, or an empty string unchanged. Another string is an InputError."""
     try:
         return written and datetime.strptime(written, "%Y-%m-%d").date().isoformat()
     except ValueError as error:
-        raise InputError(f"{written!r} is not a day", remedy="Write it as 2024-05-31") from error
+        raise InputError(f"{written!r} is not a date", remedy="Write it as 2024-05-31") from error
 
 
 def in_bytes(mebibytes: float) -> int:
+    """Return a size in MiB as bytes."""
     return int(mebibytes * (1 << 20))
 
 
 class BenchmarkOptions(Value):
-    """The source of the rows and the choice of problems. Empty: the benchmark's own, or all."""
+    """Where a benchmark's rows come from, and which problems are selected.
+
+    Empty values mean the benchmark's own source, or all problems.
+    """
 
     problems: Annotated[
         frozenset[str], Said(name="problem", metavar="ID", help="Only this problem; may be repeated.")
@@ -135,11 +151,11 @@ class BenchmarkOptions(Value):
         Said(name="year", metavar="YEAR", help="Only problems of this year; may be repeated."),
     ] = frozenset()
     difficulty: Annotated[
-        frozenset[str],  # the dataset's own words, in any case
+        frozenset[str],  # the dataset's names of difficulties, in any case
         Said(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = frozenset()
     tags: Annotated[
-        frozenset[str],  # any of these, in any case; the platform is one
+        frozenset[str],  # a problem needs one of these, in any case; the platform counts as a tag
         Said(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
     ] = frozenset()
     date_from: Annotated[
@@ -147,11 +163,11 @@ class BenchmarkOptions(Value):
     ] = ""
     date_to: Annotated[str, Said(metavar="DAY", help="Only problems up to this day.", read=read_day)] = ""
     first: Annotated[
-        Count | None,  # of what the other options leave, in the order of the rows
+        Count | None,  # after the other filters, in the order of the rows
         Said(metavar="N", help="Only the first N problems."),
     ] = None
     sample: Annotated[
-        Count | None,  # of what the other options leave, whatever the order of the rows
+        Count | None,  # after the other filters, independent of the order of the rows
         Said(metavar="N", help="Only N of the selected problems."),
     ] = None
     seed: Annotated[int, Said(metavar="S", help="Seed of the sample.")] = 0
@@ -172,14 +188,14 @@ class BenchmarkOptions(Value):
     split: Annotated[str, Said(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
     revision: Annotated[str, Said(metavar="REV", help="The dataset's revision on the hub.")] = ""
     generated_tests: Annotated[
-        bool, Said(help="Include tests that the contest itself did not have.")  # where the dataset tells
+        bool, Said(help="Include tests that the contest itself did not have.")  # if the dataset marks them
     ] = True
     checker: Annotated[
-        str,  # for programs' outputs, but where a program of the problem judges
+        str,  # for outputs of programs, unless the problem has a checker
         Said(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
     ] = ""
     packages: Annotated[
-        tuple[str, ...] | None,  # by their names in an import; None: those that the benchmark promises
+        tuple[str, ...] | None,  # names of modules; None for the packages that the benchmark allows
         Said(
             typed=str,
             read=read_packages,
@@ -211,7 +227,7 @@ class BenchmarkOptions(Value):
     ] = None
 
     def limited(self, problem: Problem) -> Problem:
-        """The problem with the limits that are asked for."""
+        """Return the problem with the time and memory limits of these options."""
         limits = problem.limits
         if self.time_limit is not None:
             times = Limits.contest(self.time_limit, None)
@@ -222,31 +238,31 @@ class BenchmarkOptions(Value):
 
 
 def header_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
-    """Return the folders beside the data that may hold testlib.h."""
+    """Return the folders of the data in which testlib.h is searched."""
     return (Path(options.data_dir),) if options.data_dir else ()
 
 
 class Candidate(Value):
-    """A problem as selections see it, before anything expensive of it is read."""
+    """A problem before its tests are read, with everything that selections need."""
 
     id: str
-    rows: tuple[int, ...]  # of the main table
-    alias: str = ""  # what dumps may call it as well
+    rows: tuple[int, ...]  # indexes of its rows in the main table
+    alias: str = ""  # another id that dumps may use
     year: int | None = None
     difficulty: str = ""
     tags: tuple[str, ...] = ()
-    date: str = ""  # 2024-05-31, whatever follows
-    unusable: str = ""  # why it cannot be judged, where that is known already
+    date: str = ""  # starts with the day, such as 2024-05-31
+    unusable: str = ""  # why it cannot be judged, if that is known already
 
 
 class Unusable(IoiEvalError):
-    """The reason why a problem cannot be judged, a known flaw of the dataset. It is left out, and counted."""
+    """Raised if a known flaw of the dataset makes a problem unusable. The problem is excluded and counted."""
 
 
 class ColumnNames(Value):
-    """A table's columns by what they hold. Empty: there is none."""
+    """The names of a table's columns, by content. An empty name means that there is no such column."""
 
-    id: str = "id"  # empty: rows are known by their numbers
+    id: str = "id"  # empty if problems are named after the row's number
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     date: str = ""
@@ -256,46 +272,51 @@ class ColumnNames(Value):
 
 
 class Benchmark(ABC):
-    """Knows its dataset's schema, and nothing of caches, selections or dumps."""
+    """A benchmark: it knows the schema of its dataset and makes problems from the rows.
+
+    It does not know caches, selections or dumps.
+    """
 
     name: ClassVar[str]
-    about: ClassVar[str]  # one line for people
+    about: ClassVar[str]  # description in one line
     dataset: ClassVar[str]  # hub id of the main table
-    config: ClassVar[str] = ""  # of that on the hub
-    split: ClassVar[str]  # several with a plus between them
-    # The splits of which dumps may be if most of their problems are not in `split`. Empty: no others.
+    config: ClassVar[str] = ""  # config of the dataset on the hub
+    split: ClassVar[str]  # splits, joined by a plus
+    # Splits to use for a dump if most of its problems are not in `split`. Empty if there are no others.
     all_splits: ClassVar[str] = ""
-    columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
-    mixed: ClassVar[tuple[str, ...]] = ()  # of a file of JSON: values of any type, which become texts of JSON
-    other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
-    language: ClassVar[str] = "c++"  # of rows that do not say
-    packages: ClassVar[tuple[str, ...]] = ()  # that its own harness has for programs in Python
-    ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
-    dump_files: ClassVar[tuple[str, ...]] = ()  # names of files that are its dumps, whatever their ids
-    dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
-    # The order of dumps that are lists of replies for each problem: by id, of all problems. False: by row.
+    columns: ClassVar[tuple[str, ...]]  # columns of the main table that every row must have
+    mixed: ClassVar[tuple[str, ...]] = ()  # columns with values of several types, which become JSON strings
+    other_files: ClassVar[str] = ""  # pattern for names of files that do not belong to the main table
+    language: ClassVar[str] = "c++"  # language of rows in dumps that name none
+    packages: ClassVar[tuple[str, ...]] = ()  # Python packages that the original harness provides
+    ids: ClassVar[str] = ""  # pattern of the problems' ids, by which dumps are recognized
+    dump_files: ClassVar[tuple[str, ...]] = ()  # names of files that are dumps of this benchmark
+    dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that dumps need to be recognized by their ids
+    # Order of dumps that are one list of replies for each problem: True for sorted ids, False for rows.
     lists_by_id: ClassVar[bool] = False
-    adds_to: ClassVar[str] = ""  # a benchmark with the same ids, to which it adds tests
+    adds_to: ClassVar[str] = ""  # benchmark with the same ids, to which this benchmark adds tests
     named: ClassVar[ColumnNames] = ColumnNames()
-    uses_testlib: ClassVar[bool] = False  # its programs may include testlib.h, which is no part of it
-    heeds: ClassVar[tuple[str, ...]] = ()  # options by which `problem` makes something else of the same rows
-    version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
+    uses_testlib: ClassVar[bool] = False  # programs may include testlib.h, which the dataset does not contain
+    heeds: ClassVar[tuple[str, ...]] = ()  # options that change the problems which `problem` makes
+    version: ClassVar[int] = 1  # increase it if `problem` makes other problems from the same rows
 
     def may_have(self, row: Mapping[str, Any]) -> bool:
         """Return False if a row with the benchmark's columns is another benchmark's."""
         return True
 
     def rows(self, data_dir: str, cache: Path) -> Path | None:
-        """The file with the rows of the main table, where copies on disk have it in another shape."""
+        """Return a file with the rows of the main table if copies on disk have another layout, else None."""
         return None
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
-        """Return every problem of the main table, read from cheap columns: one a row."""
+        """Yield all problems of the main table, one for each row, without reading large columns."""
         return map(self.candidate, main)
 
     def candidate(self, row: Row) -> Candidate:
-        """Return the problem of a row, as the columns say that the class names."""
-        day = str(self.value_of(row, self.named.date) or "")[:10].replace("/", "-")  # JSON's are times
+        """Return the problem of a row, read from the columns in `named`."""
+        day = str(self.value_of(row, self.named.date) or "")[:10].replace(
+            "/", "-"
+        )  # JSON files have timestamps
         date = day if day[:4].isdecimal() else ""
         return Candidate(
             id=self.id_of(row),
@@ -307,22 +328,43 @@ class Benchmark(ABC):
         )
 
     def id_of(self, row: Row) -> str:
+        """Return the id of a row's problem."""
         return row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}"
 
     def text_of(self, row: Row, column: str, default: str = "") -> str:
+        """Return a column's string in a row."""
         return row.text(column, default)
 
     def value_of(self, row: Row, column: str) -> Any:
+        """Return a column's value in a row."""
         return row.value(column)
 
     @abstractmethod
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
-        """The problem; contents of tests through `keep`. Raises InputError or `Unusable`."""
+        """Return the problem of a candidate.
+
+        Args:
+            candidate: The problem's id and rows.
+            tables: The tables of the dataset.
+            keep: Stores the contents of tests.
+            options: The user's options.
+
+        Raises:
+            InputError: The dataset is not as expected.
+            Unusable: The problem cannot be judged.
+        """
 
     def of_row(
         self, row: Row, candidate: Candidate, finish: Callable[[Problem], Problem], **more: Any
     ) -> Problem:
-        """Return the problem of a row, unusable where `finish`, which adds tests, cannot understand them."""
+        """Return the problem of a row. It is unusable if its tests cannot be read.
+
+        Args:
+            row: The row.
+            candidate: The problem as it was selected.
+            finish: Adds the tests.
+            more: Further fields of the problem.
+        """
         problem = Problem(
             id=candidate.id,
             name=self.text_of(row, self.named.title, candidate.id),
@@ -339,20 +381,27 @@ class Benchmark(ABC):
             return replace(problem, **more, unusable=str(error))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        """Changes when a table changes that the problem is made of."""
+        """Return a hash that changes if a table changes from which the problem is made."""
         return tables.main.fingerprint
 
     def matter(self, options: BenchmarkOptions) -> str:
-        """Return what `problem` heeds besides rows, as a text: options, or a header that programs include."""
+        """Return a string that changes if something other than rows changes the problems.
+
+        It contains options, and path, size and time of testlib.h if programs include it.
+        """
         if self.uses_testlib:
-            found = find_testlib(*header_folders(options))
-            return f"{found} {found.stat().st_size} {found.stat().st_mtime_ns}" if found else ""
+            header = find_testlib(*header_folders(options))
+            return f"{header} {header.stat().st_size} {header.stat().st_mtime_ns}" if header else ""
         return " ".join(f"{name}={getattr(options, name)}" for name in self.heeds)
 
     def people(self, tables: Tables) -> People | None:
-        """Return what people reached at the problems' contests, where the dataset tells. InputError."""
+        """Return the results of human contestants, or None if the dataset has none.
+
+        Raises:
+            InputError: The results cannot be read.
+        """
         return None
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
-        """The dataset's own solutions; they are read when somebody asks, and kept nowhere."""
+        """Return the dataset's own solutions. They are read on demand and are not cached."""
         return ()

@@ -1,4 +1,4 @@
-"""Rows of a dump: columns read with types, found usable, selected, or left out with the reason."""
+"""Read a dump's rows: find their columns, check them, and select the rows that become submissions."""
 
 from __future__ import annotations
 
@@ -45,15 +45,20 @@ from ioi_eval.rules.shards import Shard
 from ioi_eval.store.packed import Keys, NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
-ABSENT = object()  # nothing there, not even null
-_CHAT = "messages"  # the column of replies that may as well hold what was asked
-_DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
-_ASIDE = ("analysis", "commentary")  # channels of gpt-oss that are no answer
+_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+ABSENT = object()  # marks a missing value, as distinct from null
+_CHAT_COLUMN = "messages"  # column of replies that may also contain only the prompt
+_REFERENCE_COLUMN = (
+    "solution"  # column of replies that, next to a prompt, holds the dataset's reference solution
+)
+_HIDDEN_CHANNELS = ("analysis", "commentary")  # channels of gpt-oss that do not contain the answer
 
 
 class Columns(Fields):
-    """A row, whose first fault is raised. Fields are what columns hold: `problem_id` may be in `task_id`."""
+    """A row of a dump. Fields are read by meaning: `problem_id` may be in the column `task_id`.
+
+    The first fault in a row is raised.
+    """
 
     form, remedy = repr, "Expected a text or null"
 
@@ -62,59 +67,76 @@ class Columns(Fields):
         row: FileRow,
         policy: Strict,
         named: Mapping[str, str],
-        origins: Mapping[str, str] = _NOTHING,
+        origins: Mapping[str, str] = _NO_ORIGINS,
         lists: Collection[str] | None = (),
     ) -> None:
-        """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
-        dump had what a reader has put into usual columns. `lists`: columns whose texts are lists of answers;
-        None: any text may be one.
+        """Create the row.
+
+        Args:
+            row: The row as it was read.
+            policy: Raises faults.
+            named: Columns, or paths into them, by field. They must exist in the row.
+            origins: The dump's original columns, by field, if a reader moved values to standard columns.
+            lists: Columns whose strings may be lists of answers. `None` means all columns.
+
+        Raises:
+            MissingColumn: A column in `named` does not exist.
         """
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._named, self._origins, self._lists = named, origins, lists
-        self.unsplit = False  # a text that holds several answers was taken for one
+        self.unsplit = False  # True if a string with several answers was read as one answer
         self._usual = usual_columns(tuple(row.columns))
-        if "generation" not in origins and _is_no_reply(self._usual.get("generation"), row.columns):
-            names = (name for name in row.columns if not _is_no_reply(name, row.columns))
-            other = usual_columns(tuple(name for name in names if name != _DATASETS)).get("generation")
-            self._usual = self._usual if other is None else {**self._usual, "generation": other}
-        for what, path in named.items():
+        if "generation" not in origins and _lacks_reply(self._usual.get("generation"), row.columns):
+            names = (name for name in row.columns if not _lacks_reply(name, row.columns))
+            other_column = usual_columns(tuple(name for name in names if name != _REFERENCE_COLUMN)).get(
+                "generation"
+            )
+            self._usual = self._usual if other_column is None else {**self._usual, "generation": other_column}
+        for field, path in named.items():
             if value_at(row.columns, path) is ABSENT:
-                raise self.missing(f"`{path}`", what, (path,))
+                raise self.missing(f"`{path}`", field, (path,))
 
     def place(self, name: str) -> str:
-        own = self._origins.get(name, "")  # several words where it is no column
-        return own if own and " " not in own else self.find(name) or name
+        """Return the column that messages name for a field: the dump's own column, if there is one."""
+        origin = self._origins.get(name, "")  # a description with spaces if it is not a column
+        return origin if origin and " " not in origin else self.find(name) or name
 
     def missing(
         self, column: str, what: str, names: Collection[str], or_else: str = "", meant: str = ""
     ) -> MissingColumn:
-        """Return the fault that a column is missing.
+        """Return the error for a missing column, with the dump's columns and a suggestion.
 
         Args:
-            column: How the message names it.
-            what: What it holds.
-            names: Columns that would do.
-            or_else: The remedy if no option names another column.
-            meant: The option and the column that are meant, if that is known from values.
+            column: The column's name in the message.
+            what: The field that is missing.
+            names: Columns that could hold the field.
+            or_else: The remedy if the field has no option that names a column.
+            meant: The suggested option with its column, if the values show it.
         """
-        there = [str(name) for name in self.columns]
-        own = {name for each in (_ANSWERED if what in _ANSWERED else (what,)) for name in USUAL.get(each, ())}
-        free = {
+        columns = [str(name) for name in self.columns]
+        allowed = {
+            name
+            for field in (_ANSWER_COLUMNS if what in _ANSWER_COLUMNS else (what,))
+            for name in USUAL.get(field, ())
+        }
+        candidates = {
             path: value
             for path, value in paths_in(self.columns)
-            if path not in KNOWN - own  # `model` is no name of a `code`
+            if path not in KNOWN - allowed  # do not suggest `model` for `code`
         }
-        if what in _ANSWERED:
-            free = {path: value for path, value in free.items() if _may_be_answer(path, value)}
+        if what in _ANSWER_COLUMNS:
+            candidates = {path: value for path, value in candidates.items() if _may_be_answer(path, value)}
         elif what in USUAL:
-            free = {path: value for path, value in free.items() if name_of(value)}
-        close = [found for name in names for found in near(name, free) if found not in names]
-        if what in _ANSWERED:
-            certain = [path for path in free if path not in names and _holds_program(free[path])]
-            close = [path for path in close if path in certain] or certain or close
-        option = _OPTIONS.get(what, "")
-        samples = [name for name in there if _NUMBERED.fullmatch(name)]
+            candidates = {path: value for path, value in candidates.items() if name_of(value)}
+        close = [match for name in names for match in near(name, candidates) if match not in names]
+        if what in _ANSWER_COLUMNS:
+            with_program = [
+                path for path in candidates if path not in names and _contains_program(candidates[path])
+            ]
+            close = [path for path in close if path in with_program] or with_program or close
+        option = _COLUMN_OPTIONS.get(what, "")
+        samples = [name for name in columns if _NUMBERED_SAMPLE.fullmatch(name)]
         if what == "code" and len(samples) > 1:
             meant = f". Make one column of {samples[0]} to {samples[-1]}: a list such as `completions`"
         elif not option:
@@ -123,60 +145,63 @@ class Columns(Fields):
             meant = f". Did you mean {meant or option + close[0]}?"
         else:
             meant = f". Name the one that is meant with {option}NAME"
-        remedy = f"The columns are: {', '.join(there) or 'none'}{meant}"
+        remedy = f"The columns are: {', '.join(columns) or 'none'}{meant}"
         return MissingColumn(f"missing column {column}", where=self.where, row=self.line, remedy=remedy)
 
     def find(self, what: str) -> str | None:
-        """Return the column, or the path, of something; None where the row has none."""
+        """Return the column or path that holds a field, or None if the row has none."""
         if what in self._named:
             return self._named[what]
-        is_own = what not in USUAL and value_at(self.columns, what) is not ABSENT
-        return self._usual.get(what) or (what if is_own else None)
+        is_column = what not in USUAL and value_at(self.columns, what) is not ABSENT
+        return self._usual.get(what) or (what if is_column else None)
 
     def origin(self, what: str) -> str:
-        """Return the dump's own column of something; empty where it has none."""
+        """Return the dump's original column of a field, or an empty string if there is none."""
         return self._origins.get(what) or self.find(what) or ""
 
     def value(self, column: str) -> Any:
-        """Return a column's values; None where there are none."""
+        """Return a field's value, or None if it is missing.
+
+        Strings that contain a list of answers are returned as lists if the column may hold lists.
+        """
         path = self.find(column)
-        found = ABSENT if path is None else value_at(self.columns, path)
-        if column in _TEXTS:
-            found = as_text(found)
-            if any(isinstance(part, bytes) for part in (found if isinstance(found, list) else [found])):
+        raw = ABSENT if path is None else value_at(self.columns, path)
+        if column in _STRING_COLUMNS:
+            raw = as_text(raw)
+            if any(isinstance(part, bytes) for part in (raw if isinstance(raw, list) else [raw])):
                 raise self.wrong(column, "bytes that are no text in UTF-8")
-        value = None if found is ABSENT else plain(found)
-        if column not in _ANSWERED:
+        value = None if raw is ABSENT else plain(raw)
+        if column not in _ANSWER_COLUMNS:
             return value
-        listed = _listed(value)
-        held = replies_in(listed, several=path in _SEVERAL)
+        parsed = _parsed_list(value)
+        answers = replies_in(parsed, several=path in _LIST_COLUMNS)
         if not isinstance(value, str):
-            return held
-        # A model may write whatever text it likes, and must not choose by that how many answers it has, nor
-        # that its row cannot be used.
-        several = _are_answers(path or "", held)
+            return answers
+        # A model's text must not decide how many answers the row has, nor make the row unusable. So a string
+        # is split only if the column is known to hold lists.
+        is_list = _is_list_of_answers(path or "", answers)
         holds_lists = self._lists is None or path in self._lists
-        if several and not (holds_lists and isinstance(listed, list)):
+        if is_list and not (holds_lists and isinstance(parsed, list)):
             self.unsplit = True
             return value
-        return held if all(map(_is_answer, held if several else [held])) else value
+        return answers if all(map(_is_answer, answers if is_list else [answers])) else value
 
     def words(self, column: str) -> str | None:
-        """Return a text with anything in it but white space; None where there is none."""
+        """Return a field's string, or None if it is missing or blank."""
         value = self.value(column)
         if isinstance(value, list) and isinstance(text := self.columns.get(self.find(column) or ""), str):
-            value = text  # of a chat, where no chat is expected
+            value = text  # the string looks like a chat, but the field cannot be a chat
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
         raise self.misfit(column, "a text")
 
     def program(self, column: str) -> str | None:
-        """Return a program, as an empty text if it is blank; None where there is none."""
-        found = self.words(column)
-        return "" if found is None and isinstance(self.value(column), str) else found
+        """Return a field's program. A blank program is an empty string, a missing program is None."""
+        code = self.words(column)
+        return "" if code is None and isinstance(self.value(column), str) else code
 
     def generation(self, column: str) -> str | None:
-        """Return the model's reply: a text, or the last answer in a list of chat messages."""
+        """Return the model's reply: a string, or the last answer in a list of chat messages."""
         messages = self.value(column)
         if not isinstance(messages, list):
             return self.words(column)
@@ -184,33 +209,45 @@ class Columns(Fields):
         return next((answer for answer in reversed(answers) if answer is not None), None)
 
     def _content(self, message: Any, column: str) -> str | None:
-        """The text of an assistant's message; None of others'. A text may be in parts."""
+        """Return the text of an assistant's message, which may be in parts. None for other messages."""
         if not _is_message(message):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
         content = _content_of(message)
         text = text_of(content) if isinstance(content, list) else content or ""
-        return text if message["role"].lower() in ANSWERS and message.get("channel") not in _ASIDE else None
+        return (
+            text
+            if message["role"].lower() in ANSWERS and message.get("channel") not in _HIDDEN_CHANNELS
+            else None
+        )
 
     def name(self, column: str, *, or_else: str = "") -> str:
-        """A name or a number that must be there. `or_else`: what one may do without it."""
+        """Return the field's name or number as a string.
+
+        Raises:
+            MissingColumn: The field is missing. `or_else` is the remedy if no column can be named.
+            InputError: The value is not a name.
+        """
         if self.find(column) is None:
             raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
         value = self.value(column)
         if (name := name_of(value)) is not None:
             return name
         expected = "Expected a text or a whole number"
-        if isinstance(value, dict | list):  # as pandas writes a frame
+        if isinstance(value, dict | list):  # pandas writes data frames in this form by default
             expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
         raise self.wrong(column, f"{self.shown(value)} is not a name", expected + or_else)
 
     def model(self, column: str) -> str | None:
-        """Return the name of a model: a text or a whole number; None where there is none."""
+        """Return the model's name, a string or a whole number, or None if it is missing."""
         value = self.value(column)
         return name_of(value) if isinstance(value, int) else self.words(column)
 
     def check_model(self) -> None:
-        """Raise the fault that a model is told, and not by a name: all such would be one model."""
-        option = _OPTIONS[MODEL_COLUMNS[0]]
+        """Raise an InputError if the row has a model that is not a name.
+
+        Otherwise all rows with such values would count as one model.
+        """
+        option = _COLUMN_OPTIONS[MODEL_COLUMNS[0]]
         for name in MODEL_COLUMNS:
             value = self.value(name) if name in self.columns else None
             if value not in (None, "", [], {}):
@@ -221,48 +258,54 @@ class Columns(Fields):
                 )
 
     def year(self) -> int | None:
+        """Return the year, or None if it is missing."""
         value = self.value("year")
         if value is None or value == "":
             return None
-        digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))  # tables with gaps make floats of years
+        digits = re.fullmatch(
+            r"([0-9]{4})(\.0)?", str(value)
+        )  # columns with missing values turn years into floats
         if digits is None:
-            what = f"{self.shown(value)} is not a year"
-            raise self.wrong("year", what, "Expected a number such as 2024, or null")
+            problem = f"{self.shown(value)} is not a year"
+            raise self.wrong("year", problem, "Expected a number such as 2024, or null")
         return int(digits[1])
 
     def subtask(self, problem: Problem) -> str | None:
-        """The problem's own name of the subtask aimed at. Dumps may leave out the number before it."""
-        wanted = self.words("subtask")
-        if wanted is None:
+        """Return the name of the subtask that the submission aims at, or None if the row has none.
+
+        Dumps may omit the number before the subtask's name.
+        """
+        name_in_row = self.words("subtask")
+        if name_in_row is None:
             return None
         names = [subtask.name for subtask in problem.subtasks]
-        fitting = [name for name in names if wanted in (name, name.partition("-")[2])]
-        if wanted not in names and len(fitting) != 1:
-            there = ", ".join(names) or "none"
-            what = f"problem {problem.id!r} has no subtask {wanted!r}"
-            raise self.wrong("subtask", what, f"There are: {there}")
-        return wanted if wanted in names else fitting[0]
+        matching = [name for name in names if name_in_row in (name, name.partition("-")[2])]
+        if name_in_row not in names and len(matching) != 1:
+            available = ", ".join(names) or "none"
+            message = f"problem {problem.id!r} has no subtask {name_in_row!r}"
+            raise self.wrong("subtask", message, f"There are: {available}")
+        return name_in_row if name_in_row in names else matching[0]
 
 
 def value_at(columns: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, or of a path into one such as `meta.task.id`; else ABSENT.
+    """Return the value of a column or of a path such as `meta.task.id`, or ABSENT.
 
-    A text of JSON is looked into, too.
+    Paths may lead into strings that contain JSON.
     """
     if path in columns:
         return columns[path]
     head, dot, rest = path.partition(".")
-    within = columns.get(head) if dot else None
-    if isinstance(within, str):
-        within = _object_in(within)
-    if isinstance(within, list):  # `choices.0.text`
-        within = {str(index): each for index, each in enumerate(within)}
-    return value_at(within, rest) if isinstance(within, dict) else ABSENT
+    container = columns.get(head) if dot else None
+    if isinstance(container, str):
+        container = _parsed_container(container)
+    if isinstance(container, list):  # `choices.0.text`
+        container = {str(index): item for index, item in enumerate(container)}
+    return value_at(container, rest) if isinstance(container, dict) else ABSENT
 
 
-@lru_cache(16)  # several columns are read from one text
-def _object_in(text: str) -> Any:
-    """Return the object or the list that a text of JSON is; None for other texts."""
+@lru_cache(16)  # several columns may be read from one string
+def _parsed_container(text: str) -> Any:
+    """Return the object or list in a JSON string, or None for other strings."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -272,16 +315,18 @@ def _object_in(text: str) -> Any:
 
 
 def paths_in(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
-    """Yield the columns with what they hold, and the paths into those that are objects, or texts of one."""
+    """Yield columns and paths with their values. Paths lead into objects and strings with JSON objects."""
     for name, value in columns.items():
         yield str(name), value
-        within = _object_in(value) if isinstance(value, str) else value
-        if isinstance(within, dict) and depth > 1:
-            yield from ((f"{name}.{path}", held) for path, held in paths_in(within, depth - 1))
+        container = _parsed_container(value) if isinstance(value, str) else value
+        if isinstance(container, dict) and depth > 1:
+            yield from (
+                (f"{name}.{path}", inner_value) for path, inner_value in paths_in(container, depth - 1)
+            )
 
 
 def as_text(value: Any) -> Any:
-    """Return bytes, also in a list, as the text that some writers mean; others as they are."""
+    """Return bytes decoded as UTF-8, also in lists. Other values are returned unchanged."""
     if isinstance(value, list):
         return [as_text(part) for part in value]
     try:
@@ -290,40 +335,43 @@ def as_text(value: Any) -> Any:
         return value
 
 
-def _chat(value: Any) -> Any:
-    """Return a chat of ShareGPT, or a list of them, in the words of others; anything else as it is."""
+def _from_sharegpt(value: Any) -> Any:
+    """Return a ShareGPT chat, or a list of chats, with the keys `role` and `content`.
+
+    Other values are returned unchanged.
+    """
     if not isinstance(value, list):
         return value
-    if not value or not all(isinstance(each, dict) and each.keys() >= {"from", "value"} for each in value):
-        return [_chat(each) for each in value]
-    said = ((each["from"], each["value"]) for each in value)
-    return [{"role": who, "content": words} for who, words in said]
+    if not value or not all(isinstance(item, dict) and item.keys() >= {"from", "value"} for item in value):
+        return [_from_sharegpt(item) for item in value]
+    messages = ((item["from"], item["value"]) for item in value)
+    return [{"role": role, "content": content} for role, content in messages]
 
 
-def _listed(value: Any) -> Any:
-    """Return the chat, or the texts or chats, that a table has as one text; anything else as it is."""
-    value = _chat(value)
+def _parsed_list(value: Any) -> Any:
+    """Return the list in a string: a chat, or a list of strings or chats. Other values are unchanged."""
+    value = _from_sharegpt(value)
     if not isinstance(value, str) or not value.rstrip().endswith("]"):
         return value
-    if not (listed := _chat(_list_in(value))):
+    if not (items := _from_sharegpt(_cached_list_in(value))):
         return value
-    chats = listed if all(isinstance(each, list) for each in listed) else [listed]
-    said = [message for chat in chats for message in chat]
-    are_messages = all(isinstance(message, dict) and "role" in message for message in said)
-    return listed if are_messages or all(isinstance(each, str | None) for each in listed) else value
+    chats = items if all(isinstance(item, list) for item in items) else [items]
+    messages = [message for chat in chats for message in chat]
+    are_messages = all(isinstance(message, dict) and "role" in message for message in messages)
+    return items if are_messages or all(isinstance(item, str | None) for item in items) else value
 
 
 def asked_in(columns: Mapping[str, Any], path: str) -> str:
-    """Return what the model was asked: a text, or the messages of a chat that are not the model's."""
-    found = value_at(columns, path)
-    value = _listed(plain(None if found is ABSENT else as_text(found)))
+    """Return the prompt in a column: a string, or the messages of a chat that are not the model's."""
+    raw = value_at(columns, path)
+    value = _parsed_list(plain(None if raw is ABSENT else as_text(raw)))
     while isinstance(value, list) and value and isinstance(value[0], list):
-        value = value[0]  # of several chats, which begin alike
-    return "\n".join(filter(None, map(_asked_by, value if isinstance(value, list) else [value])))
+        value = value[0]  # several chats start with the same prompt
+    return "\n".join(filter(None, map(_prompt_text, value if isinstance(value, list) else [value])))
 
 
-def _asked_by(message: Any) -> str:
-    """Return the text of a message that is not the model's; empty for others."""
+def _prompt_text(message: Any) -> str:
+    """Return the text of a message, or an empty string if the model wrote it."""
     if not isinstance(message, dict):
         return message if isinstance(message, str) else ""
     if str(message.get("role") or "user").lower() in ANSWERS:
@@ -333,99 +381,105 @@ def _asked_by(message: Any) -> str:
 
 
 def _is_message(value: Any) -> bool:
-    """Return True for an object with a role and a content: a text, its parts, or none."""
+    """Return True for a chat message: an object with a role and a content, which may be null or in parts."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
     content = _content_of(value)
-    parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
-    return parts or isinstance(content, str | None)
+    has_parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
+    return has_parts or isinstance(content, str | None)
 
 
 def _content_of(message: Mapping[str, Any]) -> Any:
-    return message.get("content", message.get("parts"))  # Gemini has the latter
+    """Return the content of a chat message."""
+    return message.get("content", message.get("parts"))  # Gemini uses `parts`
 
 
 def _may_be_answer(path: str, value: Any) -> bool:
-    """Return False for what the model was asked, and for what is neither a text nor a list."""
-    is_asked = path in PROMPT_COLUMNS or "prompt" in path.lower()
-    return isinstance(value, str | list) and not is_asked
+    """Return True if the column may hold an answer: a string or list that is not a prompt."""
+    is_prompt = path in PROMPT_COLUMNS or "prompt" in path.lower()
+    return isinstance(value, str | list) and not is_prompt
 
 
-def _holds_program(value: Any) -> bool:
-    """Return True for a text, or for a list of texts or messages, with a fence or a line of a program."""
+def _contains_program(value: Any) -> bool:
+    """Return True if a string, or a list of strings or messages, contains a code fence or a line of code."""
     if isinstance(value, list):
-        return any(map(_holds_program, value))
+        return any(map(_contains_program, value))
     text = _content_of(value) if isinstance(value, dict) else value
-    return isinstance(text, str) and _OF_PROGRAM.search(text) is not None
+    return isinstance(text, str) and _PROGRAM_LINE.search(text) is not None
 
 
-def _is_answer(held: Any) -> bool:
-    """Return True for a reply or a chat, or where there is none."""
-    return isinstance(held, str | None) or (isinstance(held, list) and all(map(_is_message, held)))
+def _is_answer(value: Any) -> bool:
+    """Return True for a reply, a chat or None."""
+    return isinstance(value, str | None) or (isinstance(value, list) and all(map(_is_message, value)))
 
 
 def columns_of_lists(path: Path) -> frozenset[str]:
-    """Return the columns of a .csv file that hold lists, which it can hold as texts only.
+    """Return the columns of a .csv file that hold lists of answers, which CSV can hold only as strings.
 
-    Their names say so, and their texts are all lists. A reply alone does not choose its number of tries.
+    Such a column has a plural name and only lists as values. A single reply cannot decide this.
     """
     if not is_csv(path):
         return frozenset()
     rows = (row.columns for row in rows_or_faults(path) if not isinstance(row, InputError))
-    held = [
-        (name, text.strip() == "[]" or isinstance(_listed(text), list))
-        for row in islice(rows, _LOOKED_AT)
+    columns_and_kinds = [
+        (name, text.strip() == "[]" or isinstance(_parsed_list(text), list))
+        for row in islice(rows, _MAX_SAMPLED_ROWS)
         for name, text in row.items()
-        if text and _OF_SEVERAL.fullmatch(name)
+        if text and _LIST_COLUMN_NAME.fullmatch(name)
     ]
-    return frozenset(name for name, _ in held) - {name for name, is_list in held if not is_list}
+    return frozenset(name for name, _ in columns_and_kinds) - {
+        name for name, is_list in columns_and_kinds if not is_list
+    }
 
 
-@lru_cache(4)  # a row's texts are looked at again and again, and this takes 100 times as long as all else
-def _list_in(text: str) -> list[Any] | None:
+@lru_cache(4)  # strings of a row are parsed repeatedly, and parsing takes most of the time
+def _cached_list_in(text: str) -> list[Any] | None:
+    """Return the list that the string contains, or None."""
     return list_in(text)
 
 
-def _is_no_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
-    """Return True for a column of replies where this row has none, or what the model was asked."""
+def _lacks_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
+    """Return True if `name` is a column of replies, but this row has null or only a prompt in it."""
     if name not in USUAL["generation"]:
         return False
-    return columns[name] is None or (name == _CHAT and _asks(columns[name]))
+    return columns[name] is None or (name == _CHAT_COLUMN and _ends_with_prompt(columns[name]))
 
 
-def _asks(messages: Any) -> bool:
-    """Return True for a chat that the model is to go on with: its last message is not the model's."""
-    chat = _listed(plain(messages))
+def _ends_with_prompt(messages: Any) -> bool:
+    """Return True if the last message of a chat is not the model's, so the chat is only a prompt."""
+    chat = _parsed_list(plain(messages))
     last = chat[-1] if isinstance(chat, list) and chat else None
     return isinstance(last, dict) and str(last.get("role")).lower() not in ANSWERS
 
 
-def _are_answers(column: str, value: Any) -> bool:
-    """Return True for a list of answers; one of messages is an answer itself."""
+def _is_list_of_answers(column: str, value: Any) -> bool:
+    """Return True if the value is a list of answers, and not a chat, which is a single answer."""
     if not isinstance(value, list):
         return False
-    if column == _CHAT:
-        return bool(value) and all(isinstance(each, list) for each in value)
-    if not value or not all(isinstance(each, dict) and "role" in each for each in value):
+    if column == _CHAT_COLUMN:
+        return bool(value) and all(isinstance(item, list) for item in value)
+    if not value or not all(isinstance(item, dict) and "role" in item for item in value):
         return True
-    # A model that answers itself: in columns of several answers each message is one.
+    # If all messages are the model's and the column holds several answers, each message is an answer.
     return (
-        column in _SEVERAL and len(value) > 1 and all(str(each["role"]).lower() in ANSWERS for each in value)
+        column in _LIST_COLUMNS
+        and len(value) > 1
+        and all(str(item["role"]).lower() in ANSWERS for item in value)
     )
 
 
-_SEVERAL = ("generations", "completions", "responses", "output_list", "outputs")
+_LIST_COLUMNS = ("generations", "completions", "responses", "output_list", "outputs")
 # Names of columns that hold several replies or programs.
-_OF_SEVERAL = re.compile(
+_LIST_COLUMN_NAME = re.compile(
     r"(?:.*[ _.-])?(?:answers|attempts|candidates|codes|completions|generations|outputs|predictions|programs"
     r"|replies|responses|samples|solutions|texts)|.*_list",
     re.I,
 )
 _ID_COLUMNS = ("uuid", "id")
-_ANSWERED = ("code", "generation")  # of a row whose list of them are submissions
-_TEXTS = frozenset({*_ANSWERED, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
-# The options that name columns, as messages have them, by what the columns hold.
-_OPTIONS: Mapping[str, str] = MappingProxyType(
+_ANSWER_COLUMNS = ("code", "generation")  # a list in one of these fields is several submissions
+_STRING_COLUMNS = frozenset({*_ANSWER_COLUMNS, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
+# Options that name the column of a field, as in messages.
+_COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "problem_id": "problem_column=",
         "code": "code_column=",
@@ -437,58 +491,63 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 OTHER_IDS = "Name a column of distinct ids (id_column=NAME), or none (id_column='')"
-_NO_COLUMN = ""  # as id_column: rows are known by what is in them
+_NO_COLUMN = ""  # id_column of dumps whose rows are identified by their content
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 OTHER_SHARD = "of another shard"
-ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW, OTHER_SHARD})  # reasons that are the user's own
-_TWICE = "the same row is there already"
-_EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
-_BLANK = (
+ASKED_FOR = frozenset(
+    {_OTHER_PROBLEM, _OTHER_ROW, OTHER_SHARD}
+)  # reasons to exclude a row that the user asked for
+_DUPLICATE_ROW = "the same row is there already"
+_NOTE_NO_PROGRAM = "with neither a program nor a reply (null or blank): each counts as `no program`"
+_NOTE_EMPTY_PROGRAM = (
     "with an empty program and no reply: in Python it is judged, and prints nothing; in other languages it"
     " counts as `no program`"
 )
-_CALLED = (
+_NOTE_TOOL_CALL = (
     "with a call of a tool and no text: a program in a call is not read, and each counts as `no program`"
 )
-_CALLS = ("functionCall", "function_call", "tool_call", "tool_calls", "tool_use", "toolUse")
-_DOUBTFUL = "lang"
-# Columns of a model's samples, each by its number.
-_NUMBERED = re.compile(
+_TOOL_CALL_KEYS = ("functionCall", "function_call", "tool_call", "tool_calls", "tool_use", "toolUse")
+_AMBIGUOUS_LANGUAGE_COLUMN = "lang"
+# Columns that each hold one numbered sample of a model.
+_NUMBERED_SAMPLE = re.compile(
     r"(?:answer|code|completion|generation|output|response|sample|solution)s?[ _.-]?\d+", re.I
 )
-_OF_PROGRAM = re.compile(
+_PROGRAM_LINE = re.compile(
     r"^ {0,3}```|^#include\b|^(?:from [\w.]+ )?import [\w.]|^def \w+\(|\bint main\(|\bfn main\(", re.M
 )
-_OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
-_WHOLE = (
+_LANGUAGE_COLUMN_NAME = re.compile(r"lang|compiler", re.I)  # names of columns that may hold a language
+_NOTE_UNSPLIT_LIST = (
     "whose text is a list of answers: it counts as one, because a model may write such a text"
     " (split_lists=True reads each as a reply)"
 )
-_LOOKED_AT = 100  # rows of a table that tell which of its columns hold lists as texts
-_NO_YEAR = "without a year: each id matches one problem only"
+_MAX_SAMPLED_ROWS = 100  # rows of a table that are checked for columns with lists in strings
+_NOTE_NO_YEAR = "without a year: each id matches one problem only"
 
 
 class Finder(Protocol):
-    """A dump's view of the problems. `find` raises InputError; `label` is the id that submissions have."""
+    """The problems that a dump's rows may name."""
 
-    def find(self, problem_id: str, year: int | None = None) -> Problem: ...
+    def find(self, problem_id: str, year: int | None = None) -> Problem:
+        """Return the problem, or raise an InputError."""
 
-    def label(self, problem: Problem) -> str: ...
+    def label(self, problem: Problem) -> str:
+        """Return the problem's id in submissions."""
 
-    def values(self) -> Iterable[Problem]: ...
+    def values(self) -> Iterable[Problem]:
+        """Return all problems."""
 
 
 def known_language(name: str) -> str:
-    """Return the name of a language that the judge has, as it was written; InputError for others."""
+    """Return the name unchanged if it is a supported language; otherwise raise an InputError."""
     find_language(name)
     return name
 
 
 class DumpOptions(Value):
-    """Options for reading rows. Each can change results."""
+    """Options for reading a dump's rows. Each of them can change results."""
 
     language: Annotated[
-        str,  # empty: see rules.languages
+        str,  # empty: detected, see rules.languages
         Said(
             metavar="NAME",
             help="The language of rows that name none, whatever else tells it.",
@@ -496,13 +555,14 @@ class DumpOptions(Value):
             read=known_language,
         ),
     ] = ""
-    default_language: str = ""  # where nothing tells it; empty: the benchmark's, else C++
+    default_language: str = ""  # used if no language is detected; empty for the benchmark's, else C++
     id_column: Annotated[
         str | None,
         Said(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
     ] = None
-    keys_of_content: bool = True  # of rows without an id; False, as in older runs: of their file and place
-    # Columns, or paths into them. None, as in runs that do not know of them: the usual ones.
+    # Make keys of rows without an id from their content; False, as in older runs: from their file and index.
+    keys_of_content: bool = True
+    # Columns, or paths into them. None means the standard columns.
     code_column: Annotated[
         str | None,
         Said(
@@ -540,19 +600,21 @@ class DumpOptions(Value):
 
     @property
     def named(self) -> dict[str, str]:
-        """The columns that were named, by what they hold."""
+        """Return the columns that options name, by field."""
         paths = {
-            what: getattr(self, option[:-1]) for what, option in _OPTIONS.items() if what != "generation"
+            what: getattr(self, option[:-1])
+            for what, option in _COLUMN_OPTIONS.items()
+            if what != "generation"
         }
         return {what: path for what, path in paths.items() if path is not None}
 
 
 class Selection(Value):
-    """The choice of rows that become submissions. The other rows may name unknown problems."""
+    """Which rows become submissions. Rows that are not selected may name unknown problems."""
 
-    problems: frozenset[str] = frozenset()  # ids; empty: all
+    problems: frozenset[str] = frozenset()  # ids; empty for all problems
     keys: Annotated[
-        frozenset[str],  # empty: all
+        frozenset[str],  # empty for all rows
         Said(name="only", metavar="ID", help="Only this submission; may be repeated."),
     ] = frozenset()
     limit: Annotated[Count | None, Said(metavar="N", help="Only the first N submissions.")] = None
@@ -568,50 +630,58 @@ class Selection(Value):
 
 
 class UsableRow(NamedTuple):
-    """A row that was found usable."""
+    """A row that can be judged, or that names a problem which cannot be judged."""
 
     line: int
     key: str
-    problem: Problem | None  # None: of a problem that is left out
-    left_out: str  # why
+    problem: Problem | None  # None if the problem is excluded
+    left_out: str  # why the problem is excluded
     year: int | None
     subtask: str | None
-    language: str | None  # what the row names
-    format: str  # the language of what the row was recognised as
-    read_from: Mapping[str, str]  # columns by what they were read as
-    code: str | None  # empty: an empty program, which Python takes
+    language: str | None  # the language that the row names
+    format: str  # language of the row's schema, if it was recognized
+    read_from: Mapping[str, str]  # columns from which problem and program were read
+    code: str | None  # an empty string is an empty program, which is valid in Python
     generation: str | None
     columns: dict[str, Any]
 
 
 class DumpRows:
-    """Turns rows into entries, or into an InputError that says where; and keeps count of what is selected."""
+    """Reads the rows of a dump as usable rows or errors, and selects and counts them."""
 
     def __init__(
         self, problems: Finder, options: DumpOptions, selection: Selection, taken: NamedKeys | None = None
     ) -> None:
-        """`taken`: of a dump that was looked through, the problems by key."""
+        """`taken`: the problems by key, if the dump was already read once."""
         self._problems, self._options, self._selection = problems, options, selection
         self._named = options.named
-        self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
-        self.taken = NamedKeys() if taken is None else taken  # the problems, by key, as submissions name them
-        self._passed = None if taken is None else bytearray(len(taken))  # those that came again
+        self._wanted = {
+            name
+            for problem_id in selection.problems
+            for name in (problem_id, *_canonical_id(problems, problem_id))
+        }
+        self.taken = NamedKeys() if taken is None else taken  # labels of problems, by key
+        self._passed = None if taken is None else bytearray(len(taken))  # rows that were read again
         self.passed_over: set[str] = set()
         self._of_other_shards = Keys()
         self.left_out, self.noted = Counter[str](), Counter[str]()
-        self.equal = Counter[str]()  # rows without an id so far, by their content
+        self.equal = Counter[str]()  # number of rows so far without an id, by content
 
     @property
     def code_column(self) -> str:
+        """Return the column of programs."""
         return self._options.code_column or "code"
 
     def id_column(self, path: Path) -> str:
-        """The column that the rows of a file are known by, judged by the first row; empty: none."""
+        """Return the column with the ids of a file's rows, or an empty string if there is none.
+
+        It is detected in the first row.
+        """
         if self._options.id_column is not None:
             return self._options.id_column
         rows = (row for row in rows_or_faults(path) if not isinstance(row, InputError))
-        first = next(rows, None)
-        columns = first.columns if first else {}
+        first_row = next(rows, None)
+        columns = first_row.columns if first_row else {}
         shape = shape_of(columns)
         if shape is not None and not shape.ids:
             return _NO_COLUMN
@@ -620,25 +690,30 @@ class DumpRows:
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
     def _names_problem_by_id(self, columns: Mapping[str, Any]) -> bool:
-        named = self._options.problem_column
-        if named is not None or self._options.prompt_column is not None:
-            return named == "id"
+        """Return True if the column `id` holds the problem's id and not the row's."""
+        problem_column = self._options.problem_column
+        if problem_column is not None or self._options.prompt_column is not None:
+            return problem_column == "id"
         return columns.keys().isdisjoint(PROBLEM_COLUMNS) and self._is_problem(columns.get("id"))
 
     def entries(
         self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow | InputError]:
-        """In the place of a row that cannot be used, what is wrong with it.
+        """Yield the usable rows of a file. For a row that cannot be used, yield the error instead.
 
-        `start`: the bytes and lines to pass over, whose rows are known.
+        Args:
+            place: The file.
+            content: The hash of the file's content.
+            id_column: The column with the rows' ids, or an empty string.
+            start: Number of bytes and of lines to skip, because their rows are known already.
         """
         policy = Strict(place.label)
-        in_texts = None if self._options.split_lists else columns_of_lists(place.path)
+        list_columns = None if self._options.split_lists else columns_of_lists(place.path)
         for index, row in enumerate(rows_or_faults(place.path, start)):
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
                 continue
-            hashed = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
+            key_prefix = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
             shape = shape_of(row.columns)
             if shape is not None:
                 self.noted[f"read as {shape.name}"] += 1
@@ -647,58 +722,89 @@ class DumpRows:
             except InputError as error:
                 yield error
                 continue
-            for usual in rows:
+            for standard_row in rows:
                 try:
-                    for part, columns in self._unrolled(usual, policy, shape, in_texts, row.columns):
-                        yield self._entry(columns, usual.columns, place, id_column, (hashed, part), shape)
+                    for key_suffix, columns in self._split_answers(
+                        standard_row, policy, shape, list_columns, row.columns
+                    ):
+                        yield self._entry(
+                            columns, standard_row.columns, place, id_column, (key_prefix, key_suffix), shape
+                        )
                 except InputError as error:
                     yield error
 
-    def _unrolled(
+    def _split_answers(
         self,
         row: FileRow,
         policy: Strict,
         shape: Shape | None,
-        in_texts: Collection[str] | None,
-        written: Mapping[str, Any],
+        list_columns: Collection[str] | None,
+        original_columns: Mapping[str, Any],
     ) -> Iterator[tuple[str, Columns]]:
-        """A row of several answers as columns for each, and what is added to its key; others as they are.
+        """Yield the row's submissions: a suffix for the key, and the columns.
 
-        `written`: the dump's own columns.
+        A row with several answers is split. Other rows are one submission, with an empty suffix.
+
+        Args:
+            row: The row with standard columns.
+            policy: Raises faults.
+            shape: The row's schema, if it was recognized.
+            list_columns: Columns whose strings may be lists of answers. `None` means all columns.
+            original_columns: The dump's original columns.
         """
         named = {**(shape.named if shape is not None else {}), **self._named}
-        told = {*self._named, *usual_columns(tuple(written))} - {*_ANSWERED}  # these come before the shape's
-        made = shape.columns if shape is not None and shape.made else {}
-        origins = {what: column for what, column in made.items() if what not in told}
-        columns = Columns(row, policy, named, origins, in_texts)
-        held = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
-        found = {what: (column, value) for what, (column, value) in held.items() if value not in (None, "")}
-        self.noted.update([_WHOLE] if columns.unsplit else ())
-        lists = {
-            what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)
+        given_fields = {*self._named, *usual_columns(tuple(original_columns))} - {
+            *_ANSWER_COLUMNS
+        }  # they win over the schema's
+        derived = shape.columns if shape is not None and shape.made else {}
+        origins = {what: column for what, column in derived.items() if what not in given_fields}
+        columns = Columns(row, policy, named, origins, list_columns)
+        fields = {
+            what: (column, columns.value(what)) for what in _ANSWER_COLUMNS if (column := columns.find(what))
         }
-        if not lists or ("code" in found and "code" not in lists):
+        answers = {
+            what: (column, value) for what, (column, value) in fields.items() if value not in (None, "")
+        }
+        self.noted.update([_NOTE_UNSPLIT_LIST] if columns.unsplit else ())
+        lists = {
+            what: (column, value)
+            for what, (column, value) in answers.items()
+            if _is_list_of_answers(column, value)
+        }
+        if not lists or ("code" in answers and "code" not in lists):
             if "code" not in self._named:
-                self.noted.update(_unread_replies(row.columns))
+                self.noted.update(_notes_on_unread_replies(row.columns))
             yield "", columns
             return
         lengths = {len(value) for _, value in lists.values()}
         if len(lengths) > 1 or lengths == {0}:
             problem = "an empty list" if lengths == {0} else "lists of different lengths"
-            names = ", ".join(column for column, _ in lists.values())
-            raise policy.error(problem, "", row=row.line, field=names, remedy="Expected one or more answers")
-        gone = {what: column for what, (column, _) in lists.items()}
-        others = {name: value for name, value in row.columns.items() if name not in gone.values()}
-        rest = {what: path for what, path in named.items() if what not in lists}
-        for place in range(lengths.pop()):
-            own = {what: value[place] for what, (_, value) in lists.items()}
+            column_names = ", ".join(column for column, _ in lists.values())
+            raise policy.error(
+                problem, "", row=row.line, field=column_names, remedy="Expected one or more answers"
+            )
+        answer_columns = {what: column for what, (column, _) in lists.items()}
+        other_columns = {
+            name: value for name, value in row.columns.items() if name not in answer_columns.values()
+        }
+        other_named = {what: path for what, path in named.items() if what not in lists}
+        for index in range(lengths.pop()):
+            answer = {what: value[index] for what, (_, value) in lists.items()}
             yield (
-                f"/{place}",
-                Columns(FileRow(row.line, {**others, **own}), policy, rest, {**gone, **origins}),
+                f"/{index}",
+                Columns(
+                    FileRow(row.line, {**other_columns, **answer}),
+                    policy,
+                    other_named,
+                    {**answer_columns, **origins},
+                ),
             )
 
     def go_on_behind(self, submissions: int, equal: Mapping[str, int]) -> None:
-        """Pass over so many submissions, and so many rows without an id of each content."""
+        """Continue after a number of submissions that an earlier call has read.
+
+        `equal`: the number of rows without an id, by content.
+        """
         if self._passed is not None:
             self._passed[:submissions] = b"\x01" * submissions
         self.equal.update(equal)
@@ -706,7 +812,7 @@ class DumpRows:
     def selected(
         self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow]:
-        """Yield the selected entries of a dump that was looked through, when bad rows were reported."""
+        """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time."""
         for entry in self.entries(place, content, id_column, start):
             if not isinstance(entry, InputError):
                 if self.take(entry):
@@ -715,8 +821,8 @@ class DumpRows:
                 raise entry
 
     def take(self, entry: UsableRow) -> bool:
-        """Return True for a selected entry. It counts: ask once for each entry, in order."""
-        reason = entry.left_out or self._unwanted(entry.key)
+        """Return True if the row is selected. Count it: call this once for each row, in order."""
+        reason = entry.left_out or self._exclusion_reason(entry.key)
         if reason:
             self.left_out[reason] += 1
             if self._passed is None:
@@ -732,36 +838,38 @@ class DumpRows:
             self.taken.add(entry.key, self._problems.label(problem) if problem else "")
         else:
             self._passed[self.taken.place(entry.key)] = True
-        # Olympiads use short names, which may come again; a problem without subtasks is of no olympiad.
+        # Olympiads reuse short names. Only olympiads' problems have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
-            self.noted[_NO_YEAR] += 1
+            self.noted[_NOTE_NO_YEAR] += 1
         if entry.code == "":
-            self.noted[_BLANK] += 1
+            self.noted[_NOTE_EMPTY_PROGRAM] += 1
         elif entry.code is None and not (entry.generation or "").strip():
-            self.noted[_CALLED if _has_call(entry.columns) else _EMPTY] += 1
+            self.noted[_NOTE_TOOL_CALL if _has_tool_call(entry.columns) else _NOTE_NO_PROGRAM] += 1
         return not is_other
 
     def is_of_other_shard(self, key: str) -> bool:
-        """Return True for a selected row of another shard. Remarks about rows count such rows, too."""
+        """Return True for a selected row that belongs to another shard. Notes about rows count such rows."""
         return key in self._of_other_shards
 
-    def _unwanted(self, key: str) -> str:
+    def _exclusion_reason(self, key: str) -> str:
+        """Return why the row with this key is not selected, or an empty string."""
         keys, limit = self._selection.keys, self._selection.limit
-        place = self.taken.place(key)
+        index = self.taken.place(key)
         if self._passed is not None:
-            return _OTHER_ROW if place < 0 else _TWICE if self._passed[place] else ""
-        if place >= 0 or key in self._of_other_shards:
-            return _TWICE
-        too_many = limit is not None and len(self.taken) + len(self._of_other_shards) >= limit
-        return _OTHER_ROW if too_many or (keys and key not in keys) else ""
+            return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._passed[index] else ""
+        if index >= 0 or key in self._of_other_shards:
+            return _DUPLICATE_ROW
+        is_over_limit = limit is not None and len(self.taken) + len(self._of_other_shards) >= limit
+        return _OTHER_ROW if is_over_limit or (keys and key not in keys) else ""
 
     def check_found(self, where: str) -> None:
-        known = self.taken, self._of_other_shards
-        missing = {key for key in self._selection.keys if not any(key in each for each in known)}
+        """Raise an InputError if a selected key does not exist in the dump. `where` is the dump's name."""
+        selected_keys = self.taken, self._of_other_shards
+        missing = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
         if missing and self._selection.limit is None:
             close = near(min(missing), (*self.taken, *self.passed_over))
-            meant = f"Did you mean {close[0]!r}? " if close else ""
-            remedy = f"{meant}Keys are in the column `key` of results.jsonl"
+            suggestion = f"Did you mean {close[0]!r}? " if close else ""
+            remedy = f"{suggestion}Keys are in the column `key` of results.jsonl"
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
     def _entry(
@@ -773,6 +881,16 @@ class DumpRows:
         identity: tuple[str, str],
         shape: Shape | None,
     ) -> UsableRow:
+        """Return a usable row.
+
+        Args:
+            columns: The columns of one submission.
+            whole: The columns of the row before its answers were split.
+            place: The file.
+            id_column: The column with the rows' ids, or an empty string.
+            identity: Prefix and suffix of the key of a row without an id.
+            shape: The row's schema, if it was recognized.
+        """
         if self._options.model_column is not None:
             columns.columns[MODEL_COLUMNS[0]] = columns.model(MODEL_COLUMNS[0])
         if not model_of(columns.columns):
@@ -783,16 +901,18 @@ class DumpRows:
             key = columns.name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
         elif identity[0]:
             key = "".join(identity)
-        else:  # the content and its place among its equals: rows that are added elsewhere change neither
+        else:  # hash of the content, and a number for equal rows; rows that are added do not change it
             content = msgspec.json.encode(plain(columns.columns), order="sorted")
             key = hashlib.sha256(content).hexdigest()[:16]
             self.equal[key] += 1
             key = f"{key}-{self.equal[key]}"
         year = columns.year()
         problem, left_out, named_by = self._problem(columns, whole, year, shape)
-        code, generation = self._texts(columns)
-        written = generation is not None or columns.find("code") is None  # also where a reply is blank
-        replied = code is None and written and self._options.code_column is None
+        code, generation = self._code_and_reply(columns)
+        has_reply_column = (
+            generation is not None or columns.find("code") is None
+        )  # True also if the reply is blank
+        is_reply = code is None and has_reply_column and self._options.code_column is None
         return UsableRow(
             line=columns.line,
             key=key,
@@ -804,7 +924,7 @@ class DumpRows:
             format=shape.language if shape else "",
             read_from={
                 "problem": named_by,
-                "reply" if replied else "program": columns.origin("generation" if replied else "code"),
+                "reply" if is_reply else "program": columns.origin("generation" if is_reply else "code"),
             },
             code=code,
             generation=generation,
@@ -813,46 +933,47 @@ class DumpRows:
 
     @cached_property
     def _statements(self) -> StatementIndex:
+        """Return an index of the problems' statements."""
         return StatementIndex(self._problems.values())
 
     def _problem(
         self, columns: Columns, whole: Mapping[str, Any], year: int | None, shape: Shape | None
     ) -> tuple[Problem | None, str, str]:
-        """Return the problem, or why its rows are left out, and the column that named it.
+        """Return the problem or None, the reason why it is excluded, and the column that names it.
 
-        `whole`: the row before its answers became rows.
+        `whole`: the columns of the row before its answers were split.
         """
         path = self._options.prompt_column
         if path is not None:
             if value_at(whole, path) is ABSENT:
                 raise columns.missing(f"`{path}`", "prompt", (path,))
-            return self._asked(whole, (path,))
-        column, by = columns.find("problem_id"), columns.origin("problem_id")
+            return self._problem_of_statement(whole, (path,))
+        column, source_column = columns.find("problem_id"), columns.origin("problem_id")
         name = name_of(columns.value("problem_id")) if column else None
-        if column is None and self._is_problem(own := columns.columns.get("id")):
-            column, by, name = "id", "id", str(own).strip()
+        if column is None and self._is_problem(row_id := columns.columns.get("id")):
+            column, source_column, name = "id", "id", str(row_id).strip()
         if name is None or not self._is_known(name):
             prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
-            texts = (prompt,) if prompt else (column,) if column else prompts_in(whole)
-            found = self._asked(whole, texts)
-            if prompt or found[0] is not None or found[1] == _OTHER_PROBLEM:
-                return found
+            statement_columns = (prompt,) if prompt else (column,) if column else prompts_in(whole)
+            located = self._problem_of_statement(whole, statement_columns)
+            if prompt or located[0] is not None or located[1] == _OTHER_PROBLEM:
+                return located
             if column is None:
-                raise self._without_problem(columns, found[1] if texts else "")
-        name = name or columns.name("problem_id")  # raises: it is no name
-        if self._wanted and not self._wanted & {name, *_id(self._problems, name)}:
-            return None, _OTHER_PROBLEM, by
+                raise self._missing_problem(columns, located[1] if statement_columns else "")
+        name = name or columns.name("problem_id")  # raises an error because there is no name
+        if self._wanted and not self._wanted & {name, *_canonical_id(self._problems, name)}:
+            return None, _OTHER_PROBLEM, source_column
         try:
-            return self._problems.find(name, year), "", by
+            return self._problems.find(name, year), "", source_column
         except LeftOut as error:
-            return None, error.reason, by
+            return None, error.reason, source_column
         except InputError as error:
-            meant = self._meant(columns) if not self._is_known(name) else ""
+            meant = self._suggested_option(columns) if not self._is_known(name) else ""
             remedy = f"Did you mean {meant}? {error.remedy}" if meant else error.remedy
             raise columns.wrong(error.field, error.problem, remedy) from error
 
     def _is_known(self, name: str) -> bool:
-        """Return True for a problem's name, also of one that is left out or needs a year."""
+        """Return True if a problem has this name, even if it is excluded or needs a year."""
         if is_statement(name):
             return False
         try:
@@ -862,22 +983,24 @@ class DumpRows:
         return True
 
     def _is_problem(self, value: Any) -> bool:
-        """Return True for a problem's name in a column of any name. Numbers may count anything."""
+        """Return True if the value is a problem's name. Numbers do not count, as they may mean anything."""
         return isinstance(value, str) and not value.strip().isdigit() and self._is_known(value.strip())
 
-    def _asked(self, whole: Mapping[str, Any], paths: Iterable[str]) -> tuple[Problem | None, str, str]:
-        """Return the problem whose statement is in a column, or why there is none, and where it is."""
-        reason, by = "", ""
+    def _problem_of_statement(
+        self, whole: Mapping[str, Any], paths: Iterable[str]
+    ) -> tuple[Problem | None, str, str]:
+        """Return the problem whose statement is in one of the columns, why there is none, and the column."""
+        reason, source_column = "", ""
         for path in paths:
-            found, by = self._statements.find(asked_in(whole, path)), f"the statement in {path}"
-            if isinstance(found, Problem):
-                wanted = not self._wanted or found.id in self._wanted
-                return (found, "", by) if wanted else (None, _OTHER_PROBLEM, by)
-            reason = reason if reason and found is Unclear.NONE else found.value.format(f"`{path}`")
-        return None, reason, by
+            match, source_column = self._statements.find(asked_in(whole, path)), f"the statement in {path}"
+            if isinstance(match, Problem):
+                is_selected = not self._wanted or match.id in self._wanted
+                return (match, "", source_column) if is_selected else (None, _OTHER_PROBLEM, source_column)
+            reason = reason if reason and match is Unclear.NONE else match.value.format(f"`{path}`")
+        return None, reason, source_column
 
-    def _meant(self, columns: Columns) -> str:
-        """Return the option and the column that tell the problem, judged by values; empty if none does."""
+    def _suggested_option(self, columns: Columns) -> str:
+        """Return the option with the column that names the problem, judged by values, or an empty string."""
         paths = [(path, value) for path, value in paths_in(columns.columns) if path not in PROBLEM_COLUMNS]
         for path, value in paths:
             if self._is_problem(value):
@@ -887,8 +1010,9 @@ class DumpRows:
                 return f"prompt_column={path}"
         return ""
 
-    def _without_problem(self, columns: Columns, reason: str) -> MissingColumn:
-        meant = self._meant(columns)
+    def _missing_problem(self, columns: Columns, reason: str) -> MissingColumn:
+        """Return the error for a row without a problem. `reason`: why its statements name no problem."""
+        meant = self._suggested_option(columns)
         fault = columns.missing("`problem_id`", "problem_id", PROBLEM_COLUMNS, meant=meant)
         if not reason:
             return fault
@@ -898,75 +1022,82 @@ class DumpRows:
         )
 
     def _language(self, columns: Columns) -> str | None:
-        """The language that the row names. `lang` may as well be that of the statement."""
+        """Return the language that the row names, or None. `lang` may be the language of the statement."""
         language = columns.words("language")
         if language is None:
             if not self._options.language and columns.find("language") is None:
-                self.noted.update(_unread_languages(columns.columns))
+                self.noted.update(_notes_on_unread_languages(columns.columns))
             return None
         try:
             find_language(language, where=columns.where, row=columns.line)
         except InputError:
-            if columns.find("language") != _DOUBTFUL:
+            if columns.find("language") != _AMBIGUOUS_LANGUAGE_COLUMN:
                 raise
-            self.noted[f"whose `{_DOUBTFUL}` names no language of programs: it does not count"] += 1
+            self.noted[
+                f"whose `{_AMBIGUOUS_LANGUAGE_COLUMN}` names no language of programs: it does not count"
+            ] += 1
             return None
         return language
 
-    def _texts(self, columns: Columns) -> tuple[str | None, str | None]:
-        """`code` and what the model wrote, of which one must be there."""
-        extracted = self._options.always_extract
+    def _code_and_reply(self, columns: Columns) -> tuple[str | None, str | None]:
+        """Return the row's program and the model's reply. At least one of them must exist."""
+        is_extracted = self._options.always_extract
         if self._options.code_column is not None:
-            return (None, columns.generation("code")) if extracted else (columns.program("code"), None)
-        written = columns.find("generation") is not None
-        if not written and (extracted or columns.find("code") is None):
-            own = () if extracted else ("code",)
-            names = (*own, "generation", "messages")
-            choice = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
-            raise columns.missing(choice, "code", (*(USUAL["code"] if own else ()), *USUAL["generation"]))
-        if not written:
+            return (None, columns.generation("code")) if is_extracted else (columns.program("code"), None)
+        has_reply_column = columns.find("generation") is not None
+        if not has_reply_column and (is_extracted or columns.find("code") is None):
+            code_names = () if is_extracted else ("code",)
+            names = (*code_names, "generation", "messages")
+            alternatives = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
+            raise columns.missing(
+                alternatives, "code", (*(USUAL["code"] if code_names else ()), *USUAL["generation"])
+            )
+        if not has_reply_column:
             return columns.program("code"), None
-        code = None if extracted else columns.words("code")
+        code = None if is_extracted else columns.words("code")
         if code is None:
             return None, columns.generation("generation")
         reply = None
-        with suppress(InputError):  # what a program is beside may be anything, and is not judged
+        with suppress(InputError):  # next to a program the reply may be anything, and it is not judged
             reply = columns.generation("generation")
         return code, reply
 
 
-def _has_call(value: Any) -> bool:
-    """Return True for what holds a call of a tool, as servers write it."""
+def _has_tool_call(value: Any) -> bool:
+    """Return True if the value contains a tool call in the form that model servers return."""
     if isinstance(value, list):
-        return any(map(_has_call, value))
+        return any(map(_has_tool_call, value))
     if not isinstance(value, dict):
         return False
-    called = value.get("type") in _CALLS or any(value.get(name) for name in _CALLS)
-    return called or any(map(_has_call, value.values()))
+    is_call = value.get("type") in _TOOL_CALL_KEYS or any(value.get(name) for name in _TOOL_CALL_KEYS)
+    return is_call or any(map(_has_tool_call, value.values()))
 
 
-def _unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note of each list of replies in a row of which another column is read."""
-    for name in _SEVERAL:
-        if name not in OF_DATASETS and isinstance(held := columns.get(name), list) and len(held) > 1:
+def _notes_on_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note for each column with a list of replies that is not read."""
+    for name in _LIST_COLUMNS:
+        if name not in OF_DATASETS and isinstance(replies := columns.get(name), list) and len(replies) > 1:
             note = f"whose column `{name}` holds several replies, and is not read"
             yield f"{note}: name it with code_column=NAME"
 
 
-def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note of each column, or part of one, that names a language of programs and is not read."""
-    objects = {"": columns, **{f"{name}.": held for name, held in columns.items() if isinstance(held, dict)}}
-    for head, held in objects.items():
-        for name, value in held.items():
-            if isinstance(value, str) and _OF_LANGUAGES.search(name):
+def _notes_on_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note for each column or nested key that names a programming language and is not read."""
+    objects = {
+        "": columns,
+        **{f"{name}.": container for name, container in columns.items() if isinstance(container, dict)},
+    }
+    for prefix, container in objects.items():
+        for name, value in container.items():
+            if isinstance(value, str) and _LANGUAGE_COLUMN_NAME.search(name):
                 with suppress(InputError):
                     find_language(value)
-                    path = f"whose column `{head}{name}`"
+                    path = f"whose column `{prefix}{name}`"
                     yield f"{path} names a language, and is not read: name it with language_column=NAME"
 
 
-def _id(problems: Finder, name: str) -> tuple[str, ...]:
-    """Return the id of a problem that has several names."""
+def _canonical_id(problems: Finder, name: str) -> tuple[str, ...]:
+    """Return the id of the problem with this name, or an empty tuple if it is unknown."""
     try:
         return (problems.find(name).id,)
     except InputError:

@@ -1,8 +1,8 @@
-"""Dumps of generations become submissions: looked through as a whole first, then streamed.
+"""Turn dumps of generations into submissions, in two passes.
 
-The first pass reads every row, so that whatever is wrong with a dump is said before anything is judged. The
-second extracts code and makes submissions, and never holds more than a few rows. Of a large dump the first
-rows alone are a dump, too (`open_beginning`), so that these need not wait for the others.
+The first pass reads all rows, so that all errors in a dump are reported before anything is judged. The second
+pass extracts the programs and yields submissions; it holds only a few rows in memory. The first rows of a
+large dump can be opened as a dump of their own (`open_beginning`), so that judging can start early.
 """
 
 from __future__ import annotations
@@ -68,56 +68,61 @@ from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import plain
 
-CONTINUED = "continue_prompt"  # among a submission's repairs
-_LOOKED_AT = 10_000  # rows of which it is said what they are taken for, and between two signs of life
-_LARGE = 32 << 20  # bytes of a dump whose first rows need not wait
-_INDEXED = 1 << 20  # bytes of a dump of which the next pass reads only what is new
-_HASH = 16  # bytes
-_FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
-_BODY = re.compile(r"(?:[ \t]*+\n)*+(?:  |\t)\s*+\S")  # the first line of a function's body is indented
+CONTINUED = "continue_prompt"  # an entry of a submission's `repairs`
+_SAMPLED_ROWS = 10_000  # rows whose detected columns are reported, and rows between two progress reports
+_LARGE_DUMP_BYTES = 32 << 20  # bytes; a larger dump is judged from its first rows before all rows are read
+_MIN_INDEXED_BYTES = 1 << 20  # bytes; a larger dump gets an index, so that the next pass reads only new rows
+_HASH_BYTES = 16  # bytes of the hash of a row
+_NOTE_FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
+_INDENTED_BODY = re.compile(
+    r"(?:[ \t]*+\n)*+(?:  |\t)\s*+\S"
+)  # matches code that starts with an indented line
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
 
 class DumpFile(Value):
+    """A file of a dump, as the first pass read it."""
+
     path: str
     sha256: str
     rows: int
-    id_column: str  # empty: none
-    label: str  # what messages call it
-    model: str  # who wrote rows that do not say
-    stamp: tuple[int, int]  # size and time of change: whether it is still what was looked through
+    id_column: str  # empty if there is none
+    label: str  # name in messages
+    model: str  # model of rows that name none
+    stamp: tuple[int, int]  # size and modification time, to notice changes
 
     def check_unchanged(self) -> None:
-        """Raises InputError for a file that is no longer what was looked through."""
+        """Raise an InputError if the file has changed since the first pass."""
         if stamp(Path(self.path)) != self.stamp:
             remedy = "Run the same command again: it judges only what changed"
             raise InputError("changed while it was being scored", where=self.path, remedy=remedy)
 
 
 class Understood(Value):
-    """The reading of the first rows that were selected: columns, language, rows without a program."""
+    """How the first selected rows were read: columns, languages, and rows without a program."""
 
-    rows: int
-    whole: bool  # these are all
-    columns: Mapping[str, Mapping[str, int]]  # how many rows by column, by what they hold
-    languages: Mapping[str, Mapping[LanguageFrom, int]]  # how many rows by what told it, by language
+    rows: int  # number of these rows
+    whole: bool  # these are all selected rows
+    columns: Mapping[str, Mapping[str, int]]  # number of rows by field and column
+    languages: Mapping[str, Mapping[LanguageFrom, int]]  # number of rows by language and how it was found
     without: int  # rows without a program
 
     def __str__(self) -> str:
+        """Return one line for the user."""
         parts = list[str]()
-        for what, found in self.columns.items():
-            numbered = (f"{column} ({number:,})" for column, number in found.items())
-            parts.append(f"{what} <- {', '.join(found if len(found) == 1 else numbered)}")
+        for field, counts in self.columns.items():
+            columns_with_counts = (f"{column} ({number:,})" for column, number in counts.items())
+            parts.append(f"{field} <- {', '.join(counts if len(counts) == 1 else columns_with_counts)}")
         languages = (
-            f"{name} ({', '.join(_TOLD[of].format(number) for of, number in found.items())})"
-            for name, found in self.languages.items()
+            f"{name} ({', '.join(_SOURCE_NOTES[source].format(number) for source, number in counts.items())})"
+            for name, counts in self.languages.items()
         )
         parts.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
         parts.append(f"{self.without:,} of {self.rows:,} without a program")
         return ", ".join(parts) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
 
 
-_TOLD: Mapping[LanguageFrom, str] = {
+_SOURCE_NOTES: Mapping[LanguageFrom, str] = {
     LanguageFrom.ROW: "from {:,} rows",
     LanguageFrom.OPTION: "{:,} as asked for",
     LanguageFrom.FORMAT: "{:,} by their format",
@@ -128,22 +133,22 @@ _TOLD: Mapping[LanguageFrom, str] = {
 
 
 class DumpInfo(Value):
-    """Facts that the first pass over a dump found."""
+    """Results of the first pass over a dump."""
 
     files: tuple[DumpFile, ...]
     rows: int
-    keys: Keys  # of the rows that were selected, in order
-    passed_over: frozenset[str]  # of those that were not
-    sha256: str  # of the contents of all files, in whatever order they were named
+    keys: Keys  # of selected rows, in order
+    passed_over: frozenset[str]  # keys of rows that are not selected
+    sha256: str  # hash of the contents of all files, in any order
     understood: Understood
-    left_out: Mapping[str, int] = {}  # how many other rows, by reason
-    rejected: int = 0  # rows that cannot be used
-    noted: Mapping[str, int] = {}  # how many of the rows that were selected, by what is odd about them
-    other_files: tuple[str, ...] = ()  # in its folders, of no format of rows
+    left_out: Mapping[str, int] = {}  # number of rows that are not selected, by reason
+    rejected: int = 0  # number of rows that cannot be used
+    noted: Mapping[str, int] = {}  # number of selected rows, by note
+    other_files: tuple[str, ...] = ()  # files in the dump's folders that are not in a format of rows
 
 
 class Located(NamedTuple):
-    """A submission and where its row is."""
+    """A submission with the file and line of its row."""
 
     submission: Submission
     file: str
@@ -151,23 +156,26 @@ class Located(NamedTuple):
 
 
 class GrownFrom(NamedTuple):
-    """A dump as it was before rows were added at its end."""
+    """The earlier state of a dump to which rows were added at the end."""
 
-    sha256: str  # as `DumpInfo` has it
-    end: tuple[int, int]  # bytes and lines
+    sha256: str  # `DumpInfo.sha256` of the earlier dump
+    end: tuple[int, int]  # size in bytes and number of lines
     submissions: int
-    equal: Mapping[str, int]  # rows without an id, by content
-    rows: int  # answers are rows of their own, and copies count
+    equal: Mapping[str, int]  # number of rows without an id, by content
+    rows: int  # includes duplicates; each answer of a row counts
 
     def before(self, number: int, path: Path) -> GrownFrom | None:
-        """Return the dump of the first submissions; None unless each line is one, by its id."""
+        """Return the state of the dump after its first `number` submissions.
+
+        The result is None unless each line is one submission with an id.
+        """
         if not number or self.equal or not self.end[1] == self.rows == self.submissions:
             return None
         return GrownFrom("", (line_start(path, number), number), number, {}, number)
 
 
 class Dump(Collection[Submission]):
-    """A dump that was looked through. Each iteration reads it anew."""
+    """A dump after the first pass. Each iteration reads its rows again and yields submissions."""
 
     def __init__(
         self,
@@ -180,11 +188,22 @@ class Dump(Collection[Submission]):
         index: DumpIndex | None = None,
         grown: GrownFrom | None = None,
     ) -> None:
-        """`index`: of this dump, for the next pass. `grown`: the dump that it was before."""
+        """Create a dump.
+
+        Args:
+            info: The results of the first pass.
+            problems: The problems that rows may name.
+            options: How rows are read.
+            selection: Which rows become submissions.
+            rejected: Errors of rows that cannot be used.
+            problem_ids: The label of each submission's problem, by key.
+            index: The index of this dump, for the next first pass.
+            grown: The earlier state of the dump, if rows were added to it.
+        """
         self.info, self.rejected, self.index, self.grown = info, rejected, index, grown
-        self._passed_over = False
+        self._skips_earlier = False
         self.problem_ids = NamedKeys() if problem_ids is None else problem_ids
-        """The problem of each submission, by key."""
+        """Labels of the submissions' problems, by key."""
         self._problems, self._options, self._selection = problems, options, selection
 
     def __len__(self) -> int:
@@ -198,52 +217,59 @@ class Dump(Collection[Submission]):
 
     @property
     def has_other_shards(self) -> bool:
-        """Return True if rows are left out because they belong to other shards: a shard may be empty."""
+        """Return True if rows are excluded because they belong to other shards."""
         return OTHER_SHARD in self.info.left_out
 
     @property
     def before(self) -> Iterator[str]:
-        """Yield the keys of the submissions that an iteration passes over."""
-        return islice(self.problem_ids, self._number_before)
+        """Yield the keys of the submissions that an iteration skips."""
+        return islice(self.problem_ids, self._skipped_count)
 
     @property
-    def _number_before(self) -> int:
-        return self.grown.submissions if self.grown is not None and self._passed_over else 0
+    def _skipped_count(self) -> int:
+        """Return how many submissions an iteration skips."""
+        return self.grown.submissions if self.grown is not None and self._skips_earlier else 0
 
     def behind(self, *done: Container[str]) -> Dump:
-        """Return the same dump. Its iteration passes over what is done of that which it was before it grew.
+        """Return the dump such that an iteration skips rows of its earlier state that are done.
 
-        That is all of it, or the first part of one with a line for each submission.
+        If `done` contains all submissions of the earlier state, all are skipped. Otherwise the submissions
+        before the first open submission are skipped, if the dump has one line for each submission.
         """
         if self.grown is None:
             return self
-        numbered = enumerate(islice(self.problem_ids, self.grown.submissions))
-        number, open_one = next(
-            ((number, key) for number, key in numbered if not any(key in each for each in done)), (0, None)
+        numbered_keys = enumerate(islice(self.problem_ids, self.grown.submissions))
+        number, first_open = next(
+            ((number, key) for number, key in numbered_keys if not any(key in keys for keys in done)),
+            (0, None),
         )
-        if open_one is None:
-            return self._behind(self.grown)
-        if (before := self.grown.before(number, Path(self.info.files[0].path))) is None:
+        if first_open is None:
+            return self._skipping(self.grown)
+        if (done_part := self.grown.before(number, Path(self.info.files[0].path))) is None:
             return self
-        rest = self._behind(before)
+        rest = self._skipping(done_part)
         first = next(iter(rest), None)
-        return rest if first is not None and first.key == open_one else self
+        return rest if first is not None and first.key == first_open else self
 
-    def _behind(self, before: GrownFrom) -> Dump:
+    def _skipping(self, before: GrownFrom) -> Dump:
+        """Return the dump such that an iteration skips the submissions in `before`."""
         info, options, selection = self.info, self._options, self._selection
         earlier = (self.rejected, self.problem_ids, self.index, before)
         rest = Dump(info, self._problems, options, selection, *earlier)
-        rest._passed_over = True
+        rest._skips_earlier = True
         return rest
 
     def located(self) -> Iterator[Located]:
-        """The submissions with the places of their rows."""
-        return islice(self._located(), len(self) - self._number_before)  # reads no further than the last one
+        """Return the submissions with the file and line of their rows."""
+        return islice(
+            self._located(), len(self) - self._skipped_count
+        )  # do not read after the last submission
 
     def _located(self) -> Iterator[Located]:
+        """Yield the submissions of all files, with the file and line of their rows."""
         start = 0, 0
         reader = DumpRows(self._problems, self._options, self._selection, self.problem_ids)
-        if self.grown is not None and self._passed_over:
+        if self.grown is not None and self._skips_earlier:
             reader.go_on_behind(self.grown.submissions, self.grown.equal)
             start = self.grown.end
         for file in self.info.files:
@@ -252,14 +278,14 @@ class Dump(Collection[Submission]):
             for entry in reader.selected(place, file.sha256, file.id_column, start):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
-                spoken, code, repairs = _program(entry, problem, self._options)
+                language, code, repairs = _program(entry, problem, self._options)
                 submission = Submission(
                     key=entry.key,
                     problem_id=self._problems.label(problem),
                     code=code,
-                    no_program=_why_none(entry) if code is None else "",
-                    language=spoken.language,
-                    language_from=spoken.source,
+                    no_program=_no_program_reason(entry) if code is None else "",
+                    language=language.language,
+                    language_from=language.source,
                     year=problem.year if problem.year is not None else entry.year,
                     target_subtask=entry.subtask,
                     repairs=repairs,
@@ -278,91 +304,113 @@ def open_dump(
     read_by: str = "",
     index: DumpIndex | None = None,
 ) -> Dump:
-    """Looks through all rows of files (as `find_dumps` finds them), folders and datasets on the hub.
+    """Read all rows of a dump once, check them, and return the dump.
 
-    Raises BadRows for those that cannot be used, unless `options` has them skipped. `on_rows` is called now
-    and then with the number of rows so far. With the `index` of a pass that was `read_by` the same, rows that
-    it knows are not read again; the dump has an index itself if it is large.
+    Args:
+        paths: Files, folders, and datasets on the hub; see `find_dumps`.
+        problems: The problems that rows may name.
+        options: How rows are read.
+        selection: Which rows become submissions.
+        on_rows: Called from time to time with the number of rows so far.
+        read_by: A hash of everything else that the first pass depends on; see `reading`.
+        index: The index of an earlier pass. If its `read_by` is the same, its rows are not read again.
+
+    Raises:
+        BadRows: Rows cannot be used, and the options do not skip such rows.
+        InputError: The dump has no rows, or a file is contained twice.
     """
     options, selection = options or DumpOptions(), selection or Selection()
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
-    first, places = _FirstPass(DumpRows(problems, options, selection), options, on_rows), find_dumps(paths)
-    plain_choice = len(places) == 1 and selection == Selection() and options.keys_of_content
-    if index is not None and index.read_by == read_by and plain_choice and not places[0].model:
-        first.index = index
-    info = first.look_through(places, skip_bad=options.skip_bad_rows)
-    found = first.found_index(info, read_by) if plain_choice and read_by else None
-    return Dump(info, problems, options, selection, first.bad, first.reader.taken, found, first.grown)
+    first_pass, files = (
+        _FirstPass(DumpRows(problems, options, selection), options, on_rows),
+        find_dumps(paths),
+    )
+    is_plain_selection = len(files) == 1 and selection == Selection() and options.keys_of_content
+    if index is not None and index.read_by == read_by and is_plain_selection and not files[0].model:
+        first_pass.index = index
+    info = first_pass.look_through(files, skip_bad=options.skip_bad_rows)
+    new_index = first_pass.found_index(info, read_by) if is_plain_selection and read_by else None
+    return Dump(
+        info,
+        problems,
+        options,
+        selection,
+        first_pass.bad,
+        first_pass.reader.taken,
+        new_index,
+        first_pass.grown,
+    )
 
 
 def open_beginning(
     places: Sequence[RowFile], problems: Finder, options: DumpOptions, selection: Selection
 ) -> Dump | None:
-    """Return the dump that the first rows of a large one are; None where they must be looked through first.
+    """Return the first rows of a large dump as a dump.
 
-    That is where nothing of them can be judged, or something is wrong with them.
+    The result is None if the dump is small, or if its first rows contain an error or no submission: then use
+    `open_dump` first.
     """
-    if sum(stamp(place.path)[0] for place in places) < _LARGE or not options.keys_of_content:
+    if sum(stamp(place.path)[0] for place in places) < _LARGE_DUMP_BYTES or not options.keys_of_content:
         return None
-    first = _FirstPass(DumpRows(problems, options, selection), options, lambda rows: None, _LOOKED_AT)
+    first_pass = _FirstPass(DumpRows(problems, options, selection), options, lambda rows: None, _SAMPLED_ROWS)
     try:
-        info = first.look_through(places, skip_bad=options.skip_bad_rows)
-    except (InputError, UnicodeDecodeError):  # `open_dump` says all that is wrong
+        info = first_pass.look_through(places, skip_bad=options.skip_bad_rows)
+    except (InputError, UnicodeDecodeError):  # `open_dump` reports all errors
         return None
-    return Dump(info, problems, options, selection, (), first.reader.taken) if info.keys else None
+    return Dump(info, problems, options, selection, (), first_pass.reader.taken) if info.keys else None
 
 
 def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
-    """The files of dumps: what lies on disk under such a name, else on the hub, from where it is fetched."""
-    found: list[RowFile] = []
+    """Return the files of dumps. Names that do not exist on disk are fetched from the hub."""
+    files: list[RowFile] = []
     for dump in dumps:
         if isinstance(dump, RowFile):
-            found.append(dump)
+            files.append(dump)
         elif not Path(dump).exists() and not is_dump(Path(dump)) and (name := hub_name(str(dump))):
-            found.extend(fetch(name))
+            files.extend(fetch(name))
         else:
-            found.extend(RowFile(path, str(path)) for path in dump_files([dump]))
-    return found
+            files.extend(RowFile(path, str(path)) for path in dump_files([dump]))
+    return files
 
 
 def mentioned(
     paths: Sequence[str | Path | RowFile], column: str | None = None, prompt: str | None = None
 ) -> Collection[str] | None:
-    """Return the ids of the problems that a dump has rows of; None where only statements tell them.
+    """Return the ids of the problems that a dump names, or None if only statements identify them.
 
-    `column`, `prompt`: those that were named. `open_dump` reports the faults of rows.
+    `column` and `prompt` are the columns that options name. Errors in rows are ignored here.
     """
     if prompt is not None:
         return None
-    wanted = heads() if column is None else {column, column.partition(".")[0]}
-    found: set[str] = set()
+    columns = heads() if column is None else {column, column.partition(".")[0]}
+    ids: set[str] = set()
     for place in find_dumps(paths):
-        with _labelled(place):
+        with _errors_with_label(place):
             names = column_names(place.path) if place.path.suffix.lower() == ".parquet" else ()
-            for row in read_columns(place.path, wanted):
-                named = ABSENT if column is None else value_at(row, column)
+            for row in read_columns(place.path, columns):
+                given_value = ABSENT if column is None else value_at(row, column)
                 if column is None and _names_problem_by_id(row):
-                    named = row["id"]
-                values = problems_in(row, names) if named is ABSENT else (named,)
+                    given_value = row["id"]
+                values = problems_in(row, names) if given_value is ABSENT else (given_value,)
                 for value in values:
-                    if is_statement(value) or (value is None and named is ABSENT):
+                    if is_statement(value) or (value is None and given_value is ABSENT):
                         return None
-                    found.update([] if value is None else [str(value).strip()])
-    return frozenset(found)
+                    ids.update([] if value is None else [str(value).strip()])
+    return frozenset(ids)
 
 
 def _names_problem_by_id(row: Mapping[str, Any]) -> bool:
-    """Return True for a row without a column of problems whose `id` looks like a problem of a benchmark."""
-    found = row.get("id")
-    if not isinstance(found, str) or found.isdigit() or not row.keys().isdisjoint(PROBLEM_COLUMNS):
+    """Return True if the row has no column of problems, but its `id` looks like a benchmark's problem."""
+    row_id = row.get("id")
+    if not isinstance(row_id, str) or row_id.isdigit() or not row.keys().isdisjoint(PROBLEM_COLUMNS):
         return False
-    return any(benchmark.ids and re.fullmatch(benchmark.ids, found) for benchmark in benchmarks())
+    return any(benchmark.ids and re.fullmatch(benchmark.ids, row_id) for benchmark in benchmarks())
 
 
 @contextmanager
-def _labelled(place: RowFile) -> Iterator[None]:
-    """Errors that name a file's path name what the user called it."""
+def _errors_with_label(place: RowFile) -> Iterator[None]:
+    """Let errors name the file by the user's name for it instead of its path."""
     try:
         yield
     except InputError as error:
@@ -371,56 +419,59 @@ def _labelled(place: RowFile) -> Iterator[None]:
         raise error.but(where=place.label) from error
 
 
-# --- the index of a dump: what its first pass found, for the next one, which reads only what was added -----
+# --- index of a dump: results of a first pass, so that the next pass reads only new rows ----------------
 
-INDEX = ".dump.index"  # holds for a file that begins with the same bytes, which are hashed anew each time
+INDEX = ".dump.index"  # valid for a file that starts with the same bytes; their hash is checked each time
 
 
 class FirstPassCounts(msgspec.Struct):
-    """The numbers that a first pass has come to."""
+    """Counts of a first pass."""
 
     rows: int = 0
-    looked_at: int = 0  # selected rows of which more was found out
-    without: int = 0  # of these, rows without a program
-    columns: dict[str, dict[str, int]] = {}  # rows by column, by what they hold
-    languages: dict[str, dict[LanguageFrom, int]] = {}  # rows by what told it, by language
-    programs: int = 0  # texts of the column of programs
-    fenced: int = 0  # of these, those with a fence
-    replies: int = 0  # of rows with such a text, those that have a reply in a column of its own
+    looked_at: int = 0  # selected rows whose program and language were determined
+    without: int = 0  # rows among these without a program
+    columns: dict[str, dict[str, int]] = {}  # number of rows by field and column
+    languages: dict[str, dict[LanguageFrom, int]] = {}  # number of rows by language and how it was found
+    programs: int = 0  # values in the column of programs
+    fenced: int = 0  # values among these that contain a code fence
+    replies: int = 0  # rows among these that also have a reply in another column
 
 
 class DumpIndex(Value):
-    """The first pass over a large dump, as far as the next one goes on from it."""
+    """The results of a first pass over a large dump, from which the next pass continues."""
 
-    size: int  # bytes, to the end of a line
-    sha256: str  # of these bytes
-    read_by: str  # a hash of the options, the problems, the package's sources and the Python
+    size: int  # number of bytes that were read, which end with a line
+    sha256: str  # hash of these bytes
+    read_by: str  # hash of the options, the problems, the package's sources and the Python version
     id_column: str
     counts: FirstPassCounts
-    keys: PackedContent  # of the submissions, in order
-    names: list[str]  # of problems
-    problems: memoryview  # the place of each submission's problem among them
-    ids: PackedContent  # of all rows
-    contents: memoryview  # a hash of each of these
-    equal: dict[str, int]  # rows without an id, by content
+    keys: PackedContent  # keys of the submissions, in order
+    names: list[str]  # labels of problems
+    problems: memoryview  # index into `names` for each submission
+    ids: PackedContent  # ids of all rows
+    contents: memoryview  # a hash for each of these rows
+    equal: dict[str, int]  # number of rows without an id, by content
     passed_over: list[str]
     left_out: dict[str, int]
     noted: dict[str, int]
 
 
 def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:
-    """Return a hash of all that the first pass depends on beside the file; `problems`: a hash of each."""
+    """Return a hash of everything that the first pass depends on, except the file.
+
+    `problems` are the hashes of the problems.
+    """
     content: list[Any] = [options, dict(sorted(problems.items())), code_digest(PACKAGE), sys.version]
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 def read_index(folder: Path) -> DumpIndex | None:
-    """Read the index of a run's dump; None where there is none that can be used."""
+    """Return the index of the dump in a run's folder, or None if there is no usable index."""
     return read_value(folder / INDEX, DumpIndex, decode=msgspec.msgpack.decode)
 
 
 def write_index(folder: Path, index: DumpIndex | None) -> None:
-    """Without an index, an older one goes."""
+    """Write the index into a run's folder. If there is no index, remove an older index."""
     if index is None:
         (folder / INDEX).unlink(missing_ok=True)
     else:
@@ -431,41 +482,46 @@ def write_index(folder: Path, index: DumpIndex | None) -> None:
 
 
 class _FirstPass:
+    """Reads all rows of a dump, checks them, and counts what it finds."""
+
     def __init__(
         self,
         reader: DumpRows,
         options: DumpOptions,
         on_rows: Callable[[int], None],
-        most: int | None = None,
+        max_rows: int | None = None,
     ) -> None:
-        """`most`: rows to look at, whatever comes behind them."""
-        self.reader, self._options, self._on_rows, self._most = reader, options, on_rows, most
+        """`max_rows`: maximum number of rows to read, or None for all rows."""
+        self.reader, self._options, self._on_rows, self._max_rows = reader, options, on_rows, max_rows
         self._counts = FirstPassCounts()
-        self._ids, self._hashes = Keys(), bytearray()  # of the rows with an id: a hash of each
+        self._ids, self._hashes = Keys(), bytearray()  # ids of rows, and a hash of each of these rows
         self._contents: dict[str, str] = {}
         self.bad: list[InputError] = []
-        self.index: DumpIndex | None = None  # of the dump as it was, perhaps
+        self.index: DumpIndex | None = None  # index of an earlier state of the dump
         self.grown: GrownFrom | None = None
 
     def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
-        begun = takewhile(lambda place: self._most is None or self._counts.rows < self._most, places)
-        files, counts = tuple(self._labelled_file(place) for place in begun), self._counts
+        """Read the files and return the results. Raise BadRows for bad rows unless they are skipped."""
+        files_to_read = takewhile(
+            lambda place: self._max_rows is None or self._counts.rows < self._max_rows, places
+        )
+        files, counts = tuple(self._read_labelled_file(place) for place in files_to_read), self._counts
         if not skip_bad and (faults := list(self._faults())):
             raise BadRows(faults)
         rows = sum(file.rows for file in files)
         if not rows:
             where = ", ".join(place.label for place in places)
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
-        if self._most is None:
+        if self._max_rows is None:
             self.reader.check_found(where=files[0].label)
         if 2 * counts.fenced > counts.programs:
             column = self.reader.code_column
             remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
             if counts.replies == counts.programs:
                 remedy = "Give always_extract=True to take the programs from the replies in the other column"
-            what = f"{counts.fenced} of {counts.programs} texts hold fenced blocks, as replies do"
+            problem = f"{counts.fenced} of {counts.programs} texts hold fenced blocks, as replies do"
             where = ", ".join(file.label for file in files)
-            raise InputError(f"{what} and programs do not", where=where, field=column, remedy=remedy)
+            raise InputError(f"{problem} and programs do not", where=where, field=column, remedy=remedy)
         return DumpInfo(
             files=files,
             rows=rows,
@@ -475,54 +531,62 @@ class _FirstPass:
             noted=dict(self.reader.noted),
             understood=Understood(
                 rows=counts.looked_at,
-                whole=self._most is None and counts.looked_at == len(self.reader.taken),
+                whole=self._max_rows is None and counts.looked_at == len(self.reader.taken),
                 columns=counts.columns,
                 languages=counts.languages,
                 without=counts.without,
             ),
             rejected=len(self.bad),
-            sha256=_of_contents([file.sha256 for file in files]),
+            sha256=_combined_hash([file.sha256 for file in files]),
         )
 
     def _faults(self) -> Iterator[InputError]:
-        """The faults of rows, each missing column of a file once. Requests that failed are no fault."""
-        lacking = Counter((row.where, row.problem) for row in self.bad if isinstance(row, MissingColumn))
-        noted = set[tuple[str, str]]()
+        """Yield the errors of rows. A missing column is reported once for each file.
+
+        Failed requests to a model are not errors of the dump.
+        """
+        missing_counts = Counter(
+            (row.where, row.problem) for row in self.bad if isinstance(row, MissingColumn)
+        )
+        reported = set[tuple[str, str]]()
         for row in self.bad:
-            place = (row.where, row.problem)
-            if isinstance(row, FailedRequest) or place in noted:
+            location = (row.where, row.problem)
+            if isinstance(row, FailedRequest) or location in reported:
                 continue
-            if isinstance(row, MissingColumn) and lacking[place] > 1:
-                noted.add(place)
-                problem = f"{row.problem} (in {lacking[place]:,} rows; this is the first)"
+            if isinstance(row, MissingColumn) and missing_counts[location] > 1:
+                reported.add(location)
+                problem = f"{row.problem} (in {missing_counts[location]:,} rows; this is the first)"
                 yield InputError(problem, where=row.where, row=row.row, remedy=row.remedy)
             else:
                 yield row
 
-    def _understand(self, entry: UsableRow) -> None:
+    def _count_understood(self, entry: UsableRow) -> None:
+        """Count the columns and the language of a row, and whether it has a program."""
         assert entry.problem is not None, "rows of other problems are not taken"
         counts = self._counts
         counts.looked_at += 1
-        for what, column in entry.read_from.items():
-            found = counts.columns.setdefault(what, {})
-            found[column] = found.get(column, 0) + 1
-        spoken, code, _ = _program(entry, entry.problem, self._options)
-        languages = counts.languages.setdefault(find_language(spoken.language).name, {})
-        languages[spoken.source] = languages.get(spoken.source, 0) + 1
+        for field, column in entry.read_from.items():
+            rows_by_column = counts.columns.setdefault(field, {})
+            rows_by_column[column] = rows_by_column.get(column, 0) + 1
+        language, code, _ = _program(entry, entry.problem, self._options)
+        languages = counts.languages.setdefault(find_language(language.language).name, {})
+        languages[language.source] = languages.get(language.source, 0) + 1
         counts.without += code is None
 
-    def _labelled_file(self, place: RowFile) -> DumpFile:
-        with _labelled(place):
-            return self._file(place)
+    def _read_labelled_file(self, place: RowFile) -> DumpFile:
+        """Read a file. Errors name it as the user does."""
+        with _errors_with_label(place):
+            return self._read_file(place)
 
-    def _file(self, place: RowFile) -> DumpFile:
+    def _read_file(self, place: RowFile) -> DumpFile:
+        """Read the rows of a file, after those that the index contains, and count them."""
         path, label = place.path, place.label
-        stamped, start = stamp(path), (0, 0)
-        if self.index is not None and (grown := scan_growth(path, self.index.size, self.index.sha256)):
-            content, start = grown.sha256, (self.index.size, grown.lines)
-            self._know(self.index, start)
+        file_stamp, start = stamp(path), (0, 0)
+        if self.index is not None and (growth := scan_growth(path, self.index.size, self.index.sha256)):
+            content, start = growth.sha256, (self.index.size, growth.lines)
+            self._resume_from(self.index, start)
         else:
-            content = scan(path) if self._most is None else path.as_posix()
+            content = scan(path) if self._max_rows is None else path.as_posix()
         if content in self._contents:
             raise InputError(
                 f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
@@ -532,23 +596,25 @@ class _FirstPass:
         for entry in self.reader.entries(place, content, id_column, start):
             rows += 1
             counts.rows += 1
-            if counts.rows % _LOOKED_AT == 0:
+            if counts.rows % _SAMPLED_ROWS == 0:
                 self._on_rows(counts.rows)
-            fault = entry if isinstance(entry, InputError) else self._fault_of_key(entry, label, id_column)
+            fault = (
+                entry if isinstance(entry, InputError) else self._duplicate_id_fault(entry, label, id_column)
+            )
             if fault is not None:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
-                taken = self.reader.take(entry)
-                if taken and counts.looked_at < _LOOKED_AT:
-                    self._understand(entry)
+                is_taken = self.reader.take(entry)
+                if is_taken and counts.looked_at < _SAMPLED_ROWS:
+                    self._count_understood(entry)
                 if entry.code is not None:
                     counts.programs += 1
                     counts.replies += entry.generation is not None
                     if _FENCE.search(entry.code) is not None:
                         counts.fenced += 1
-                        is_selected = taken or self.reader.is_of_other_shard(entry.key)
-                        self.reader.noted.update([_FENCED] if is_selected else ())
-            if counts.rows == self._most:
+                        is_selected = is_taken or self.reader.is_of_other_shard(entry.key)
+                        self.reader.noted.update([_NOTE_FENCED] if is_selected else ())
+            if counts.rows == self._max_rows:
                 break
         if rows:
             self._contents[content] = label
@@ -559,15 +625,15 @@ class _FirstPass:
             id_column=id_column,
             label=label,
             model=place.model,
-            stamp=stamped,
+            stamp=file_stamp,
         )
 
-    def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
-        """Take over what an earlier pass found in the first rows."""
-        before, reader = _of_contents([index.sha256]), self.reader
+    def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
+        """Continue from the results of an earlier pass over the first rows."""
+        earlier_hash, reader = _combined_hash([index.sha256]), self.reader
         reader.taken = NamedKeys(Keys.of(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.of(index.ids), bytearray(index.contents)
-        self.grown = GrownFrom(before, end, len(reader.taken), dict(index.equal), index.counts.rows)
+        self.grown = GrownFrom(earlier_hash, end, len(reader.taken), dict(index.equal), index.counts.rows)
         reader.go_on_behind(len(reader.taken), index.equal)
         self.reader.passed_over.update(index.passed_over)
         self.reader.left_out.update(index.left_out)
@@ -575,10 +641,15 @@ class _FirstPass:
         self._counts = index.counts
 
     def found_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
-        """Return the index of a large dump of one .jsonl file without faults; None of others."""
+        """Return the index if the dump is one large .jsonl file without errors, else None."""
         (file,) = info.files
         path, size = Path(file.path), file.stamp[0]
-        if size < _INDEXED or path.suffix.lower() != ".jsonl" or self.bad or not _ends_with_line(path, size):
+        if (
+            size < _MIN_INDEXED_BYTES
+            or path.suffix.lower() != ".jsonl"
+            or self.bad
+            or not _ends_with_line(path, size)
+        ):
             return None
         return DumpIndex(
             size=size,
@@ -597,17 +668,17 @@ class _FirstPass:
             noted=dict(self.reader.noted),
         )
 
-    def _fault_of_key(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:
-        """A row may be there again, word for word; two that differ cannot have one id."""
-        if not id_column:  # distinct, because contents are
+    def _duplicate_id_fault(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:
+        """Return an error if an earlier row has the same id and other content. Equal rows are allowed."""
+        if not id_column:  # keys depend on the content, so they are distinct
             return None
-        text = repr(entry.columns).encode(errors="surrogatepass")
-        content = hashlib.blake2b(text, digest_size=_HASH).digest()
+        row_bytes = repr(entry.columns).encode(errors="surrogatepass")
+        content = hashlib.blake2b(row_bytes, digest_size=_HASH_BYTES).digest()
         if self._ids.add(entry.key):
             self._hashes += content
             return None
-        place = _HASH * self._ids.find(entry.key)
-        if self._hashes[place : place + _HASH] != content:
+        offset = _HASH_BYTES * self._ids.find(entry.key)
+        if self._hashes[offset : offset + _HASH_BYTES] != content:
             return InputError(
                 f"the id {entry.key!r} is there twice, and the rows are not the same",
                 where=label,
@@ -618,11 +689,13 @@ class _FirstPass:
         return None
 
 
-def _of_contents(hashes: Sequence[str]) -> str:
+def _combined_hash(hashes: Sequence[str]) -> str:
+    """Return the hash of several files, independent of their order."""
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
 
 def _ends_with_line(path: Path, size: int) -> bool:
+    """Return True if the first `size` bytes of the file end with a line break."""
     with path.open("rb") as stream:
         stream.seek(size - 1)
         return stream.read(1) == b"\n"
@@ -634,8 +707,8 @@ def _ends_with_line(path: Path, size: int) -> bool:
 def _program(
     entry: UsableRow, problem: Problem, options: DumpOptions
 ) -> tuple[ChosenLanguage, str | None, tuple[str, ...]]:
-    """A row's language, its program, and what changed it."""
-    spoken = choose_language(
+    """Return the language of a row, its program or None, and the repairs that changed the program."""
+    chosen_language = choose_language(
         problem,
         row=entry.language,
         option=options.language,
@@ -644,36 +717,37 @@ def _program(
         extraction=options.extract,
         default=options.default_language or "c++",
     )
-    return spoken, *_code(entry, problem, options, find_language(spoken.language))
+    return chosen_language, *_code(entry, problem, options, find_language(chosen_language.language))
 
 
 def _code(
     entry: UsableRow, problem: Problem, options: DumpOptions, language: Language
 ) -> tuple[str | None, tuple[str, ...]]:
+    """Return the program of a row or None, and the repairs that changed it."""
     code = entry.code
     if code == "":
         return (code if language.syntax == "python" else None), ()
     if code is not None and code.lstrip().startswith("```"):
-        return None, ()  # a reply in the column of programs, which no compiler takes
+        return None, ()  # the column of programs contains a reply, which cannot be compiled
     if code is not None:
         return repair(code, problem, language, options.repairs)
-    reply, how = (entry.generation or "").replace("\r\n", "\n"), options.extract
-    prompt = _prompt_of(entry, problem, language) if how in (Extraction.LAST, Extraction.FIRST) else ""
-    begun = _continued(prompt, reply)
-    if begun and parse(begun) is not None:
-        return begun, (CONTINUED,)  # whatever examples follow it
+    reply, extraction = (entry.generation or "").replace("\r\n", "\n"), options.extract
+    prompt = _prompt_of(entry, problem, language) if extraction in (Extraction.LAST, Extraction.FIRST) else ""
+    completion = _continued_prompt(prompt, reply)
+    if completion and parse(completion) is not None:
+        return completion, (CONTINUED,)  # examples after the code do not matter
     if entry.generation is not None:
-        code = extract(entry.generation, language, how)
+        code = extract(entry.generation, language, extraction)
     if code is None:
-        return (begun, (CONTINUED,)) if begun else (None, ())
-    if (body := _continued(prompt, code)) and parse(body) is not None:
-        return body, (CONTINUED,)
+        return (completion, (CONTINUED,)) if completion else (None, ())
+    if (completion_of_code := _continued_prompt(prompt, code)) and parse(completion_of_code) is not None:
+        return completion_of_code, (CONTINUED,)
     repaired, repairs = repair(code, problem, language, options.repairs)
-    return repaired, (*named_extraction(how), *repairs)
+    return repaired, (*named_extraction(extraction), *repairs)
 
 
-def _why_none(entry: UsableRow) -> str:
-    """Return in a few words why a row holds no program."""
+def _no_program_reason(entry: UsableRow) -> str:
+    """Return a short reason why a row contains no program."""
     if entry.code == "":
         return "the program is empty"
     if entry.code is not None:
@@ -682,19 +756,22 @@ def _why_none(entry: UsableRow) -> str:
 
 
 def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:
-    """Return the beginning of a function that a reply may go on with; empty where there is none."""
+    """Return the start of a function that the reply may complete, or an empty string if there is none."""
     if problem.task_type is not TaskType.FUNCTION or language.syntax != "python":
         return ""
-    own = entry.columns.get("prompt")
-    return own if isinstance(own, str) and "def " in own else problem.starter_code
+    row_prompt = entry.columns.get("prompt")
+    return row_prompt if isinstance(row_prompt, str) and "def " in row_prompt else problem.starter_code
 
 
-def _continued(prompt: str, text: str) -> str:
-    """The prompt of a function and the text, up to a fence, that goes on in its body; empty otherwise."""
-    if not prompt or not _BODY.match(text):
+def _continued_prompt(prompt: str, text: str) -> str:
+    """Return the prompt followed by the text up to a fence, if the text continues a function's body.
+
+    Otherwise return an empty string.
+    """
+    if not prompt or not _INDENTED_BODY.match(text):
         return ""
-    between = "" if prompt.endswith("\n") or text.startswith("\n") else "\n"
-    return prompt + between + text.partition("\n```")[0]
+    separator = "" if prompt.endswith("\n") or text.startswith("\n") else "\n"
+    return prompt + separator + text.partition("\n```")[0]
 
 
 # --- a dump's benchmark ------------------------------------------------------------------------------
@@ -704,28 +781,32 @@ FIELD = "problems"
 
 
 def guessed(dumps: Sequence[str | Path | RowFile], column: str | None = None) -> str:
-    """The name of the benchmark that all ids are of. InputError: none fits, or several do."""
+    """Return the name of the benchmark to which all ids in the dumps belong.
+
+    Raises:
+        InputError: No benchmark matches, or several do.
+    """
     ids = mentioned(dumps, column) or frozenset()
     columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
     files = {place.path.name for place in find_dumps(dumps)}
-    fitting = [
+    matching = [
         benchmark.name
         for benchmark in benchmarks()
         if fits(benchmark, ids, columns) or (files and files <= set(benchmark.dump_files))
     ]
     where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        what = f"its rows may be of {' or '.join(fitting)}"
-        raise InputError(what, where=where, field=FIELD, remedy=f"Say which: problems={fitting[0]}")
-    shown = ", ".join(sorted(ids)[:3]) or "none"
-    what = f"nothing says which problems its rows are of (their ids: {shown})"
-    raise InputError(what, where=where, field=FIELD, remedy="Name a benchmark, or packages")
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        problem = f"its rows may be of {' or '.join(matching)}"
+        raise InputError(problem, where=where, field=FIELD, remedy=f"Say which: problems={matching[0]}")
+    sample_ids = ", ".join(sorted(ids)[:3]) or "none"
+    problem = f"nothing says which problems its rows are of (their ids: {sample_ids})"
+    raise InputError(problem, where=where, field=FIELD, remedy="Name a benchmark, or packages")
 
 
 def fits(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
-    """Return True if all ids look like the benchmark's, and its dumps' own columns are there."""
+    """Return True if all ids look like the benchmark's, and the columns of its dumps exist."""
     pattern = benchmark.ids
     return (
         bool(pattern and ids)
@@ -739,30 +820,40 @@ def fits(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -
 
 STANDARD_INPUT = "-"
 _LABEL = "standard input"
-_BEGINNINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # of packed data
+_PACKED_SUFFIXES = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}  # suffixes of packed files, by their first bytes
 
 
 @contextmanager
 def received(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
-    """Dumps with `-` replaced by a file of what the stream holds: JSON, as lines or a list, packed or not."""
+    """Yield the dumps with `-` replaced by a temporary file that contains the stream.
+
+    The stream is JSON, as lines or as a list, and may be packed.
+    """
     if STANDARD_INPUT not in dumps:
         yield dumps
         return
     if dumps.count(STANDARD_INPUT) > 1:
         raise InputError("named twice", where=_LABEL, remedy="Name it once")
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
-        place = RowFile(_kept(stream, Path(folder)), _LABEL)
+        place = RowFile(_saved_stream(stream, Path(folder)), _LABEL)
         yield [place if dump == STANDARD_INPUT else dump for dump in dumps]
 
 
-def _kept(stream: BinaryIO, folder: Path) -> Path:
-    beginning = stream.read(4)
-    if not beginning:
+def _saved_stream(stream: BinaryIO, folder: Path) -> Path:
+    """Write the stream into a file in the folder and return its path."""
+    first_bytes = stream.read(4)
+    if not first_bytes:
         raise InputError("nothing in it", where=_LABEL, remedy="Did the command that feeds it fail?")
-    suffix = next((end for start, end in _BEGINNINGS.items() if beginning.startswith(start)), "")
+    suffix = next(
+        (packed_suffix for magic, packed_suffix in _PACKED_SUFFIXES.items() if first_bytes.startswith(magic)),
+        "",
+    )
     path = folder / f"dump.json{suffix}"
     with path.open("wb") as file:
-        file.write(beginning)
+        file.write(first_bytes)
         shutil.copyfileobj(stream, file)
     return path
 
@@ -770,66 +861,76 @@ def _kept(stream: BinaryIO, folder: Path) -> Path:
 # --- frames, datasets and lists of rows --------------------------------------------------------------
 
 
-_MEMORY = "rows"  # what messages call them, and the folder of their run
-_BATCH = 1000  # rows of a frame that are taken at a time
+_IN_MEMORY = "rows"  # name of rows in memory, in messages and as the folder of their run
+_FRAME_BATCH = 1000  # rows of a data frame that are converted at a time
 
-# A file, a folder or a dataset's name, several of them, or rows: a frame of pandas or polars, a
-# `datasets.Dataset`, dicts.
+# A file, a folder, a dataset's name, a list of these, or rows: a data frame of pandas or polars, a
+# `datasets.Dataset`, or dicts.
 Dumps = str | Path | Sequence[str | Path | RowFile] | Iterable[Mapping[str, Any]] | Any
 
 
 @contextmanager
 def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
-    """Yield dumps by their names; rows in memory get a temporary file. InputError for what is neither."""
+    """Yield the names of dumps. Rows in memory are written to a temporary file.
+
+    Raises:
+        InputError: There are no rows, or the value is neither a name nor rows.
+    """
     if isinstance(dumps, str | Path | RowFile):
         yield [dumps]
         return
-    found = iter(_rows(dumps))
-    first = next(found, None)
-    if first is None:
-        raise InputError("no rows in it", where=_MEMORY, remedy="Give at least one row, or a dump's name")
-    if isinstance(first, str | Path | RowFile):
-        yield [first, *found]
+    items = iter(_rows_in_memory(dumps))
+    first_item = next(items, None)
+    if first_item is None:
+        raise InputError("no rows in it", where=_IN_MEMORY, remedy="Give at least one row, or a dump's name")
+    if isinstance(first_item, str | Path | RowFile):
+        yield [first_item, *items]
         return
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
-        path = Path(folder) / f"{_MEMORY}.jsonl"
+        path = Path(folder) / f"{_IN_MEMORY}.jsonl"
         with path.open("wb") as file:
-            for number, row in enumerate(chain([first], found), start=1):
+            for number, row in enumerate(chain([first_item], items), start=1):
                 if not isinstance(row, Mapping):
                     raise InputError(
                         f"a row is a dict of columns, not {type(row).__name__}",
-                        where=_MEMORY,
+                        where=_IN_MEMORY,
                         row=number,
                         remedy='Expected {"problem_id": ..., ...}',
                     )
                 if any(isinstance(value, bytes) for value in row.values()):
                     row = {name: as_text(value) for name, value in row.items()}
-                    columns = Columns(FileRow(number, row), Strict(_MEMORY), {})
-                    for what in ("code", "generation"):  # raises where it is no text
-                        columns.value(what)
+                    columns = Columns(FileRow(number, row), Strict(_IN_MEMORY), {})
+                    for field in ("code", "generation"):  # raises an InputError if it is not a string
+                        columns.value(field)
                 file.write(msgspec.json.encode(plain(row)) + b"\n")
-        yield [RowFile(path, _MEMORY)]
+        yield [RowFile(path, _IN_MEMORY)]
 
 
-def _rows(dumps: Any) -> Iterable[Any]:
-    """The rows of a table; of other collections what they hold. Iterating over a frame gives its columns."""
-    if (named := getattr(dumps, "iter_rows", None)) is not None:  # polars
-        return named(named=True)  # type: ignore[no-any-return]
+def _rows_in_memory(dumps: Any) -> Iterable[Any]:
+    """Return the rows of a data frame, or the items of another collection.
+
+    Data frames need this because iterating over them yields their columns.
+    """
+    if (iter_rows := getattr(dumps, "iter_rows", None)) is not None:  # polars
+        return iter_rows(named=True)  # type: ignore[no-any-return]
     names = getattr(dumps, "columns", None)
-    if (parts := getattr(dumps, "iloc", None)) is not None and names is not None:  # pandas
-        return _rows_of_frame(parts, [str(name) for name in names], len(dumps))
+    if (row_slices := getattr(dumps, "iloc", None)) is not None and names is not None:  # pandas
+        return _rows_of_frame(row_slices, [str(name) for name in names], len(dumps))
     if isinstance(dumps, Iterable) and not isinstance(dumps, Mapping):
         return dumps
-    held = f" ({', '.join(map(str, list(dumps)[:5]))})" if isinstance(dumps, Mapping) else ""
+    keys = f" ({', '.join(map(str, list(dumps)[:5]))})" if isinstance(dumps, Mapping) else ""
     remedy = "Give a frame, a datasets.Dataset, a list of dicts, or a file; of several splits, one"
     raise InputError(
-        f"no rows can be read from the type {type(dumps).__name__}{held}", where=_MEMORY, remedy=remedy
+        f"no rows can be read from the type {type(dumps).__name__}{keys}", where=_IN_MEMORY, remedy=remedy
     )
 
 
-def _rows_of_frame(parts: Any, names: list[str], number: int) -> Iterator[dict[str, Any]]:
-    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
-        raise InputError(f"two columns are called {twice!r}", where=_MEMORY, remedy="Rename one of them")
-    for start in range(0, number, _BATCH):
-        part = parts[start : start + _BATCH]
-        yield from part.astype(object).where(part.notna(), None).to_dict("records")
+def _rows_of_frame(row_slices: Any, names: list[str], row_count: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a pandas frame as dicts, with None for missing values."""
+    if (duplicate := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise InputError(
+            f"two columns are called {duplicate!r}", where=_IN_MEMORY, remedy="Rename one of them"
+        )
+    for start in range(0, row_count, _FRAME_BATCH):
+        batch = row_slices[start : start + _FRAME_BATCH]
+        yield from batch.astype(object).where(batch.notna(), None).to_dict("records")

@@ -1,4 +1,4 @@
-"""Requests to an author, their budget and their replies; prompts, filled from a template."""
+"""Requests to an author of programs, replies, budgets, and prompts from templates."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
 
 class GenerationFailed(IoiEvalError):
-    """The model's server, or the agent, wrote nothing. It is asked again."""
+    """Raised if the model's server or the agent returned no reply. The next call asks again."""
 
 
 class OutOfBudget(IoiEvalError):
-    """The budget is spent. Nothing more is asked for."""
+    """Raised if the budget is spent. No further requests are sent."""
 
 
 class Ask(Value):
@@ -36,60 +36,75 @@ class Ask(Value):
     problem_id: str
     prompt: str
     language: str
-    number: int  # among those for the problem
+    number: int  # number of the request among those for the problem
     year: int | None = None
-    earlier: tuple[tuple[str, str], ...] = ()  # messages before the prompt: who speaks, and the words
+    earlier: tuple[tuple[str, str], ...] = ()  # messages before the prompt: (role, content)
 
 
 class Sampling(Value):
-    """Sampling options for the model; None leaves an option to its server."""
+    """Sampling options for the model. `None` leaves an option to the model's server."""
 
     temperature: Annotated[
         _Amount | None, Said(typed=float, metavar="T", help="The model's temperature.")
     ] = None
     top_p: _Amount | None = None
-    max_tokens: Annotated[Count | None, Said(metavar="N", help="The most tokens of one reply.")] = None
-    seed: int | None = None  # of the first sample; the next one gets the next number
-    extra: Mapping[str, Any] = {}  # any other field of a request
+    max_tokens: Annotated[Count | None, Said(metavar="N", help="Maximum number of tokens in one reply.")] = (
+        None
+    )
+    seed: int | None = None  # seed of the first sample; it increases by 1 for each sample
+    extra: Mapping[str, Any] = {}  # further fields of the request
 
 
 class ModelOptions(Value):
+    """A model, its server, and how requests are sent."""
+
     name: Annotated[str, Said(name="model", short="m", metavar="NAME", help="The model's name.")]
     base_url: Annotated[str, Said(metavar="URL", help="The model's server, without /chat/completions.")]
-    system: str = ""  # a message ahead of the prompt
+    system: str = ""  # system message before the prompt
     sampling: Sampling = Sampling()
-    timeout: float = 600.0  # seconds for one reply
+    timeout: float = 600.0  # maximum seconds for one reply
     attempts: Count = MODEL.max_attempts
     requests_per_minute: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
-    pause: float = MODEL.first_wait  # seconds before the second attempt; doubled each time
+    pause: float = MODEL.first_wait  # seconds before the second attempt, doubled for each further attempt
 
 
 class Text(Value):
-    """A reply to an ask."""
+    """A reply to a request."""
 
     generation: str
     reasoning: str = ""
-    code: str | None = None  # where the author says which part is the program: agents do
-    language: str = ""  # where it is another one than was asked for
+    code: str | None = None  # the program, if the author returns it separately, as agents do
+    language: str = ""  # language of the program, if it differs from the request
     stop_reason: str = ""
     usage: Mapping[str, Any] = {}
-    cost: float | None = None  # money, where prices are known
-    settings: Mapping[str, Any] = {}  # of the model, seed included
+    cost: float | None = None  # cost in the currency of the prices, if prices are known
+    settings: Mapping[str, Any] = {}  # the model's settings with the seed
 
 
 class Author(Protocol):
-    """An author of programs. Raises GenerationFailed, OutOfBudget, or InputError where no other try helps."""
+    """An author of programs: a model or an agent."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the author's name."""
 
-    async def write(self, ask: Ask) -> Text: ...
+    async def write(self, ask: Ask) -> Text:
+        """Return the reply to a request.
+
+        Raises:
+            GenerationFailed: There is no reply; the next call may succeed.
+            OutOfBudget: The budget is spent.
+            InputError: The request can never succeed, for example because of a wrong address.
+        """
 
 
 def asks_of(
     problems: Iterable[tuple[Problem, str]], prompt: Callable[[Problem, str], str], *, samples: int
 ) -> tuple[Ask, ...]:
-    """Return as many asks as wanted for each problem in its language: first one for each, then the second."""
+    """Return `samples` requests for each problem and language, ordered by sample number.
+
+    `prompt` returns the prompt for a problem and a language.
+    """
     prompts = [(problem, language, prompt(problem, language)) for problem, language in problems]
     return tuple(
         Ask(
@@ -106,23 +121,26 @@ def asks_of(
 
 
 def key_of(problem: Problem, number: int) -> str:
+    """Return the key of a problem's sample, such as `sum@2024#0`."""
     year = "" if problem.year is None else f"@{problem.year}"
     return f"{problem.id}{year}#{number}"
 
 
 def fingerprint(asks: Iterable[Ask], author: str, settings: Mapping[str, Any]) -> str:
-    """A hash of all that decides what is written, as far as we decide it."""
+    """Return a hash of the requests, the author and its settings."""
     content = [author, settings, [(ask.key, ask.prompt, ask.language) for ask in asks]]
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
 _MILLION = 1_000_000
-_CHARACTERS = 3  # of a token, at least, where a server does not say how many there were
-_GIVEN, _WRITTEN = "prompt_tokens", "completion_tokens"
+_MIN_TOKEN_CHARACTERS = (
+    3  # minimum characters per token, to estimate the tokens if a server does not report them
+)
+_INPUT_TOKENS, _OUTPUT_TOKENS = "prompt_tokens", "completion_tokens"
 
 
 class BudgetOptions(Value):
-    """Limits of spending; None is no limit. Prices are for a million tokens, in any currency."""
+    """Limits on spending, and prices for a million tokens in any currency. `None` means no limit."""
 
     tokens: Count | None = None
     money: _Amount | None = None
@@ -131,14 +149,14 @@ class BudgetOptions(Value):
 
 
 class Spending:
-    """Counts. Requests under way when it is used up are still paid for: they may exceed it."""
+    """Counts tokens and cost. Running requests may exceed the budget, because they are finished."""
 
     def __init__(self, options: BudgetOptions | None = None) -> None:
         self._options = options or BudgetOptions()
         self.tokens, self.money = 0, 0.0
 
     def check(self) -> None:
-        """Before a request. Raises OutOfBudget."""
+        """Raise OutOfBudget if the budget is spent. Call it before each request."""
         limit = self._options
         if limit.tokens is not None and self.tokens >= limit.tokens:
             raise OutOfBudget(f"the budget of {limit.tokens} tokens is used up ({self.tokens})")
@@ -146,27 +164,33 @@ class Spending:
             raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
 
     def usage(self, counts: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
-        """Return a server's usage figures. Where they are limited or paid for, missing ones are estimated."""
-        sizes = {_GIVEN: given, _WRITTEN: written} if self._options != BudgetOptions() else {}
+        """Return a server's token counts. If there is a budget or a price, estimate missing counts.
+
+        `given` and `written` are the characters of the prompt and of the reply.
+        """
+        sizes = {_INPUT_TOKENS: given, _OUTPUT_TOKENS: written} if self._options != BudgetOptions() else {}
         missing = {
-            name: -(-size // _CHARACTERS) for name, size in sizes.items() if size and not _count(counts, name)
+            name: -(-size // _MIN_TOKEN_CHARACTERS)
+            for name, size in sizes.items()
+            if size and not _token_count(counts, name)
         }
         return {**counts, **missing, "estimated": True} if missing else counts
 
     def spend(self, usage: Mapping[str, Any]) -> float | None:
-        """Counts it; returns its cost, where prices are known."""
-        given, written = _count(usage, _GIVEN), _count(usage, _WRITTEN)
-        self.tokens += given + written
+        """Add the usage of a request to the totals. Return its cost, or None if no price is set."""
+        input_tokens, output_tokens = _token_count(usage, _INPUT_TOKENS), _token_count(usage, _OUTPUT_TOKENS)
+        self.tokens += input_tokens + output_tokens
         prices = self._options.input_price, self._options.output_price
         if prices == (None, None):
             return None
-        cost = (given * (prices[0] or 0) + written * (prices[1] or 0)) / _MILLION
+        cost = (input_tokens * (prices[0] or 0) + output_tokens * (prices[1] or 0)) / _MILLION
         self.money += cost
         return cost
 
 
-def _count(usage: Mapping[str, Any], name: str) -> int:
-    value = usage.get(name)  # some gateways write 120.0
+def _token_count(usage: Mapping[str, Any], name: str) -> int:
+    """Return a token count, or 0 if it is missing or invalid."""
+    value = usage.get(name)  # some gateways return floats such as 120.0
     return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
@@ -175,28 +199,31 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"
 _HEADERS = (".h", ".hpp")
-_TAGS = {"c++": "cpp", "pypy": "python"}  # of fenced blocks, where models use another word than the name
-_FOLDER = Path(__file__).parent / "templates"
-# What a template that asks for what is not there, or for what cannot be done, ends in.
-_UNFILLED = (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+_FENCE_TAGS = {"c++": "cpp", "pypy": "python"}  # tags of fenced blocks that differ from the language's name
+_TEMPLATE_FOLDER = Path(__file__).parent / "templates"
+# Exceptions of templates that use missing values or invalid operations.
+_TEMPLATE_ERRORS = (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
 class Prompts:
-    """Fills one template: the user's (a file, or one of ours), else the benchmark's, else the general one.
+    """Makes prompts from one template.
 
-    `file`: where an agent is to leave its program. A model is asked for a fenced block.
+    The template is the user's (a file or the name of a built-in template), else the benchmark's, else the
+    default template. `file` is the file into which an agent must write its program; a model must write a
+    fenced block instead.
     """
 
     def __init__(
         self, template: str = "", *, benchmark: str = "", language: str = "c++", file: str = ""
     ) -> None:
         self._language, self._file = find(language), file
-        ours = _own_names()
-        default = template or (benchmark if benchmark in ours else _DEFAULT)
-        named = template in ours or not template
-        self._where, self._template = open_template("" if named else template, f"{default}{_SUFFIX}")
+        builtin = _builtin_templates()
+        default = template or (benchmark if benchmark in builtin else _DEFAULT)
+        is_builtin = template in builtin or not template
+        self._where, self._template = open_template("" if is_builtin else template, f"{default}{_SUFFIX}")
 
     def __call__(self, problem: Problem) -> str:
+        """Return the prompt for a problem. A problem without a statement is an InputError."""
         if problem.statement is None:
             raise InputError(
                 f"problem {problem.id!r} has no statement, so it cannot be put into a prompt",
@@ -204,18 +231,18 @@ class Prompts:
                 remedy="Add statement.md to the package (a PDF is not read), or choose other problems",
             )
         limits = problem.limits
-        # Those that a program built with a grader includes, by name.
+        # Headers by name, which programs that are built with a grader may include.
         headers = {
             PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip()
             for file in problem.grader_files
             if file.name.endswith(_HEADERS)
         }
-        words = {
+        values = {
             "problem": problem,
             "statement": problem.statement.read().decode(errors="replace").strip(),
             "language": self._language.name,
             "file": self._file,
-            "tag": _TAGS.get(self._language.name, self._language.name),
+            "tag": _FENCE_TAGS.get(self._language.name, self._language.name),
             "seconds": limits.cpu_time,
             "megabytes": None if limits.memory is None else limits.memory >> 20,
             "starter_code": problem.starter_code.strip(),
@@ -225,24 +252,24 @@ class Prompts:
             "headers": headers,
             "with_grader": problem.options.with_grader,
         }
-        return filled(self._template, words, self._where)
+        return filled(self._template, values, self._where)
 
 
 def filled(template: jinja2.Template, words: Mapping[str, Any], where: str) -> str:
-    """Return a template's text. InputError where it asks for what is not there."""
+    """Return the rendered template. A template that uses missing values is an InputError."""
     try:
         return template.render(words).strip() + "\n"
-    except _UNFILLED as error:
-        remedy = "Mend it, and try it with ioi_eval.runs.authors.prompts_of(...)"
+    except _TEMPLATE_ERRORS as error:
+        remedy = "Correct it, and try it with ioi_eval.runs.authors.prompts_of(...)"
         raise InputError(f"the template cannot be filled: {error}", where=where, remedy=remedy) from error
 
 
 def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
-    """Return the name and the template of a file, or where none is named that of ours."""
+    """Return the name and the template in the file `path`, or the built-in template `default`."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
+        loader=jinja2.FileSystemLoader(_TEMPLATE_FOLDER, encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # what a model reads is no HTML
+        autoescape=False,  # prompts are not HTML
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -250,12 +277,13 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
         return default.removesuffix(_SUFFIX), environment.get_template(default)
     where = str(Path(path))
     try:
-        with readable(where, f"Name a file, or one of {', '.join(_own_names())}"):
+        with readable(where, f"Name a file, or one of {', '.join(_builtin_templates())}"):
             return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
         remedy = "Write it as Jinja and in UTF-8"
         raise InputError(f"is not a template: {error}", where=where, remedy=remedy) from error
 
 
-def _own_names() -> list[str]:
-    return sorted(path.name.removesuffix(_SUFFIX) for path in _FOLDER.glob(f"[!_]*{_SUFFIX}"))
+def _builtin_templates() -> list[str]:
+    """Return the names of the built-in templates."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in _TEMPLATE_FOLDER.glob(f"[!_]*{_SUFFIX}"))

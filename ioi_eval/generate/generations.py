@@ -1,6 +1,7 @@
-"""Asks become generations: so many at a time, each kept when it comes, given on as it comes.
+"""Send requests to an author and store the replies in a dump, one line each.
 
-The dump on disk has a line for each. `ioi-eval score` takes it as it is.
+Several requests run at a time. Each reply is stored and reported as soon as it arrives. `ioi-eval score`
+reads the dump.
 """
 
 from __future__ import annotations
@@ -27,47 +28,51 @@ _LOCK = ".generations.lock"
 
 
 class Generations:
-    """The generations of a folder, by key: `with Generations(...) as generations`, one process at a time.
+    """The stored replies in a folder, by key. Use it as a context manager; it locks the folder.
 
-    They belong to what was asked: other asks need another folder, or `fresh`. Old ones are given up when the
-    first new one is there, not before. Only where they stand is in memory, so there may be any number. A line
-    that was cut off when its writer died is taken away, and asked for again.
+    The replies belong to certain requests: other requests need another folder or `fresh=True`, which discards
+    stored replies when the first new reply arrives. Only the lines' offsets are in memory, so the dump may be
+    large. An incomplete last line, left by a process that died, is removed.
+
+    Raises:
+        InputError: The folder contains replies to other requests.
     """
 
     def __init__(self, folder: Path, fingerprint: str, author: str, *, fresh: bool = False) -> None:
         self.path, self._author, self._fingerprint = folder / NAME, author, fingerprint
-        self._asked, self._fresh = folder / ASKED, fresh
+        self._request_file, self._fresh = folder / ASKED, fresh
         self._offsets: dict[str, int] = {}
         self._file: Lines | None = None
-        self._held = ExitStack()
+        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         folder = self.path.parent
         is_new = make_folder(folder)
-        lock = self._held.enter_context(Lock(folder / _LOCK))
-        self._held.callback(_unmake, folder, lock, is_new)
+        lock = self._resources.enter_context(Lock(folder / _LOCK))
+        self._resources.callback(_remove_if_unused, folder, lock, is_new)
         try:
             self._open()
         except BaseException:
-            self._held.close()
+            self._resources.close()
             raise
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._held.close()
+        self._resources.close()
 
     def _open(self) -> None:
-        sweep_drafts(self._asked)
+        """Read the offsets of stored replies, and check that they belong to the same requests."""
+        sweep_drafts(self._request_file)
         if self._fresh:
             return
         cut_torn_line(self.path)
         for offset, line in lines(self.path):
             self._offsets[self._row(offset, line)["uuid"]] = offset
         try:
-            asked = msgspec.json.decode(self._asked.read_bytes(), type=dict[str, str])
+            stored = msgspec.json.decode(self._request_file.read_bytes(), type=dict[str, str])
         except (FileNotFoundError, ValueError):
-            asked = {}
-        if self._offsets and asked.get("fingerprint", "") != self._fingerprint:
+            stored = {}
+        if self._offsets and stored.get("fingerprint", "") != self._fingerprint:
             raise InputError(
                 "holds generations of other prompts, another model or other settings",
                 where=str(self.path.parent),
@@ -75,16 +80,17 @@ class Generations:
             )
 
     def _row(self, offset: int, line: bytes) -> dict[str, Any]:
+        """Return the row in a line of the dump. A broken line is an InputError."""
         try:
             row = msgspec.json.decode(shallow(line), type=dict[str, Any])
             if not isinstance(row["uuid"], str):
-                raise TypeError("uuid is no text")
+                raise TypeError("uuid is not a string")
         except (ValueError, KeyError, TypeError) as error:
-            problem = f"the line at byte {offset} is no generation: {error}"
-            raise InputError(problem, where=str(self.path), remedy="Take the line out") from error
+            problem = f"the line at byte {offset} is not a generation: {error}"
+            raise InputError(problem, where=str(self.path), remedy="Remove the line") from error
         return row
 
-    # --- what is there ---
+    # --- stored replies ---
 
     def __contains__(self, key: str) -> bool:
         return key in self._offsets
@@ -94,29 +100,34 @@ class Generations:
             yield self.row(key)
 
     def row(self, key: str) -> dict[str, Any]:
+        """Return the row with this key, read from the dump."""
         offset = self._offsets[key]
         return self._row(offset, self._writer().at(offset))
 
-    # --- what comes ---
+    # --- new replies ---
 
     def add(self, ask: Ask, text: Text) -> None:
-        """Append one whole line in one write: a kill leaves the line, nothing, or a part that is cut off."""
+        """Append the reply to the dump. An incomplete line after a crash is removed by the next start."""
         self._offsets[ask.key] = self._writer().append(as_json(_row(ask, text, self._author)))
 
     def _writer(self) -> Lines:
-        """Old generations go before it is said what new ones belong to: none is ever taken for another."""
+        """Return the open dump.
+
+        If no replies are stored, first remove an old dump and then write the new fingerprint, so that replies
+        are never attributed to other requests.
+        """
         if self._file is None:
             if not self._offsets:
                 self.path.unlink(missing_ok=True)
-                asked = {"fingerprint": self._fingerprint, "author": self._author}
-                replace(self._asked, [as_json(asked), b"\n"])
+                request = {"fingerprint": self._fingerprint, "author": self._author}
+                replace(self._request_file, [as_json(request), b"\n"])
             self._file = Lines(self.path)
-            self._held.callback(self._file.close)
+            self._resources.callback(self._file.close)
         return self._file
 
 
-def _unmake(folder: Path, lock: Lock, is_new: bool) -> None:
-    """Takes away a folder that we made and that nothing came into."""
+def _remove_if_unused(folder: Path, lock: Lock, is_new: bool) -> None:
+    """Remove the folder if this process created it and no reply was stored."""
     if is_new and all(path.name.endswith(_LOCK) for path in folder.iterdir()):
         lock.remove()
         with suppress(OSError):
@@ -124,7 +135,7 @@ def _unmake(folder: Path, lock: Lock, is_new: bool) -> None:
 
 
 def _row(ask: Ask, text: Text, author: str) -> dict[str, Any]:
-    """The columns of published dumps; a few of ours behind them."""
+    """Return the row of a reply: the columns of published dumps, then a few further columns."""
     stamp = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     optional = {
         "year": ask.year,
@@ -151,74 +162,77 @@ def _row(ask: Ask, text: Text, author: str) -> dict[str, Any]:
 
 
 class Written(Value):
-    key: str  # its row is in the dump
-    kept: bool = False  # since an earlier call
+    """The event that a reply is stored in the dump."""
+
+    key: str
+    kept: bool = False  # it was stored by an earlier call
 
 
 class Failed(Value):
+    """The event that there is no reply to a request."""
+
     key: str
     reason: str
 
 
 class Producing:
-    """The news of a dump that is being written: first what is kept already, then what comes.
+    """Sends requests and yields an event for each reply: first for stored replies, then for new ones.
 
-        async with Producing(asks, author, generations, at_once=8) as news:
-            async for one in news: ...
+        async with Producing(asks, author, generations, at_once=8) as events:
+            async for event in events: ...
 
-    Whoever leaves the block ends what is under way. Any task may take the next piece of news. Nobody waits
-    for who takes them slowly: the dump is on disk, and news are short.
+    Leaving the block cancels running requests. Several tasks may iterate at the same time. A slow consumer
+    does not delay requests, because replies are on disk and events are small.
     """
 
     def __init__(
         self, asks: Sequence[Ask], author: Author, generations: Generations, *, at_once: int
     ) -> None:
         self._author, self._generations, self._at_once = author, generations, at_once
-        self._kept = deque(ask.key for ask in asks if ask.key in generations)
-        self._waiting = deque(ask for ask in asks if ask.key not in generations)
-        self._news = asyncio.Queue[
-            Written | Failed | BaseException | None
-        ]()  # at the end of a writer: why, or None
-        self._crew: list[asyncio.Task[None]] = []
-        self._writing = 0
+        self._stored_keys = deque(ask.key for ask in asks if ask.key in generations)
+        self._pending = deque(ask for ask in asks if ask.key not in generations)
+        # A writer that ends adds an exception, or None if it has no more requests.
+        self._events = asyncio.Queue[Written | Failed | BaseException | None]()
+        self._writers: list[asyncio.Task[None]] = []
+        self._running_writers = 0
 
     async def __aenter__(self) -> Self:
-        self._writing = min(self._at_once, len(self._waiting))
-        self._crew = [asyncio.create_task(self._write()) for _ in range(self._writing)]
+        self._running_writers = min(self._at_once, len(self._pending))
+        self._writers = [asyncio.create_task(self._write()) for _ in range(self._running_writers)]
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        for task in self._crew:
+        for task in self._writers:
             task.cancel()
-        await asyncio.gather(*self._crew, return_exceptions=True)
+        await asyncio.gather(*self._writers, return_exceptions=True)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Written | Failed:
-        if self._kept:
-            return Written(key=self._kept.popleft(), kept=True)
-        while self._writing:
-            news = await self._news.get()
-            if isinstance(news, Written | Failed):
-                return news
-            self._writing -= 1
-            if news is not None:
-                raise news
+        if self._stored_keys:
+            return Written(key=self._stored_keys.popleft(), kept=True)
+        while self._running_writers:
+            event = await self._events.get()
+            if isinstance(event, Written | Failed):
+                return event
+            self._running_writers -= 1
+            if event is not None:
+                raise event
         raise StopAsyncIteration
 
     async def _write(self) -> None:
-        """Run one writer. Errors that no other attempt can mend go into the queue of news."""
+        """Send pending requests one by one. Errors that another attempt cannot fix go into the queue."""
         try:
-            while self._waiting:
-                ask = self._waiting.popleft()
+            while self._pending:
+                ask = self._pending.popleft()
                 try:
                     self._generations.add(ask, await self._author.write(ask))
-                    self._news.put_nowait(Written(key=ask.key))
+                    self._events.put_nowait(Written(key=ask.key))
                 except (GenerationFailed, OutOfBudget) as failure:
-                    self._news.put_nowait(Failed(key=ask.key, reason=str(failure)))
+                    self._events.put_nowait(Failed(key=ask.key, reason=str(failure)))
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError):
-                self._news.put_nowait(error)
+                self._events.put_nowait(error)
             raise
-        self._news.put_nowait(None)
+        self._events.put_nowait(None)

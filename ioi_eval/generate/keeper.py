@@ -1,9 +1,9 @@
-"""Runs one agent and leaves nothing of it. A program of its own: `python keeper.py BYTES COMMAND`.
+"""Run an agent and kill all its processes afterwards. Usage: `python keeper.py BYTES COMMAND`.
 
-It adopts whatever the agent's children leave behind, and ends all of them when the agent has ended or when
-its own standard input has, which is how whoever started it says so, alive or killed. What they print goes to
-its standard output, so many bytes of it. Only the standard library, and little of that: it is started for
-every program that is asked for.
+The keeper is the subreaper of all processes that the agent starts. It kills them when the agent exits, or
+when the keeper's standard input is closed. So they are also killed if the process that started the keeper dies.
+The first BYTES bytes of the agent's output go to standard output. The keeper imports only few modules of the
+standard library, because it is started for each program that an agent writes.
 """
 
 from __future__ import annotations
@@ -17,26 +17,28 @@ import subprocess
 import sys
 import time
 
-_GRACE = 0.5  # seconds between asking to end and ending it
-_PERSISTENCE = 5.0  # seconds for what does not die of SIGKILL at once: it is in the kernel
+_TERM_GRACE_S = 0.5  # seconds between SIGTERM and SIGKILL
+_KILL_TIMEOUT_S = 5.0  # seconds to wait for processes after SIGKILL, which may be in a system call
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_LOG = 1  # our standard output
+_STDOUT = 1  # file descriptor
 
 
 class Keeper:
+    """Runs a command, forwards at most `most` bytes of its output, and kills all its processes."""
+
     def __init__(self, most: int, command: str) -> None:
-        self._room, self._lost = most, 0
-        self._ended: int | None = None  # the agent's exit code
+        self._remaining_bytes, self._dropped_bytes = most, 0
+        self._exit_code: int | None = None  # the agent's exit code
         self._output, write = os.pipe()
         os.set_blocking(self._output, False)
-        self._alarm, wake = os.pipe()
-        for end in (self._alarm, wake):
+        self._wakeup, wake = os.pipe()
+        for end in (self._wakeup, wake):
             os.set_blocking(end, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake)
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._process = subprocess.Popen(  # to be kept: thrown away it would bury the agent itself
+        self._process = subprocess.Popen(  # keep a reference: a collected Popen object would reap the agent
             ["/bin/sh", "-c", command],
             stdin=subprocess.DEVNULL,
             stdout=write,
@@ -48,27 +50,28 @@ class Keeper:
         os.close(write)
 
     def run(self) -> int:
-        while self._ended is None and not self._wait(None, also=[0]):
+        """Wait until the agent exits or standard input is closed, kill all processes, return the exit code."""
+        while self._exit_code is None and not self._wait(None, also=[0]):
             self._reap()
-        self._end()
+        self._end_all()
         self._read()
-        if self._lost:
-            os.write(_LOG, f"\n[{self._lost} more bytes are left out]\n".encode())
-        return 0 if self._ended is None else self._ended
+        if self._dropped_bytes:
+            os.write(_STDOUT, f"\n[{self._dropped_bytes} more bytes are omitted]\n".encode())
+        return 0 if self._exit_code is None else self._exit_code
 
     def _wait(self, seconds: float | None, also: list[int]) -> bool:
-        """Until there is news. Whether it is that we are to end."""
+        """Wait for output, a signal or a descriptor in `also`. Return True if standard input was closed."""
         ready = select.select(
-            [self._alarm, *([self._output] if self._output >= 0 else []), *also], [], [], seconds
+            [self._wakeup, *([self._output] if self._output >= 0 else []), *also], [], [], seconds
         )[0]
-        if self._alarm in ready:
-            os.read(self._alarm, 4096)
+        if self._wakeup in ready:
+            os.read(self._wakeup, 4096)
         if self._output in ready:
             self._read()
         return 0 in ready and not os.read(0, 4096)
 
     def _read(self) -> None:
-        """Read what is there, also where there is no room for it: nobody shall wait for us."""
+        """Forward the available output. Drop output over the limit, so that the agent never blocks."""
         if self._output < 0:
             return
         with contextlib.suppress(BlockingIOError):
@@ -78,13 +81,13 @@ class Keeper:
                     os.close(self._output)
                     self._output = -1
                     return
-                kept = piece[: self._room]
-                self._room -= len(kept)
-                self._lost += len(piece) - len(kept)
-                _write(kept)
+                forwarded = piece[: self._remaining_bytes]
+                self._remaining_bytes -= len(forwarded)
+                self._dropped_bytes += len(piece) - len(forwarded)
+                _write(forwarded)
 
     def _reap(self) -> bool:
-        """Buries who has ended. Whether nobody is left."""
+        """Reap processes that have exited. Return True if no process is left."""
         try:
             while True:
                 number, status = os.waitpid(-1, os.WNOHANG)
@@ -92,22 +95,23 @@ class Keeper:
                     return False
                 if number == self._agent:
                     code = os.waitstatus_to_exitcode(status)
-                    self._ended = code if code >= 0 else 128 - code
+                    self._exit_code = code if code >= 0 else 128 - code
         except ChildProcessError:
             return True
 
-    def _end(self) -> None:
-        """All who descend from us: asked first, then killed, until nobody is left."""
-        begin = time.monotonic()
+    def _end_all(self) -> None:
+        """End all descendants: first by SIGTERM, then by SIGKILL until none is left."""
+        started = time.monotonic()
         self._signal(signal.SIGTERM)
-        while not self._reap() and time.monotonic() < begin + _GRACE:
+        while not self._reap() and time.monotonic() < started + _TERM_GRACE_S:
             self._wait(0.05, also=[])
-        while not self._reap() and time.monotonic() < begin + _PERSISTENCE:
+        while not self._reap() and time.monotonic() < started + _KILL_TIMEOUT_S:
             self._signal(signal.SIGKILL)
             self._wait(0.01, also=[])
 
     def _signal(self, number: int) -> None:
-        if self._ended is None:
+        """Send a signal to the agent's process group and to all children."""
+        if self._exit_code is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._agent, number)
         for child in _children():
@@ -116,27 +120,28 @@ class Keeper:
 
 
 def _write(piece: bytes) -> None:
+    """Write the bytes to standard output, or drop them if that fails."""
     while piece:
         try:
-            piece = piece[os.write(_LOG, piece) :]
-        except OSError:  # a full disk is no reason to let the agent wait
+            piece = piece[os.write(_STDOUT, piece) :]
+        except OSError:  # do not block the agent if the disk is full
             return
 
 
 def _children() -> list[int]:
-    """The children of one that dies become ours, so the next look finds them."""
-    found = []
+    """Return the ids of this process's children, which include orphans of other descendants."""
+    children = []
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to import
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
                 if int(stat.read().rpartition(b")")[2].split()[1]) == os.getpid():
-                    found.append(int(name))
-    return found
+                    children.append(int(name))
+    return children
 
 
 if __name__ == "__main__":
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(
             stop, lambda *_: None
-        )  # our standard input says when to end; agents do not inherit this
+        )  # only the end of standard input stops the keeper; agents do not inherit this handler
     sys.exit(Keeper(int(sys.argv[1]), sys.argv[2]).run())

@@ -59,8 +59,8 @@ class LargeDump:
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LargeDump:
-    monkeypatch.setattr(dumps, "_LARGE", 0)
-    monkeypatch.setattr(dumps, "_LOOKED_AT", 4)
+    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 0)
+    monkeypatch.setattr(dumps, "_SAMPLED_ROWS", 4)
     return LargeDump(tmp_path)
 
 
@@ -88,7 +88,7 @@ async def test_the_run_is_that_of_a_dump_that_was_looked_through_first(
     large.rows.append(large.rows[0])  # which is left out, and said
     assert (await large.score()).judged == 12
     assert (await large.score()).skipped == 12
-    monkeypatch.setattr(dumps, "_LARGE", 1 << 40)
+    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 1 << 40)
     assert (await large.score("other")).judged == 12
     assert large.info() == large.info("other") and "Left out 1 row" in str(large.info()["settings"])
 
@@ -108,7 +108,7 @@ async def test_a_run_that_ends_early_has_noted_what_its_dump_is(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next call neither looks through the dump again nor compares it with the results."""
-    monkeypatch.setattr(dumps, "_INDEXED", 0)
+    monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 0)
     seen = asyncio.Event()
     call = asyncio.create_task(
         large.score(tell=lambda event: seen.set() if getattr(event, "selected", None) == 12 else None)
@@ -130,7 +130,7 @@ async def test_a_dump_that_changes_while_it_is_looked_through_is_compared_again(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """Its first rows were read as they were: nothing may say that they are those of the new file."""
-    monkeypatch.setattr(dumps, "_INDEXED", 0)
+    monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 0)
     truly, truly_scan = use_case.looked_through, dumps.scan
 
     def change(*given: Any) -> Any:

@@ -238,7 +238,7 @@ def test_a_key_that_no_row_has_is_refused_with_the_nearest(tmp_path: Path) -> No
 def test_a_large_dump_gives_signs_of_life_and_its_problems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioi_eval.benchmarks.dumps._LOOKED_AT", 100)
+    monkeypatch.setattr("ioi_eval.benchmarks.dumps._SAMPLED_ROWS", 100)
     number, told = 201, list[int]()
     dump = tmp_path / "dump.jsonl"
     dump.write_text("".join(f'{{"id": "r{n}", "problem_id": "sum", "code": "{n}"}}\n' for n in range(number)))

@@ -62,7 +62,7 @@ def test_options_hold_together_and_the_sample_comes_last() -> None:
         (BenchmarkOptions(years=frozenset({1999})), "no problem with the year '1999'"),
         (BenchmarkOptions(problems=frozenset({"p"})), "no problem 'p'"),
         (BenchmarkOptions(date_from="2024-01-01"), "its problems have no dates"),
-        (BenchmarkOptions(date_to="last year"), "'last year' is not a day"),
+        (BenchmarkOptions(date_to="last year"), "'last year' is not a date"),
     ],
 )
 def test_what_no_problem_has_is_a_mistake(options: BenchmarkOptions, words: str) -> None:

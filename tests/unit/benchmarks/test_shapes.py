@@ -205,7 +205,7 @@ def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
 def test_of_a_large_dump_the_first_rows_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioi_eval.benchmarks.dumps._LOOKED_AT", 3)
+    monkeypatch.setattr("ioi_eval.benchmarks.dumps._SAMPLED_ROWS", 3)
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": CODE}] * 7)
     assert understood(path).endswith("0 of 3 without a program (from the first 3 rows)")
 

@@ -101,7 +101,7 @@ def test_only_whole_names_are_options() -> None:
             "...Say which: --problems livecodebench\n",
         ),
         (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
-        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Mend it, and try it with --print-prompt"),
+        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --print-prompt"),
     ],
 )
 def test_remedies_name_options(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:

@@ -140,7 +140,7 @@ async def test_one_that_prints_much(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     await left(tmp_path, "echo first; head -c 9000000 /dev/zero; echo x > solution.py")
     log = (tmp_path / "p#0" / LOG).read_bytes()
     assert log.startswith(b"first\n") and len(log) < (1 << 20) + 100
-    assert log.endswith(f"[{9_000_006 - (1 << 20)} more bytes are left out]\n".encode())
+    assert log.endswith(f"[{9_000_006 - (1 << 20)} more bytes are omitted]\n".encode())
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -29,8 +29,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return truly(self, columns, *more)
 
     monkeypatch.setattr(dump_reader.DumpRows, "_entry", entry)
-    monkeypatch.setattr(dumps, "_LARGE", 1)
-    monkeypatch.setattr(dumps, "_INDEXED", 1)
+    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 1)
+    monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 1)
     return lines
 
 

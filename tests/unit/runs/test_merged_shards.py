@@ -138,8 +138,8 @@ def test_choice_of_rows_is_that_of_one_run(dump: Path, problems: Path, choice: d
 def test_large_dump_by_shards(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first rows are judged while the others are looked through."""
     whole = scored(dump, problems, dump.with_name("whole"))
-    monkeypatch.setattr(dumps, "_LARGE", 0)
-    monkeypatch.setattr(dumps, "_LOOKED_AT", 10)
+    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 0)
+    monkeypatch.setattr(dumps, "_SAMPLED_ROWS", 10)
     shards = by_shards(dump, problems, 3)
     report_sync(shards, out=dump.with_name("merged"))
     found, expected = summary_of(dump.with_name("merged")), summary_of(whole)
