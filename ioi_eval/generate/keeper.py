@@ -1,7 +1,7 @@
 """Run an agent and kill all its processes afterwards. Usage: `python keeper.py BYTES COMMAND`.
 
 The keeper is the subreaper of all processes that the agent starts. It kills them when the agent exits, or
-when the keeper's standard input is closed. So they are also killed if the process that started the keeper dies.
+when the keeper's standard input is closed. So they also die with the process that started the keeper.
 The first BYTES bytes of the agent's output go to standard output. The keeper imports only few modules of the
 standard library, because it is started for each program that an agent writes.
 """
@@ -50,7 +50,7 @@ class Keeper:
         os.close(write)
 
     def run(self) -> int:
-        """Wait until the agent exits or standard input is closed, kill all processes, return the exit code."""
+        """Wait until the agent exits or standard input closes, kill all processes, return the exit code."""
         while self._exit_code is None and not self._wait(None, also=[0]):
             self._reap()
         self._end_all()

@@ -53,46 +53,60 @@ from ioi_eval.store import rows
 from ioi_eval.store.folder import UnderWay
 
 _log = logging.getLogger(__name__)
-_SURVEYED = 10_000  # submissions of a dump whose languages are looked at before the first is judged
-_MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
-_HIRING = 1.0  # seconds between two questions whether more workers are wanted
-_TELLING = 1.0  # seconds between two looks at what is being judged
-_TOLD, _MAX_NAME = 30, 200  # submissions that are told of, and characters of a name
-# Seconds before anything is said of crowding, because short programs wait by chance.
-_MUCH_COMPUTED, _MUCH_WAITED = 2.0, 10.0
+_LANGUAGE_SAMPLE = 10_000  # submissions of a dump whose languages are checked before the first is judged
+_MAX_WAITING = 64  # submissions that wait for the result of an equal submission
+_WORKER_CHECK_S = 1.0  # seconds between two checks whether more workers are needed
+_PROGRESS_S = 1.0  # seconds between two events about active submissions
+_MAX_REPORTED, _MAX_NAME = 30, 200  # submissions in such an event, and characters of a name
+# Minimum seconds before overload is reported, because short programs may wait by chance.
+_MIN_COMPUTED_S, _MIN_WAITED_S = 2.0, 10.0
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
 
 
 class Judging(Protocol):
-    """The judge as the runner needs it. It raises JudgeFailure where it cannot say."""
+    """The part of the judge that the runner uses."""
 
-    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult: ...
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        """Return the result of a submission. Raise JudgeFailure if the judge itself fails."""
+        ...
 
 
 class Recording(Protocol):
-    """The journal as the runner needs it."""
+    """The part of the journal that the runner uses."""
 
     @property
-    def done(self) -> Set[str]: ...
+    def done(self) -> Set[str]:
+        """Return the keys of the submissions that have a result."""
+        ...
 
-    def find(self, identity: str, problem: str) -> dict[str, Any] | None: ...
+    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
+        """Return a row with this identity, from this run or another, or None."""
+        ...
 
-    def is_equal(self, key: str, identity: str, program: str) -> bool: ...
+    def is_equal(self, key: str, identity: str, program: str) -> bool:
+        """Return True if the row with this key has this identity and this hash of the program."""
+        ...
 
-    def begin(self) -> None: ...
+    def begin(self) -> None:
+        """Create the files of the run."""
+        ...
 
-    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None: ...
+    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
+        """Write the row of a result. `known`: the result comes from an earlier row."""
+        ...
 
-    def fail(self, row: Mapping[str, Any]) -> None: ...
+    def fail(self, row: Mapping[str, Any]) -> None:
+        """Write the row of a judge failure."""
+        ...
 
 
 @runtime_checkable
 class LookedThrough(Protocol):
-    """Submissions that somebody has looked through: their keys are distinct, their problems known."""
+    """Submissions that were already read once: their keys are distinct and their problems are known."""
 
     @property
     def problem_ids(self) -> Mapping[str, str]:
-        """The problem of each submission, by key."""
+        """Return the problem of each submission, by key."""
         ...
 
     def __iter__(self) -> Iterator[Submission]: ...
@@ -116,57 +130,75 @@ async def judge_all(
     outputs: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
-    """Judge every submission that the journal has no result of.
+    """Judge all submissions that have no result in the journal, and return a summary.
 
-    `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
-    that is there twice, or problems none of which `prepare` can build then end the run before it wrote
-    anything; one among others costs its own submissions alone. Those that come one by one, from a model that
-    is still writing, are judged as they come; `expected` says how many. Cancelled at any moment, the journal
-    holds whole results and the next run continues. `check` is given the languages of those with a length,
-    before anything is built, and raises where they cannot be judged. `limited` gives a problem its limits.
-    Equal submissions `share` a result. Rows keep the beginnings of `outputs`.
-    `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
+    Submissions with a length are read once before anything is judged. Then an unknown problem or a duplicate
+    key ends the run before anything is written. Submissions without a length are judged as they arrive.
+
+    If the call is cancelled, the journal contains complete results, and the next run continues.
+
+    Args:
+        judge: Judges one submission.
+        problems: The problems by label.
+        submissions: The submissions. They may be a stream, from a model that is still writing.
+        journal: Stores the results, and knows earlier results.
+        workers: Number of submissions at a time, or a function that returns it, for engines that grow.
+        check: Called with the languages of the submissions before anything is built. It raises an error if
+            one of these languages cannot be judged. Submissions without a length are not checked.
+        prepare: Builds the programs of a problem. If it fails for all problems, the run ends; if it fails
+            for some, only their submissions fail.
+        limited: Returns the problem with the limits for judging.
+        expected: Number of submissions without a length, for events.
+        share: Judge equal submissions once.
+        outputs: Store the start of outputs in rows.
+        on_event: Receives events.
+
+    Raises:
+        InputError: A problem is unknown, a key occurs twice, or `workers` is less than 1.
+        ProgramBroken: No problem can be prepared.
     """
     if isinstance(workers, int) and workers < 1:
         raise InputError(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
-    this = _Run(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
-    needed, source = this.survey(submissions, expected), _Source(submissions)
-    # What the caller has to mend comes before what something else raised, as `on_event` may.
+    run = _Run(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
+    needed_problems, source = run.survey(submissions, expected), _SubmissionSource(submissions)
+    # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
     with ungrouped(Exception), ungrouped(InputError):
         if check is not None:
-            await check(this.languages)
+            await check(run.languages)
         if prepare is not None:
-            await prepare_all(prepare, needed)
-        await this.work_through(source, workers)
-    return this.finish()
+            await prepare_all(prepare, needed_problems)
+        await run.work_through(source, workers)
+    return run.finish()
 
 
-class _Source:
-    """Submissions, one at a time, for all workers. At a stream one of them waits, and the others for it."""
+class _SubmissionSource:
+    """Hands submissions to workers, one at a time. Workers take turns at waiting for a stream."""
 
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
-        # Keys of submissions that somebody has looked through are distinct.
+        # Keys of submissions that were read before are known to be distinct.
         self._seen = None if isinstance(submissions, LookedThrough) else set[str]()
         self._rows: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
             self._rows = iter(submissions)
         else:
-            self._stream, self._turn = aiter(submissions), asyncio.Lock()
+            self._stream, self._stream_lock = aiter(submissions), asyncio.Lock()
 
     async def next(self) -> Submission | None:
+        """Return the next submission, or None at the end."""
         if self._rows is not None:
-            found = next(self._rows, None)
+            submission = next(self._rows, None)
         else:
-            async with self._turn:
-                found = await anext(self._stream, None)
-        if found is not None and self._seen is not None:
-            _check_new(found.key, self._seen)
-        return found
+            async with self._stream_lock:
+                submission = await anext(self._stream, None)
+        if submission is not None and self._seen is not None:
+            _check_distinct(submission.key, self._seen)
+        return submission
 
 
-def _check_new(key: str, seen: set[str]) -> None:
+def _check_distinct(key: str, seen: set[str]) -> None:
+    """Add the key to `seen`. A key that was already in it is an InputError."""
     if key in seen:
         raise InputError(
             f"the key {key!r} is there twice",
@@ -177,7 +209,7 @@ def _check_new(key: str, seen: set[str]) -> None:
 
 
 class _Claim:
-    """Equal submissions that are not judged yet: one of them at a time is, the others wait for its result."""
+    """Equal submissions without a result. One of them is judged, and the others wait for its result."""
 
     def __init__(self, problem: Problem, first: Submission, identity: str) -> None:
         self.problem, self.identity = problem, identity
@@ -198,63 +230,65 @@ class _Run:
         outputs: bool,
         tell: Callable[[Event], None],
     ) -> None:
-        self._judge, self._problems, self._journal, self._tell = judge, problems, journal, tell
+        self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, tell
         self._limited, self._share, self._outputs = limited, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
-        self._doing = dict[Doing, None]()  # in the order in which they began
+        self._active = dict[Doing, None]()  # active submissions, by start time
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._crowding = Crowding()
-        self._surveyed = False  # what is skipped is counted
-        self.languages = set[str]()  # of the submissions that the survey found to be judged
+        self._skipped_counted = False  # True if the survey has counted the skipped submissions
+        self.languages = set[str]()  # of the submissions that will be judged
 
-    # --- before ---
+    # --- before judging ---
 
     def survey(
         self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected: int | None
     ) -> list[Problem]:
-        """Looks through all that can be looked through twice; returns the problems that have work to do.
+        """Read submissions with a length once, and return the problems with submissions to judge.
 
-        Of those that somebody has looked through already, the first ones tell the languages.
+        Streams are not read. `expected` is their number of submissions, for the event.
         """
         if isinstance(submissions, LookedThrough):
-            return self._survey_known(submissions)
+            return self._survey_indexed(submissions)
         if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
-            self._tell(RunStarted(total=expected, skipped=len(self._journal.done)))
+            self._on_event(RunStarted(total=expected, skipped=len(self._journal.done)))
             return []
         seen = set[str]()
         skipped = 0
-        needed = dict[str, Problem]()
+        needed_problems = dict[str, Problem]()
         for submission in submissions:
-            _check_new(submission.key, seen)
+            _check_distinct(submission.key, seen)
             problem = self._problem(submission)
             if submission.key in self._journal.done:
                 skipped += 1
             else:
-                needed[submission.problem_id] = problem
+                needed_problems[submission.problem_id] = problem
                 if submission.code is not None:
                     self.languages.add(submission.language)
-        self._tell(RunStarted(total=len(seen), skipped=skipped))
-        return list(needed.values())
+        self._on_event(RunStarted(total=len(seen), skipped=skipped))
+        return list(needed_problems.values())
 
-    def _survey_known(self, submissions: LookedThrough) -> list[Problem]:
+    def _survey_indexed(self, submissions: LookedThrough) -> list[Problem]:
+        """Survey submissions that were read before. Languages are taken from the first of them."""
         ids, done = submissions.problem_ids, self._journal.done
-        left, needed = 0, dict[str, Problem]()
+        open_count, needed_problems = 0, dict[str, Problem]()
         for key in ids:
             if key not in done:
-                left += 1
+                open_count += 1
                 name = ids[key]
-                needed[name] = self._problems[name]
-        self._surveyed, self._numbers["skipped"] = True, len(ids) - left
+                needed_problems[name] = self._problems[name]
+        self._skipped_counted, self._numbers["skipped"] = True, len(ids) - open_count
         self.languages |= {
             submission.language
-            for submission in islice(submissions, _SURVEYED)
+            for submission in islice(submissions, _LANGUAGE_SAMPLE)
             if submission.code is not None and submission.key not in done
         }
-        self._tell(RunStarted(total=len(ids), skipped=len(ids) - left))
-        return list(needed.values())
+        self._on_event(RunStarted(total=len(ids), skipped=len(ids) - open_count))
+        return list(needed_problems.values())
 
     def _problem(self, submission: Submission) -> Problem:
+        """Return the submission's problem. An unknown problem is an InputError."""
         problem = self._problems.get(submission.problem_id)
         if problem is None:
             raise InputError(
@@ -265,30 +299,33 @@ class _Run:
             )
         return problem
 
-    # --- meanwhile ---
+    # --- judging ---
 
-    async def work_through(self, source: _Source, workers: int | Callable[[], int]) -> None:
-        """Hire workers, more as the engine grows, until one finds no work."""
-        crew, telling = set[asyncio.Task[None]](), asyncio.create_task(self._tell_of_now())
+    async def work_through(self, source: _SubmissionSource, workers: int | Callable[[], int]) -> None:
+        """Run workers until one of them finds no more submissions. Add workers if the engine grows."""
+        worker_tasks, reporting = set[asyncio.Task[None]](), asyncio.create_task(self._report_active())
         try:
             async with asyncio.TaskGroup() as group:
-                while not any(member.done() for member in crew):
+                while not any(task.done() for task in worker_tasks):
                     size = workers if isinstance(workers, int) else max(1, workers())
-                    crew |= {group.create_task(self.work(source)) for _ in range(size - len(crew))}
-                    again = None if isinstance(workers, int) else _HIRING
-                    await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
+                    worker_tasks |= {
+                        group.create_task(self.work(source)) for _ in range(size - len(worker_tasks))
+                    }
+                    timeout = None if isinstance(workers, int) else _WORKER_CHECK_S
+                    await asyncio.wait(worker_tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await stop(telling)
+            await stop(reporting)
 
-    async def _tell_of_now(self) -> None:
+    async def _report_active(self) -> None:
+        """Emit an event about active submissions every `_PROGRESS_S` seconds, until cancelled."""
         while True:
-            await asyncio.sleep(_TELLING)
-            self._tell(submissions_now(self._doing))
+            await asyncio.sleep(_PROGRESS_S)
+            self._on_event(submissions_now(self._active))
 
-    async def work(self, source: _Source) -> None:
-        """Run a worker. All take from one source: no more submissions are in memory than are worked on."""
+    async def work(self, source: _SubmissionSource) -> None:
+        """Run one worker: take submissions from the source and judge them until none is left."""
         while (submission := await source.next()) is not None:
-            if (claim := await self._claimed(submission)) is None:
+            if (claim := await self._claim_for(submission)) is None:
                 continue
             try:
                 while claim.waiting:
@@ -298,56 +335,67 @@ class _Run:
                 claim.over.set()
 
     async def _work_on(self, claim: _Claim) -> None:
-        """Judge one for all. Where the judge cannot say, the others are tried each for itself.
+        """Judge the first submission of a claim and record its result for all of them.
 
-        From an answer to the last row that it goes to nothing is awaited: no cancel comes between.
+        If the judge fails, only the first submission fails, and the others are judged one by one. Nothing is
+        awaited between the result and the last row, so cancelling cannot separate them.
         """
         submission, problem = claim.waiting.popleft(), claim.problem
         try:
-            judged = problem if self._limited is None else await self._limited(problem)
-            with doing(submission.key, problem.id) as now:
-                self._doing[now] = None
+            limited_problem = problem if self._limited is None else await self._limited(problem)
+            with doing(submission.key, problem.id) as active:
+                self._active[active] = None
                 try:
-                    result = await self._judge.judge(judged, submission)
+                    result = await self._judge.judge(limited_problem, submission)
                 finally:
-                    del self._doing[now]
+                    del self._active[active]
         except (JudgeFailure, EngineError, ProgramBroken) as error:
             self._fail(problem, submission, error)
             return
-        own = self._here(submission, claim.identity, result)
-        self._record(problem, submission, own, repeated=bool(result.repeats))
+        checked_result = self._checked_repeat(submission, claim.identity, result)
+        self._record(problem, submission, checked_result, repeated=bool(result.repeats))
         while claim.waiting:
-            self._record(problem, claim.waiting.popleft(), repeating(own), repeated=True)
+            self._record(problem, claim.waiting.popleft(), repeating(checked_result), repeated=True)
 
-    async def _claimed(self, submission: Submission) -> _Claim | None:
-        """Return None where nothing is to be judged: it is done, or an equal one is or will be."""
+    async def _claim_for(self, submission: Submission) -> _Claim | None:
+        """Return a claim to judge the submission, or None if it needs no judging.
+
+        That is the case if it has a result, if an equal submission has one, or if one is being judged.
+        """
         if submission.key in self._journal.done:
-            self._numbers["skipped"] += not self._surveyed
-            await asyncio.sleep(0)  # a long way through rows that are done can be cancelled
+            self._numbers["skipped"] += not self._skipped_counted
+            await asyncio.sleep(0)  # lets the task be cancelled while many rows are skipped
             return None
         problem = self._problem(submission)
         identity = rows.identity(problem, submission)
         claim = _Claim(problem, submission, identity)
-        while self._share and (other := self._claims.get(identity)) is not None:
-            if len(other.waiting) < _MAX_WAITING:  # they are held in memory
-                other.waiting.append(submission)
+        while self._share and (other_claim := self._claims.get(identity)) is not None:
+            if len(other_claim.waiting) < _MAX_WAITING:  # waiting submissions are in memory
+                other_claim.waiting.append(submission)
                 return None
-            await other.over.wait()
+            await other_claim.over.wait()
         row = self._journal.find(identity, submission.problem_id)
-        if row is not None and (self._share or row["key"] == submission.key):  # here or in another run
-            known = self._here(submission, identity, repeating(rows.result_of(row)))
-            self._record(problem, submission, known, repeated=True, known=True)
+        if row is not None and (
+            self._share or row["key"] == submission.key
+        ):  # a row of this run or of another
+            earlier_result = self._checked_repeat(submission, identity, repeating(rows.result_of(row)))
+            self._record(problem, submission, earlier_result, repeated=True, known=True)
             await asyncio.sleep(0)
             return None
         if self._share:
             self._claims[identity] = claim
         return claim
 
-    def _here(self, submission: Submission, identity: str, result: SubmissionResult) -> SubmissionResult:
-        """Name another row only where it is one of this run: other runs have other programs by its key."""
-        name = result.repeats
-        here = name in self._journal.done and name != submission.key
-        if here and self._journal.is_equal(name, identity, result.program_sha256):
+    def _checked_repeat(
+        self, submission: Submission, identity: str, result: SubmissionResult
+    ) -> SubmissionResult:
+        """Return the result without its reference to an equal row, unless that row is in this run.
+
+        In other runs the same key may belong to another program.
+        """
+        repeated_key = result.repeats
+        is_in_run = repeated_key in self._journal.done and repeated_key != submission.key
+        if is_in_run and self._journal.is_equal(repeated_key, identity, result.program_sha256):
             return result
         return msgspec.structs.replace(result, repeats="")
 
@@ -360,30 +408,32 @@ class _Run:
         repeated: bool,
         known: bool = False,
     ) -> None:
-        # Equal code may come from generations that were not equal, by other repairs.
-        own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        row = rows.short_row(submission, problem, own, outputs=self._outputs)
+        """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
+        # Different replies may contain equal code after different repairs.
+        own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
+        row = rows.short_row(submission, problem, own_result, outputs=self._outputs)
         self._journal.record(row, known=known)
-        verdicts = Counter(test.status for test in own.tests)
-        ran = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
-        self._numbers.update(judged=1, repeated=int(repeated), tests=ran)
-        self._verdicts[scoring.ending(own)] += 1
-        self._tell(
+        verdicts = Counter(test.status for test in own_result.tests)
+        tests_run = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
+        self._numbers.update(judged=1, repeated=int(repeated), tests=tests_run)
+        self._verdicts[scoring.ending(own_result)] += 1
+        self._on_event(
             SubmissionJudged(
-                key=own.key,
-                problem_id=own.problem_id,
-                status=own.verdict,
-                points=own.points,
+                key=own_result.key,
+                problem_id=own_result.problem_id,
+                status=own_result.verdict,
+                points=own_result.points,
                 verdicts=verdicts,
-                tests=ran,
+                tests=tests_run,
                 repeated=repeated,
-                reason=scoring.reason(own),
+                reason=scoring.reason(own_result),
             )
         )
         if not repeated and (overloaded := self._crowding.add(result)) is not None:
-            self._tell(overloaded)
+            self._on_event(overloaded)
 
     def _fail(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
+        """Write the row of a judge failure and emit an event."""
         failure = (
             error
             if isinstance(error, JudgeFailure)
@@ -392,72 +442,76 @@ class _Run:
         _log.debug("%s: not judged: %s", submission.key, failure)
         self._journal.fail(rows.failure_row(submission, failure, problem))
         self._numbers["failed"] += 1
-        self._tell(
+        self._on_event(
             SubmissionFailed(key=submission.key, problem_id=submission.problem_id, reason=str(failure))
         )
 
-    # --- after ---
+    # --- after judging ---
 
     def finish(self) -> RunSummary:
-        self._journal.begin()  # a run of no rows is a run too
+        """Emit the last event and return the summary."""
+        self._journal.begin()  # creates the files also if the run has no rows
         summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
-        self._tell(RunFinished(summary=summary))
+        self._on_event(RunFinished(summary=summary))
         return summary
 
 
 def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
-    """`doings`: in the order in which they began."""
-    steps = [now.step for now in doings]
-    longest = (
+    """Return an event about the active submissions. `doings` are sorted by start time."""
+    steps = [current.step for current in doings]
+    oldest = (
         UnderWay(
-            key=rows.bounded(of.key, _MAX_NAME),
-            problem=rows.bounded(of.problem, _MAX_NAME),
-            step=now.kind,
-            where=now.where,
-            since=round(of.since, 1),
+            key=rows.bounded(submission.key, _MAX_NAME),
+            problem=rows.bounded(submission.problem, _MAX_NAME),
+            step=current.kind,
+            where=current.where,
+            since=round(submission.since, 1),
         )
-        for of, now in zip(doings, steps, strict=True)
+        for submission, current in zip(doings, steps, strict=True)
     )
     return SubmissionsNow(
         at=time.time(),
         number=len(steps),
         building=sum(step.kind == BUILD for step in steps),
         builds_waiting=sum(step.kind == BUILD and not step.where for step in steps),
-        longest=tuple(islice(longest, _TOLD)),
+        longest=tuple(islice(oldest, _MAX_REPORTED)),
     )
 
 
 class Crowding:
-    """Adds up what tests waited and computed, and says once that the waiting has become more."""
+    """Detects an overloaded machine: programs waited longer for a CPU than they computed."""
 
     def __init__(self) -> None:
         self._waited = self._computed = 0.0
-        self._told = False
+        self._reported = False
 
     def add(self, result: SubmissionResult) -> Overloaded | None:
+        """Add the times of a result. Return an event when overload is detected for the first time."""
         self._waited += math.fsum(test.waited_time or 0.0 for test in result.tests)
         self._computed += math.fsum(test.cpu_time or 0.0 for test in result.tests)
-        much = self._computed >= _MUCH_COMPUTED or self._waited >= _MUCH_WAITED
-        if self._told or not much or self._waited <= self._computed:
+        has_enough_data = self._computed >= _MIN_COMPUTED_S or self._waited >= _MIN_WAITED_S
+        if self._reported or not has_enough_data or self._waited <= self._computed:
             return None
-        self._told = True
+        self._reported = True
         return Overloaded(waited=self._waited, computed=self._computed)
 
 
 async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
-    """Raise what is wrong with the problems if none of them can be built."""
+    """Prepare the problems at the same time. If all fail, raise the error of the first."""
 
     async def prepared(problem: Problem) -> ProgramBroken | None:
         try:
             await prepare(problem)
-        except ProgramBroken as found:
-            return found
+        except ProgramBroken as error:
+            return error
         except (JudgeFailure, EngineError):
-            pass  # where the machine is at fault, each of the problem's submissions will say so in its row
+            pass  # a fault of the machine: the rows of the problem's submissions will contain the error
         return None
 
     async with asyncio.TaskGroup() as group:
-        preparing = [group.create_task(prepared(problem)) for problem in needed]
-    broken = [found for task in preparing if (found := task.result()) is not None]
-    if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
-        raise broken[0]
+        tasks = [group.create_task(prepared(problem)) for problem in needed]
+    errors = [found for task in tasks if (found := task.result()) is not None]
+    if errors and len(errors) == len(
+        needed
+    ):  # if only some fail, the rows of their submissions contain the error
+        raise errors[0]

@@ -64,8 +64,8 @@ async def test_no_more_at_once_than_workers(tmp_path: Path, workers: int) -> Non
 
 
 async def test_what_is_being_judged_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_TELLING", 0.0)
-    monkeypatch.setattr(runner, "_TOLD", 2)
+    monkeypatch.setattr(runner, "_PROGRESS_S", 0.0)
+    monkeypatch.setattr(runner, "_MAX_REPORTED", 2)
     seen = asyncio.Event()
 
     class Slow(FakeJudge):
@@ -371,7 +371,7 @@ async def test_a_dump_that_was_looked_through_is_not_gone_through_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only its first rows are, for the languages: a large dump's first job would wait for the others."""
-    monkeypatch.setattr(runner, "_SURVEYED", 3)
+    monkeypatch.setattr(runner, "_LANGUAGE_SAMPLE", 3)
     known = Known(some(20))
     summary, events = await score(tmp_path / "run", FakeJudge(), known)
     assert known.went == 3 + 20 and summary.judged == 20
