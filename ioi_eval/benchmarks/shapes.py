@@ -1,4 +1,4 @@
-"""Rows as other tools write them: one table of what they are told by, and of the columns that hold what."""
+"""Recognize rows that other tools write: a table of their columns, and what these contain."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ from ioi_eval.rules.extraction import THOUGHTS, text_of
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
-# Columns with what a model was asked. Where no column names the problem, its statement in one of these does.
+# Columns that may contain the prompt. If no column names the problem, its statement in one of these does.
 PROMPT_COLUMNS = (
     *("prompt", "question", "problem_statement", "statement", "description", "input", "query"),
     *("instruction", "full_prompt", "conversations", "messages"),
 )
-OF_DATASETS = ("solution", "output", "content", "output_list", "outputs")  # of replies, and of datasets, too
-_LONGEST_NAME = 200  # characters of a problem's name
-# Names of columns that nobody agrees on, and that can only be a model's.
-_OF_MODELS = re.compile(
+OF_DATASETS = (
+    "solution",
+    "output",
+    "content",
+    "output_list",
+    "outputs",
+)  # columns of replies that datasets also have
+_MAX_NAME = 200  # maximum length of a problem's name, in characters
+# Names of columns that are not standard, but can only contain a model's output.
+_MODEL_COLUMN = re.compile(
     r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
     r"|gen|predictions?",
     re.I,
 )
-# The usual columns by what they hold; of each the first that a row has.
+# Standard columns by field. The first column that a row has is read.
 USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "problem_id": PROBLEM_COLUMNS,
@@ -54,233 +60,264 @@ _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 
 
 class Shape(NamedTuple):
-    """A kind of rows: the columns that tell it, and where it holds what usual columns hold."""
+    """A row schema: the columns by which it is recognized, and the columns that hold the standard fields."""
 
     name: str
-    needs: tuple[str, ...]  # all of these
+    needs: tuple[str, ...]  # columns that must all exist
     one_of: tuple[str, ...] = ()
-    columns: Mapping[str, str] = _NO_COLUMNS  # or paths into them, by what they hold
-    prompt: str = ""  # where no column names the problem: the one whose statement is in this column
-    language: str = ""  # of its programs
-    ids: bool = True  # `id` names the row
-    made: Callable[[FileRow, str], Iterator[FileRow]] | None = (
-        None  # rows with usual columns, of those in `columns`
-    )
+    columns: Mapping[str, str] = _NO_COLUMNS  # columns or paths, by field
+    prompt: str = ""  # column with the statement that identifies the problem, if no column names it
+    language: str = ""  # language of the programs
+    ids: bool = True  # `id` is the row's id
+    # Makes rows with standard columns from the columns in `columns`.
+    made: Callable[[FileRow, str], Iterator[FileRow]] | None = None
     also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
 
     def fits(self, names: Collection[str]) -> bool:
-        """Return True if rows with these columns can be of this shape; `also` looks at their values."""
+        """Return True if the column names match this schema. (`also` checks values.)"""
         return set(names) >= set(self.needs) and not (self.one_of and set(names).isdisjoint(self.one_of))
 
     @property
     def named(self) -> Mapping[str, str]:
-        """The columns to read, by what they hold, where they are not the usual ones."""
+        """Return the columns to read by field, if they are not the standard columns."""
         return _NO_COLUMNS if self.made else self.columns
 
     def rows(self, row: FileRow, where: str) -> Iterator[FileRow]:
-        """Yield the rows with usual columns that a row holds. Raise InputError for one that holds none."""
+        """Yield the rows with standard columns that this row contains. Without any, raise an InputError."""
         yield from self.made(row, where) if self.made else (row,)
 
 
 def shape_of(columns: Mapping[str, Any]) -> Shape | None:
-    """Return the first shape that a row has; None if its usual columns are all that is known of it."""
-    return next((shape for shape in _fitting(tuple(columns)) if shape.also(columns)), None)
+    """Return the first schema that matches a row, or None."""
+    return next((shape for shape in _matching_shapes(tuple(columns)) if shape.also(columns)), None)
 
 
-@lru_cache(1024)  # rows of a file mostly have the same columns
-def _fitting(names: tuple[str, ...]) -> tuple[Shape, ...]:
+@lru_cache(1024)  # most rows of a file have the same columns
+def _matching_shapes(names: tuple[str, ...]) -> tuple[Shape, ...]:
+    """Return the schemas that match the column names."""
     return tuple(shape for shape in SHAPES if shape.fits(names))
 
 
 @lru_cache(1024)
 def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the usual columns among the names, by what they hold."""
-    found = {what: next((name for name in usual if name in names), None) for what, usual in USUAL.items()}
-    if found["generation"] == "outputs" and found["code"] is not None:
-        found["generation"] = None  # those of tests, which programs wrote
-    if found["generation"] in OF_DATASETS and any(map(_OF_MODELS.fullmatch, names)):
-        found["generation"] = None  # one of them has to be named
-    if found["generation"] is not None and "test_list" in names:
-        found["code"] = None  # MBPP's own program
-    return {what: name for what, name in found.items() if name is not None}
+    """Return the standard columns among the names, by field."""
+    columns = {
+        field: next((name for name in candidates if name in names), None)
+        for field, candidates in USUAL.items()
+    }
+    if columns["generation"] == "outputs" and columns["code"] is not None:
+        columns["generation"] = None  # outputs of tests, which programs wrote
+    if columns["generation"] in OF_DATASETS and any(map(_MODEL_COLUMN.fullmatch, names)):
+        columns["generation"] = None  # ambiguous: the user must name a column
+    if columns["generation"] is not None and "test_list" in names:
+        columns["code"] = None  # MBPP's reference solution
+    return {field: name for field, name in columns.items() if name is not None}
 
 
 def is_statement(value: Any) -> bool:
-    """Return True for a text that is too long for the name of a problem, or has several lines."""
-    return isinstance(value, str) and (len(value) > _LONGEST_NAME or "\n" in value.strip())
+    """Return True if the value is a string that is too long for a name or has several lines."""
+    return isinstance(value, str) and (len(value) > _MAX_NAME or "\n" in value.strip())
 
 
 def prompts_in(columns: Collection[str]) -> tuple[str, ...]:
-    """Return the columns with what the model was asked."""
+    """Return the columns that may contain the prompt."""
     return tuple(name for name in PROMPT_COLUMNS if name in columns)
 
 
 def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
-    """Yield what the problems of a row are called; None where only its prompt tells. `names`: all columns."""
+    """Yield the names of a row's problems, or None if only the prompt identifies the problem.
+
+    `names` are all columns of the file; `columns` may be a part of them.
+    """
     shape = shape_of(columns) or shape_of(dict.fromkeys(names))
-    request = columns.get("key") if shape is not None and shape.made is _batch else None
+    request = columns.get("key") if shape is not None and shape.made is _rows_of_batch else None
     if shape is not None and shape.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
         yield None
     elif shape is _BY_PROBLEM:
         yield from columns
-    elif isinstance(called := columns.get("custom_id", request), str):
-        yield next((columns[name] for name in PROBLEM_COLUMNS if name in columns), _SAMPLE.sub("", called))
-    elif shape is not None and shape.made is _inspect:
+    elif isinstance(request_id := columns.get("custom_id", request), str):
+        yield next(
+            (columns[name] for name in PROBLEM_COLUMNS if name in columns), _SAMPLE_NUMBER.sub("", request_id)
+        )
+    elif shape is not None and shape.made is _rows_of_inspect:
         yield _problem_of_sample(columns)
     else:
-        own = (shape.named.get("problem_id"),) if shape is not None else ()
-        found = next((columns[name] for name in (*own, *PROBLEM_COLUMNS) if name in columns), None)
-        if found is not None or (found := _problem_of_document(columns)) is not None:
-            yield None if is_statement(found) else found
+        shape_columns = (shape.named.get("problem_id"),) if shape is not None else ()
+        value = next((columns[name] for name in (*shape_columns, *PROBLEM_COLUMNS) if name in columns), None)
+        if value is not None or (value := _problem_of_document(columns)) is not None:
+            yield None if is_statement(value) else value
         elif prompts_in({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
             yield None
 
 
 def heads() -> frozenset[str]:
-    """The columns that `problems_in` looks at."""
-    own = (shape.columns.get("problem_id", "") for shape in SHAPES)
-    return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, own)})
+    """Return the columns that `problems_in` reads."""
+    shape_columns = (shape.columns.get("problem_id", "") for shape in SHAPES)
+    return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, shape_columns)})
 
 
-# --- rows that are made --------------------------------------------------------------------------------
+# --- rows made from other rows -------------------------------------------------------------------------
 
-_SAMPLE = re.compile(r"[#/:]\d+\Z")
-_AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program begins so
-_SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
-# Of an answer in a batch; Gemini has no candidates where it refused the prompt.
-_ANSWERED = ("body", "candidates", "promptFeedback", "usageMetadata")
-_CHOICE = {"message", "content", "finish_reason", "finishReason"}  # a reply has one of these
+_SAMPLE_NUMBER = re.compile(r"[#/:]\d+\Z")
+_JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program starts like this
+_ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in answers of servers
+# Keys of an answer in a batch. Gemini omits `candidates` if it refused the prompt.
+_BATCH_ANSWER_KEYS = ("body", "candidates", "promptFeedback", "usageMetadata")
+_CHOICE_KEYS = {"message", "content", "finish_reason", "finishReason"}  # a reply has one of these keys
 # Types of an answer's parts.
-_PARTS = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
-_PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
-_TOLD = ("problem_id", "year", "language", "subtask")  # what the metadata of a sample may say
-_OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
+_PART_TYPES = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
+_EVALPLUS_ID = re.compile(r"(HumanEval|Mbpp)/\d+")
+_METADATA_COLUMNS = (
+    "problem_id",
+    "year",
+    "language",
+    "subtask",
+)  # fields that a sample's metadata may contain
+_LANGUAGE_OF_SUFFIX = {
+    suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes
+}
 
 
 def _is_batch(columns: Mapping[str, Any]) -> bool:
-    """A text in `response` is an answer of its own."""
+    """Return True for a row of a batch: `response` is an answer's object. A string would be a reply."""
     response = columns.get("response")
-    failed = response is None and "error" in columns
-    return failed or (isinstance(response, dict) and not response.keys().isdisjoint(_ANSWERED))
+    is_failed = response is None and "error" in columns
+    return is_failed or (isinstance(response, dict) and not response.keys().isdisjoint(_BATCH_ANSWER_KEYS))
 
 
-def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
-    """Take the answer to a request: OpenAI's in `body`, Anthropic's in `message`, Gemini's as it is."""
-    field, called = ("result" if "result" in row.columns else "response"), ("custom_id", "key")
+def _rows_of_batch(row: FileRow, where: str) -> Iterator[FileRow]:
+    """Yield the row with the replies of a batch request to OpenAI, Anthropic or Gemini.
+
+    Raises:
+        FailedRequest: The request failed.
+    """
+    field, id_columns = ("result" if "result" in row.columns else "response"), ("custom_id", "key")
     answer = row.columns.get(field)
     body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
-    texts = _replies(body) if isinstance(body, dict) else []
-    if not isinstance(body, dict) or not texts:
+    replies = _replies(body) if isinstance(body, dict) else []
+    if not isinstance(body, dict) or not replies:
         reason = json.dumps(row.columns.get("error") or body or answer)
         raise FailedRequest(
             f"the request failed: {reason[:200]}",
             where=where,
             row=row.line,
             field=field,
-            remedy="Ask again, or leave such rows out",
+            remedy="Ask again, or exclude such rows",
         )
-    name = next(str(row.columns[column]) for column in called if column in row.columns)
-    added = _answers(texts)
+    name = next(str(row.columns[column]) for column in id_columns if column in row.columns)
+    added = _generation_column(replies)
     if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
-        added["problem_id"] = _SAMPLE.sub("", name)
+        added["problem_id"] = _SAMPLE_NUMBER.sub("", name)
     if model := body.get("model", body.get("modelVersion")):
         added["model"] = model
     yield FileRow(row.line, {**added, **row.columns})
 
 
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
-    """The replies in an answer; none in that of a failure."""
+    """Return the replies in a server's answer. The answer of a failed request contains none."""
     if isinstance(output := body.get("output"), list):
-        return [text_of(_spoken(output))]
+        return [text_of(_answer_parts(output))]
     if isinstance(content := body.get("content"), list):
         return [text_of(content)]
     if isinstance(candidates := body.get("candidates"), list):
-        found = [
+        contents = [
             candidate.get("content") if isinstance(candidate, dict) else None for candidate in candidates
         ]
-        return [text_of(_listed(item.get("parts"))) if isinstance(item, dict) else None for item in found]
-    choices = [choice if isinstance(choice, dict) else {} for choice in _listed(body.get("choices") or [])]
-    spoken = [(choice, choice.get("message")) for choice in choices]
-    said = [
-        reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in spoken
+        return [text_of(_as_list(item.get("parts"))) if isinstance(item, dict) else None for item in contents]
+    choices = [choice if isinstance(choice, dict) else {} for choice in _as_list(body.get("choices") or [])]
+    messages = [(choice, choice.get("message")) for choice in choices]
+    replies = [
+        reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in messages
     ]
-    return [text_of(each) if isinstance(each, list) else each for each in said]
+    return [
+        text_of(reply_content) if isinstance(reply_content, list) else reply_content
+        for reply_content in replies
+    ]
 
 
-def _are_answers(columns: Mapping[str, Any]) -> bool:
-    """Return True for an answer whose fields are columns, beside no reply: `messages` are its prompt then."""
-    found = columns.get("choices", columns.get("candidates"))
+def _has_answer_columns(columns: Mapping[str, Any]) -> bool:
+    """Return True if the columns are the fields of a server's answer and there is no column of replies."""
+    choices = columns.get("choices", columns.get("candidates"))
     replies = {*USUAL["code"], *USUAL["generation"]} - {"messages"}
-    if not isinstance(found, list) or not columns.keys().isdisjoint(replies):
+    if not isinstance(choices, list) or not columns.keys().isdisjoint(replies):
         return False
-    return bool(found) and all(isinstance(each, dict) and each.keys() & _CHOICE for each in found)
+    return bool(choices) and all(
+        isinstance(choice, dict) and choice.keys() & _CHOICE_KEYS for choice in choices
+    )
 
 
-def _served(row: FileRow, where: str) -> Iterator[FileRow]:
-    named = {"model": name} if (name := row.columns.get("modelVersion")) else {}
-    yield FileRow(row.line, {**_answers(_replies(row.columns)), **named, **row.columns})
+def _rows_of_answer(row: FileRow, where: str) -> Iterator[FileRow]:
+    """Yield the row with the replies of a server's answer."""
+    model_column = {"model": name} if (name := row.columns.get("modelVersion")) else {}
+    yield FileRow(row.line, {**_generation_column(_replies(row.columns)), **model_column, **row.columns})
 
 
-def _is_served(answer: Mapping[str, Any]) -> bool:
-    return any(isinstance(answer.get(name), list) for name in _SERVED)
+def _is_server_answer(answer: Mapping[str, Any]) -> bool:
+    """Return True if the object has a list of choices, candidates or parts."""
+    return any(isinstance(answer.get(name), list) for name in _ANSWER_LISTS)
 
 
 def replies_in(answer: Any, *, several: bool = False) -> Any:
-    """Return the replies in an answer of a server or of vLLM, also as JSON; anything else as it is.
+    """Return the replies in an answer of a server or of vLLM, which may be a JSON string.
 
-    `several`: a list is rather one of answers than one of an answer's parts.
+    Other values are returned unchanged. `several`: a list of texts is a list of answers, not of parts.
     """
-    if isinstance(answer, str) and _AS_JSON.match(answer):
+    if isinstance(answer, str) and _JSON_ANSWER.match(answer):
         with suppress(ValueError, RecursionError):
-            held = json.loads(answer)
-            return replies_in(held) if _is_served(held) else answer
-    if _are_parts(answer, several):
-        return text_of(_spoken(answer))
+            parsed = json.loads(answer)
+            return replies_in(parsed) if _is_server_answer(parsed) else answer
+    if _is_list_of_parts(answer, several):
+        return text_of(_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:
         return [answer]  # a chat of one message
     if isinstance(text := answer.get("text", answer.get("content")), str):
         return text
-    found = _replies(answer) if _is_served(answer) else []
-    return (found[0] if len(found) == 1 else found) if found else answer
+    replies = _replies(answer) if _is_server_answer(answer) else []
+    return (replies[0] if len(replies) == 1 else replies) if replies else answer
 
 
-def _are_parts(answer: Any, several: bool) -> bool:
-    """Return True for the parts of one answer, as servers have them."""
+def _is_list_of_parts(answer: Any, several: bool) -> bool:
+    """Return True if the value is the list of parts of one answer."""
     if not isinstance(answer, list) or not all(isinstance(part, dict) for part in answer):
         return False
-    types = [part.get("type") for part in answer if "role" not in part]  # messages have types, too
-    return any(each in _PARTS for each in types) and not (several and set(types) == {"text"})
+    types = [
+        part.get("type") for part in answer if "role" not in part
+    ]  # messages may have types, but they are not parts
+    return any(part_type in _PART_TYPES for part_type in types) and not (several and set(types) == {"text"})
 
 
-def _spoken(items: list[Any]) -> Iterator[Any]:
-    """Yield the parts of an answer: items, or what the model's messages among them hold."""
+def _answer_parts(items: list[Any]) -> Iterator[Any]:
+    """Yield the parts of an answer. Messages of the model are replaced by their content."""
     for item in items:
         if not isinstance(item, dict) or item.get("type") != "message":
             yield item
         elif item.get("role", "assistant") == "assistant":
-            yield None  # a message stands apart from the one before
-            yield from _listed(item.get("content"))
+            yield None  # separates the message from the previous one
+            yield from _as_list(item.get("content"))
 
 
-def _harness(row: FileRow, where: str) -> Iterator[FileRow]:
-    answers = [text for texts in _listed(row.columns["resps"]) for text in _listed(texts)]
+def _rows_of_harness(row: FileRow, where: str) -> Iterator[FileRow]:
+    """Yield the row of a log of lm-evaluation-harness with its replies and its problem."""
+    answers = [text for texts in _as_list(row.columns["resps"]) for text in _as_list(texts)]
     problem = _problem_of_document(row.columns)
-    added = _answers(answers) | ({} if problem is None else {"problem_id": problem})
+    added = _generation_column(answers) | ({} if problem is None else {"problem_id": problem})
     yield FileRow(row.line, {**added, **row.columns})
 
 
-def _answers(found: list[Any]) -> dict[str, Any]:
-    return {"generation": found[0] if len(found) == 1 else found}
+def _generation_column(replies: list[Any]) -> dict[str, Any]:
+    """Return the column `generation` with the only reply, or with a list of replies."""
+    return {"generation": replies[0] if len(replies) == 1 else replies}
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
+    """Return the value if it is a list, else a list that contains it."""
     return value if isinstance(value, list) else [value]
 
 
 def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
-    """The problem of the dataset's row in a log, which may be a text of it."""
+    """Return the problem in `doc`, the dataset's row in a log, or None. `doc` may be a JSON string."""
     doc = columns.get("doc")
     if isinstance(doc, str):
         try:
@@ -292,8 +329,8 @@ def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
     return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
 
 
-def _inspect(row: FileRow, where: str) -> Iterator[FileRow]:
-    """Add usual columns to a sample of a log. One that failed holds nothing to judge."""
+def _rows_of_inspect(row: FileRow, where: str) -> Iterator[FileRow]:
+    """Yield the row of a log of inspect_ai with standard columns. A failed sample is a FailedRequest."""
     columns = row.columns
     if (error := columns.get("error")) and not columns.get("scores"):
         raise FailedRequest(
@@ -301,37 +338,39 @@ def _inspect(row: FileRow, where: str) -> Iterator[FileRow]:
             where=where,
             row=row.line,
             field="error",
-            remedy="Run `inspect eval-retry`, or leave such rows out",
+            remedy="Run `inspect eval-retry`, or exclude such rows",
         )
     metadata = columns.get("metadata")
-    told = metadata if isinstance(metadata, Mapping) else {}
-    copied = {name: told[name] for name in _TOLD if told.get(name) is not None}
+    known_metadata = metadata if isinstance(metadata, Mapping) else {}
+    copied = {
+        name: known_metadata[name] for name in _METADATA_COLUMNS if known_metadata.get(name) is not None
+    }
     added = {**copied, "problem_id": _problem_of_sample(columns), "solution_number": columns["epoch"]}
     yield FileRow(row.line, {**added, **columns})
 
 
 def _problem_of_sample(columns: Mapping[str, Any]) -> str:
-    """Return a sample's problem: named in its metadata, else the sample's id."""
+    """Return the problem of a sample: `problem_id` in its metadata, or else the sample's id."""
     metadata = columns.get("metadata")
-    named = metadata.get("problem_id") if isinstance(metadata, Mapping) else None
-    return str(columns["id"] if named is None else named)
+    problem_id = metadata.get("problem_id") if isinstance(metadata, Mapping) else None
+    return str(columns["id"] if problem_id is None else problem_id)
 
 
 def _is_by_problem(columns: Mapping[str, Any]) -> bool:
-    """Return True for lists of programs, files of them, or a row's columns, under names of problems.
+    """Return True if the keys are problems and the values are lists of programs, files, or columns of a row.
 
-    Under numbers also for single programs.
+    If all keys are numbers, the values may be single programs.
     """
     if not columns or not columns.keys().isdisjoint(KNOWN):
         return False
-    lists = all(
+    are_lists = all(
         isinstance(value, list) and all(isinstance(text, str | None) for text in value)
         for value in columns.values()
     )
-    texts = all(name.isdecimal() and isinstance(value, str) for name, value in columns.items())
+    are_programs = all(name.isdecimal() and isinstance(value, str) for name, value in columns.items())
     return (
-        lists
-        or texts
+        are_lists
+        or are_programs
         or all(
             isinstance(value, dict) and value and all(isinstance(text, str) for text in value.values())
             for value in columns.values()
@@ -339,19 +378,20 @@ def _is_by_problem(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
-    for problem, held in row.columns.items():
-        if isinstance(held, list | str):
-            if held:
-                yield FileRow(row.line, {"problem_id": problem, "code": held})
+def _rows_by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
+    """Yield one row for each program in an object whose keys are problems."""
+    for problem, value in row.columns.items():
+        if isinstance(value, list | str):
+            if value:
+                yield FileRow(row.line, {"problem_id": problem, "code": value})
             continue
-        if not held.keys().isdisjoint(KNOWN):  # columns, such as `code` and `model`
-            yield FileRow(row.line, {"problem_id": problem, **held})
+        if not value.keys().isdisjoint(KNOWN):  # columns, such as `code` and `model`
+            yield FileRow(row.line, {"problem_id": problem, **value})
             continue
-        for name, code in held.items():
-            language = _OF_SUFFIX.get(PurePath(name).suffix)
-            spoken = {} if language is None else {"language": language}
-            yield FileRow(row.line, {"problem_id": problem, "file": name, "code": code, **spoken})
+        for name, code in value.items():
+            language = _LANGUAGE_OF_SUFFIX.get(PurePath(name).suffix)
+            language_column = {} if language is None else {"language": language}
+            yield FileRow(row.line, {"problem_id": problem, "file": name, "code": code, **language_column})
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -360,23 +400,23 @@ _BY_PROBLEM = Shape(
     "programs by problem",
     (),
     columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
-    made=_by_problem,
+    made=_rows_by_problem,
     also=_is_by_problem,
 )
-# The first that fits holds. docs/dumps.md has this table, made of it.
+# The first schema that matches is used. The table in docs/dumps.md is generated from this one.
 SHAPES = (
     Shape(
         "OpenAI's batch results",
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
-        made=_batch,
+        made=_rows_of_batch,
         also=_is_batch,
     ),
     Shape(
         "Anthropic's batch results",
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
-        made=_batch,
+        made=_rows_of_batch,
         also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
     Shape(
@@ -384,22 +424,22 @@ SHAPES = (
         ("key",),
         ("response", "error"),
         columns={"problem_id": "key", "generation": "response"},
-        made=_batch,
+        made=_rows_of_batch,
         also=_is_batch,
     ),
     Shape(
         "a log of lm-evaluation-harness",
         ("doc", "resps"),
         columns={"problem_id": "doc", "generation": "resps"},
-        made=_harness,
+        made=_rows_of_harness,
     ),
     Shape(
         "a log of inspect_ai",
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
-        made=_inspect,
+        made=_rows_of_inspect,
     ),
-    # Its `id` is that of the subtask, in the file of every sample, and its `name` is a title.
+    # `id` is the subtask's id, which is the same in the file of every sample, and `name` is a title.
     Shape("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
     Shape("NeMo-Skills' outputs", ("generation",), ("num_generated_tokens", "release_version")),
     Shape("LiveCodeBench's outputs", ("question_id", "code_list"), language="python"),
@@ -409,7 +449,7 @@ SHAPES = (
         ("solution", "completion"),
         language="python",
         also=lambda columns: (
-            isinstance(columns["task_id"], str) and bool(_PLUS.fullmatch(columns["task_id"]))
+            isinstance(columns["task_id"], str) and bool(_EVALPLUS_ID.fullmatch(columns["task_id"]))
         ),
     ),
     Shape(
@@ -450,8 +490,8 @@ SHAPES = (
             f"answers of {whose} API",
             (column,),
             columns={"generation": column},
-            made=_served,
-            also=_are_answers,
+            made=_rows_of_answer,
+            also=_has_answer_columns,
         )
         for whose, column in (("OpenAI's", "choices"), ("Gemini's", "candidates"))
     ),

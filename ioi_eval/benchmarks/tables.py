@@ -1,9 +1,8 @@
-"""Tables of datasets: from the hub or from copies on disk, as memory-mapped Arrow, read field by field.
+"""Read tables of datasets, from the hub or from copies on disk, as memory-mapped Arrow files.
 
-Nothing is held but what is being looked at. Fields are read with types: what is wrong with one is an
-InputError that names the table, the row and the field. Parquet is made Arrow a few rows at a time, because
-tests are long: what that takes is set by the pages of the file, not by its size. For other formats, and for
-what lies where on the hub, there is datasets.
+Only the fields that are being read are in memory. A field with a wrong type is an InputError that names the
+table, the row and the field. Parquet files are converted to Arrow a few rows at a time, so the memory needed
+depends on the file's pages and not on its size. The package `datasets` reads other formats and the hub.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from ioi_eval.store import Store
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.rows import as_number
 
-_MOST_READ = 64 << 20  # bytes
-_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow
+_MAX_MAPPED_BYTES = 64 << 20  # bytes that are read before mapped pages are released
+_ARROW_END = b"\xff\xff\xff\xff\0\0\0\0"  # last bytes of an Arrow stream
 
 
 class Table:
-    """Rows by number, from 0, in mapped files of Arrow. Made by `open_table`."""
+    """Rows by index in memory-mapped Arrow files. Use `open_table` to create a table."""
 
     def __init__(self, files: Sequence[Path], where: str) -> None:
         import pyarrow.ipc
@@ -47,10 +46,10 @@ class Table:
         tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(mapped)).read_all() for mapped in self._maps]
         self._data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
         self.names: tuple[str, ...] = tuple(self._data.column_names)
-        # The name of an Arrow file changes with the files that it is made of.
+        # The name of an Arrow file depends on the files from which it is made.
         parts = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
         self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        self._read = 0  # bytes since the last release
+        self._read = 0  # bytes that were read since the last release
         self._columns: dict[str, Any] = {}
         self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
 
@@ -64,33 +63,34 @@ class Table:
         return (Row(self, index) for index in range(len(self)))
 
     def scalar(self, name: str, index: int) -> Any:
-        """Arrow's own value."""
+        """Return the Arrow scalar in a column and row."""
         if name not in self._columns:
             self._columns[name] = self._data.column(self.names.index(name))
         return self._columns[name][index]
 
     def groups(self, name: str) -> Mapping[str, tuple[int, ...]]:
-        """The numbers of the rows by what a column says; the column is gone through once."""
+        """Return the indexes of the rows, by the value of a column."""
         if name not in self._groups:
-            found: dict[str, list[int]] = {}
+            rows_by_value: dict[str, list[int]] = {}
             for row in self:
-                found.setdefault(row.name(name), []).append(row.index)
-            self._groups[name] = {value: tuple(rows) for value, rows in found.items()}
+                rows_by_value.setdefault(row.name(name), []).append(row.index)
+            self._groups[name] = {value: tuple(rows) for value, rows in rows_by_value.items()}
         return self._groups[name]
 
     def was_read(self, size: int) -> None:
-        """Called for what is long, so that a mapped file does not come to lie in memory as a whole."""
+        """Count bytes of long values that were read, and release mapped pages if there are too many."""
         self._read += size
-        if self._read > _MOST_READ:
+        if self._read > _MAX_MAPPED_BYTES:
             self.release()
 
     def release(self) -> None:
-        """Let go of the pages that were read; who still looks at them gets them again from the files."""
+        """Release the mapped pages from memory. Later accesses read them from the files again."""
         self._read = 0
         for mapped in self._maps:
             mapped.madvise(mmap.MADV_DONTNEED)
 
     def require(self, columns: Sequence[str]) -> None:
+        """Raise an InputError if a column is missing."""
         missing = [name for name in columns if name not in self.names]
         if missing:
             raise InputError(
@@ -101,7 +101,7 @@ class Table:
 
 
 class Row(Fields):
-    """A row whose fields are read when they are asked for; the first that is wrong is raised."""
+    """A row whose fields are read on demand. A wrong field raises an InputError."""
 
     remedy = "The dataset's row is damaged"
     form = repr
@@ -111,18 +111,18 @@ class Row(Fields):
         self.table, self.index = table, index
 
     def has(self, field: str) -> bool:
-        """Return True if this row has anything in such a column."""
+        """Return True if the column exists and the row's value is not null."""
         return field in self.table.names and bool(self.table.scalar(field, self.index).is_valid)
 
     def value(self, field: str) -> Any:
-        """As Python's own; None where there is nothing."""
+        """Return the field as a Python value, or None if it is missing."""
         return self.table.scalar(field, self.index).as_py() if self.has(field) else None
 
     def lacking(self, field: str, expected: str) -> NoReturn:
         raise self.misfit(field, expected)
 
     def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
-        """Finite; more than `above` where that is given. A text that is a number is one."""
+        """Return a finite number, greater than `above` if it is given. Strings may contain a number."""
         value = self.value(field)
         if value is None and default is not None:
             return default
@@ -141,18 +141,18 @@ class Row(Fields):
         return super().texts(field, default)
 
     def items(self, field: str) -> tuple[dict[str, Any], ...]:
-        """A list of objects; also a table's way of keeping one, an object of lists."""
+        """Return a list of objects. Some tables store it as an object of lists."""
         value = self.value(field)
         if isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):
             value = [dict(zip(value, parts, strict=True)) for parts in zip(*value.values(), strict=True)]
         if value is None:
             return ()
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.misfit(field, "a list of objects")
         return tuple(value)
 
     def json(self, field: str) -> Any:
-        """Decode the JSON text in a field; None where there is none."""
+        """Return the parsed JSON in a field, or None if the field is blank."""
         text = self.text(field, "")
         if not text.strip():
             return None
@@ -162,7 +162,7 @@ class Row(Fields):
             raise self.wrong(field, f"broken JSON: {error}") from error
 
     def content(self, field: str) -> memoryview:
-        """The bytes of a text where they lie, not copied."""
+        """Return the bytes of a string without copying them."""
         scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
         buffer = _buffer(scalar)
         if buffer is None:
@@ -171,7 +171,7 @@ class Row(Fields):
         return memoryview(buffer)
 
     def contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
-        """Texts in each object of a list, where they lie. Nothing is there where there is no list."""
+        """Yield the named strings of each object in a list, without copying. A missing list is empty."""
         scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
         objects = getattr(scalar, "values", None)
         if scalar is None or objects is None:
@@ -180,13 +180,13 @@ class Row(Fields):
             columns = [objects.field(name) for name in names]
         except (AttributeError, KeyError) as error:
             raise self.misfit(field, f"a list of objects with {', '.join(names)}") from error
-        for place in range(len(objects)):
-            buffers = [_buffer(column[place]) for column in columns]
-            texts = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
-            if len(texts) != len(names):
-                raise self.wrong(field, f"item {place + 1} lacks a text")
-            self.table.was_read(sum(map(len, texts)))
-            yield texts
+        for index in range(len(objects)):
+            buffers = [_buffer(column[index]) for column in columns]
+            views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
+            if len(views) != len(names):
+                raise self.wrong(field, f"item {index + 1} lacks a text")
+            self.table.was_read(sum(map(len, views)))
+            yield views
 
     def misfit(self, field: str, expected: str) -> InputError:
         if field not in self.table.names:
@@ -196,7 +196,7 @@ class Row(Fields):
 
 
 def _buffer(scalar: Any) -> Any:
-    """The bytes of Arrow's text where they lie; None where it is nothing or no text."""
+    """Return the bytes of an Arrow string without copying them, or None if it is not a string."""
     return scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
 
 
@@ -204,7 +204,7 @@ def _buffer(scalar: Any) -> Any:
 
 
 class Tables:
-    """The tables of one benchmark: the main one, and others of other datasets where it has such."""
+    """The tables of a benchmark: the main table, and tables of other datasets if it uses any."""
 
     def __init__(
         self,
@@ -215,13 +215,22 @@ class Tables:
         columns: Sequence[str] = (),
         datasets: Collection[str] = (),
     ) -> None:
-        """`datasets`: those that folders of `data_dir` may be named after."""
+        """Create the tables, which are opened on demand.
+
+        Args:
+            main: The source of the main table.
+            cache: The folder for Arrow files.
+            data_dir: A folder with copies of the datasets; empty for the hub.
+            columns: Columns that the main table must have.
+            datasets: Other datasets that may have folders in `data_dir`.
+        """
         self._datasets = {main.dataset, *datasets}
         self._source, self._cache, self._data_dir, self._needed = main, cache, data_dir, columns
         self._others: dict[TableSource, Table] = {}
 
     @cached_property
     def main(self) -> Table:
+        """Return the main table."""
         table = self._open(self._source)
         table.require(self._needed)
         return table
@@ -235,7 +244,15 @@ class Tables:
         path: str = "",
         columns: Sequence[str] = (),
     ) -> Table:
-        """Another table, opened once. With copies on disk it is below a folder of the dataset's name."""
+        """Return a table of another dataset. Copies on disk are in a folder with the dataset's name.
+
+        Args:
+            dataset: The dataset's name on the hub.
+            config: The dataset's config.
+            split: The dataset's split.
+            path: One file of the dataset, instead of config and split.
+            columns: Columns that the table must have.
+        """
         source = TableSource(dataset=dataset, config=config, split=split, path=path)
         if source not in self._others:
             table = self._open(source)
@@ -244,21 +261,25 @@ class Tables:
         return self._others[source]
 
     def stamp(self, dataset: str, path: str) -> str:
-        """Changes with a copy on disk of one file of a dataset. On the hub the main table changes with it."""
+        """Return size and time of a dataset's file on disk, to notice changes.
+
+        For the hub the result is empty, because the main table's fingerprint changes with the dataset.
+        """
         if not self._data_dir:
             return ""
         try:
-            found = one_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[0].stat()
+            stats = one_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[0].stat()
         except InputError:
             return ""
-        return f"{found.st_size} {found.st_mtime_ns}"
+        return f"{stats.st_size} {stats.st_mtime_ns}"
 
     def release(self) -> None:
-        """Let go of all that was read."""
+        """Release the mapped pages of all tables."""
         for table in (self.main, *self._others.values()):
             table.release()
 
     def _open(self, source: TableSource) -> Table:
+        """Open a table from copies on disk, or from the hub if there is no `data_dir`."""
         if self._data_dir and not source.files:
             files = tuple(map(str, find_files(Path(self._data_dir), source, self._datasets)))
             source = msgspec.structs.replace(source, files=files)
@@ -266,52 +287,56 @@ class Tables:
 
 
 def open_table(source: TableSource, *, cache: Path) -> Table:
-    """The table as mapped Arrow files, which are kept in `cache`."""
-    return Table(_arrow_files(source, cache), _where(source))
+    """Open a table. Its Arrow files are stored in `cache`."""
+    return Table(_arrow_files(source, cache), _label_of(source))
 
 
 # --- sources: files, folders of copies ---------------------------------------------------------------
 
 
 SUFFIXES: Mapping[str, str] = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
-_SPLITS = ("train", "validation", "valid", "dev", "test")  # names of files that say of which split they are
+_SPLIT_NAMES = ("train", "validation", "valid", "dev", "test")  # splits that names of files may contain
 
 
 class TableSource(Value):
-    """The place of a table: on the hub, or in files."""
+    """Where a table comes from: the hub, or files."""
 
     dataset: str
     config: str = ""
     split: str = "train"
     revision: str = ""
-    path: str = ""  # one file of the dataset instead of a config
-    without: str = ""  # names (a pattern) of files that are not part of it
-    files: tuple[str, ...] = ()  # these instead of the hub's
-    label: str = ""  # what messages call it
+    path: str = ""  # one file of the dataset, instead of a config
+    without: str = ""  # pattern for names of files that do not belong to the table
+    files: tuple[str, ...] = ()  # files on disk, instead of the hub's
+    label: str = ""  # name in messages
 
 
 def called(source: TableSource) -> str:
+    """Return the name of the table: dataset, config and path."""
     return "/".join(part for part in (source.dataset, source.config, source.path) if part)
 
 
 def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()) -> list[Path]:
-    """The files of a table below a folder of copies.
+    """Return the files of a table in a folder with copies of datasets.
 
-    That is a folder of the dataset's name if there is one, below it one of the config's name if there is
-    one, there the files whose names say that they are of the split, or all where none says anything.
+    If there is a folder with the dataset's name, and in it a folder with the config's name, it is searched.
+    The result are the files whose names contain the split, or all files without a split in their names.
+
+    Raises:
+        InputError: No file is found.
     """
     if folder.is_file():
         return [folder]
     if source.path:
         return one_file(folder, source)
     base = _below(folder, source.dataset.rpartition("/")[2])
-    others = _others(folder, source, datasets) if base == folder else ()
+    other_folders = _others(folder, source, datasets) if base == folder else ()
     if config := source.config:
-        places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
-        if not places:
+        config_folders = [path for path in (base / config, base / "data" / config) if path.is_dir()]
+        if not config_folders:
             remedy = f"Put the files of {config} into one"
             raise InputError(f"no folder {config!r} in it", where=str(base), remedy=remedy)
-        base = places[0]
+        base = config_folders[0]
     paths = [
         path
         for path in sorted(base.rglob("*"))
@@ -319,162 +344,176 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
         and path.is_file()
         and not fnmatch(path.name, source.without)
         and not any(part.startswith(".") for part in path.relative_to(base).parts)
-        and path.relative_to(base).parts[0] not in others
+        and path.relative_to(base).parts[0] not in other_folders
     ]
-    split = [path for path in paths if _split_of(path, base) in source.split.split("+")]
-    found = split or [path for path in paths if not _split_of(path, base)]
-    if not found:
+    split_files = [path for path in paths if _split_of(path, base) in source.split.split("+")]
+    chosen = split_files or [path for path in paths if not _split_of(path, base)]
+    if not chosen:
         raise InputError(
             f"no files of {called(source)}, split {source.split}, in it",
             where=str(base),
             remedy=f"Expected files {', '.join(SUFFIXES)}, "
             "of the split by name (train-00000-of-00001.parquet)",
         )
-    kinds = {path.suffix.lower() for path in found}
-    best = next(suffix for suffix in SUFFIXES if suffix in kinds)
-    return [path for path in found if path.suffix.lower() == best]
+    suffixes = {path.suffix.lower() for path in chosen}
+    suffix_to_read = next(suffix for suffix in SUFFIXES if suffix in suffixes)
+    return [path for path in chosen if path.suffix.lower() == suffix_to_read]
 
 
 def _others(folder: Path, source: TableSource, datasets: Collection[str]) -> list[str]:
-    """Return the folders of other datasets in a folder. InputError if nothing else may be this dataset's."""
-    own = source.dataset.rpartition("/")[2]
-    names = sorted({each.rpartition("/")[2] for each in datasets} - {own})
-    there = [name for name in names if (folder / name).is_dir()]
+    """Return the folders of other datasets. If no other file may be this dataset's, raise an InputError."""
+    own_name = source.dataset.rpartition("/")[2]
+    names = sorted({dataset.rpartition("/")[2] for dataset in datasets} - {own_name})
+    existing = [name for name in names if (folder / name).is_dir()]
     has_config = source.config and (folder / source.config).is_dir()
-    files = () if has_config or not there else folder.iterdir()
-    if there and not has_config and not any(path.suffix.lower() in SUFFIXES for path in files):
+    files = () if has_config or not existing else folder.iterdir()
+    if existing and not has_config and not any(path.suffix.lower() in SUFFIXES for path in files):
         raise InputError(
-            f"no folder {own!r} in it, and there are {', '.join(there)}",
+            f"no folder {own_name!r} in it, only {', '.join(existing)}",
             where=str(folder),
-            remedy=f"Fetch {source.dataset} into {folder / own}",
+            remedy=f"Fetch {source.dataset} into {folder / own_name}",
         )
-    return there
+    return existing
 
 
 def one_file(folder: Path, source: TableSource) -> list[Path]:
-    """A file where the dataset has it, or anywhere below, by its name."""
+    """Return the file at `source.path`, or a file with the same name anywhere in the dataset's folder."""
     base, name = _below(folder, source.dataset.rpartition("/")[2]), source.path.rpartition("/")[2]
-    found = [path for path in (base / source.path, base / name) if path.is_file()] or sorted(base.rglob(name))
-    if not found:
+    files = [path for path in (base / source.path, base / name) if path.is_file()] or sorted(base.rglob(name))
+    if not files:
         raise InputError(
             f"no file {source.path!r} in it",
             where=str(base),
-            remedy="Fetch it, or leave generated tests out with generated_tests=False",
+            remedy="Fetch it, or exclude generated tests with generated_tests=False",
         )
-    return found[:1]
+    return files[:1]
 
 
 def _below(folder: Path, name: str) -> Path:
+    """Return the subfolder with this name if it exists, else the folder."""
     return folder / name if name and (folder / name).is_dir() else folder
 
 
 def _split_of(path: Path, base: Path) -> str:
+    """Return the split in the names of a file and its folders, or an empty string."""
     for part in reversed(path.relative_to(base).parts):
-        word = re.split(r"[-.]", part, maxsplit=1)[0].rstrip("0123456789")  # test2.jsonl is of the test split
-        if word in _SPLITS:
-            return word
+        split = re.split(r"[-.]", part, maxsplit=1)[0].rstrip(
+            "0123456789"
+        )  # test2.jsonl belongs to the split `test`
+        if split in _SPLIT_NAMES:
+            return split
     return ""
 
 
 # --- files of Arrow ----------------------------------------------------------------------------------
 
 
-_VERSION = 1  # of the files that are made
+_VERSION = 1  # version of the Arrow files in the cache
 
 
 def _mapped(file: Path) -> mmap.mmap:
+    """Map a file into memory for reading."""
     with file.open("rb") as stream:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _arrow_files(source: TableSource, cache: Path) -> list[Path]:
-    """The table as Arrow files, made where they are not there."""
+    """Return the Arrow files of a table, and write them if they are missing."""
     import pyarrow
 
     kind = SUFFIXES[Path(source.files[0]).suffix.lower()] if source.files else ""
     try:
         if kind == SUFFIXES[".parquet"]:
-            return [_streamed([Path(file) for file in source.files], cache)]
-        import datasets  # only here: it takes seconds and a hundred megabytes
+            return [_arrow_of_parquet([Path(file) for file in source.files], cache)]
+        import datasets  # imported on demand, because it takes seconds and 100 MB
 
         datasets.disable_progress_bars()
         try:
             if not kind:
-                return _of_hub(source, cache)
-            return _of_files(kind, source.files, cache / "tables")
+                return _files_of_hub(source, cache)
+            return _load_files(kind, source.files, cache / "tables")
         except datasets.exceptions.DatasetGenerationError as error:
             raise _cannot_load(source, error) from error
-    except StopIteration as error:  # that is how `datasets` ends at an empty file
+    except StopIteration as error:  # `datasets` raises StopIteration for an empty file
         raise _cannot_load(source, ValueError("a file without rows")) from error
     except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise _cannot_load(source, error) from error
 
 
-def _of_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
-    """Make the table, or find it as it was made. What a power cut has damaged is made again."""
+def _load_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
+    """Convert files by `datasets`, or return its cached result. A damaged cache is made again."""
     import datasets
 
     def load(folder: Path) -> list[Path]:
         loaded = datasets.load_dataset(kind, data_files=list(files), split="train", cache_dir=str(folder))
-        return _cached(loaded)
+        return _cache_files(loaded)
 
     try:
         return load(tables / "datasets")
     except (ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError):
         make_folder(tables)
-        with tempfile.TemporaryDirectory(dir=tables) as aside:
-            load(Path(aside))  # else the files themselves are at fault
-        shutil.rmtree(tables / "datasets" / kind, ignore_errors=True)  # another process may do so, too
+        with tempfile.TemporaryDirectory(dir=tables) as temporary_folder:
+            load(Path(temporary_folder))  # raises an error if the files themselves are damaged
+        shutil.rmtree(
+            tables / "datasets" / kind, ignore_errors=True
+        )  # another process may remove it at the same time
         return load(tables / "datasets")
 
 
-def _where(source: TableSource) -> str:
+def _label_of(source: TableSource) -> str:
+    """Return the name of the table in messages."""
     return source.label or (source.files[0] if len(source.files) == 1 else called(source))
 
 
 def _cannot_load(source: TableSource, error: Exception) -> InputError:
+    """Return the error for a table that cannot be loaded."""
     reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     cause = error.__cause__
     if cause is not None and (detail := next(iter(str(cause).splitlines()), "")):
         reason = f"{reason}: {detail}"
     if source.files:
-        several = " Are its columns those of the other files?" if len(source.files) > 1 else ""
-        remedy = f"Is the file damaged?{several}"
+        question = " Are its columns those of the other files?" if len(source.files) > 1 else ""
+        remedy = f"Is the file damaged?{question}"
     else:
         remedy = "Without a network, name a copy with data_dir=FOLDER"
-    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=_where(source), remedy=remedy)
+    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=_label_of(source), remedy=remedy)
 
 
-def _cached(loaded: Any) -> list[Path]:
+def _cache_files(loaded: Any) -> list[Path]:
+    """Return the Arrow files of a loaded dataset."""
     return [Path(file["filename"]) for file in loaded.cache_files]
 
 
-def _streamed(files: Sequence[Path], cache: Path) -> Path:
-    """Make one Arrow file of parquet files with equal columns, known by their names, sizes and times."""
+def _arrow_of_parquet(files: Sequence[Path], cache: Path) -> Path:
+    """Return one Arrow file with the rows of parquet files.
+
+    It is cached under a hash of their names, sizes and times.
+    """
     stats = [(str(file), file.stat()) for file in files]
-    parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
+    parts = [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats]
     key = hashlib.sha256("\n".join([str(_VERSION), *parts]).encode()).hexdigest()
     store, name = Store(cache / "tables"), f"{key}.arrow"
-    if (found := store.get(name)) is not None and not _is_whole(found):
+    if (cached := store.get(name)) is not None and not _is_complete(cached):
         store.remove(name)
     return store.put(name, lambda place: _write_arrow(files, place))
 
 
-def _is_whole(made: Path) -> bool:
-    """Return False where a power cut took or cut off the end of an Arrow file."""
+def _is_complete(made: Path) -> bool:
+    """Return False if the end of an Arrow file is missing, as after a power cut."""
     with made.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - len(_END)))
-        return stream.read() == _END
+        stream.seek(max(0, size - len(_ARROW_END)))
+        return stream.read() == _ARROW_END
 
 
-def _write_arrow(files: Sequence[Path], place: Path) -> None:
+def _write_arrow(files: Sequence[Path], path: Path) -> None:
+    """Write the rows of parquet files into one Arrow file at `path`. Missing columns become null."""
     import pyarrow.ipc
     import pyarrow.parquet
 
     schemas = [pyarrow.parquet.read_schema(file).remove_metadata() for file in files]
     schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
-    with pyarrow.OSFile(str(place), "wb") as sink, pyarrow.ipc.new_stream(sink, schema) as writer:
+    with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_stream(sink, schema) as writer:
         for file in files:
             for batch in parquet.batches(file):
                 table = pyarrow.Table.from_batches([batch])
@@ -482,30 +521,31 @@ def _write_arrow(files: Sequence[Path], place: Path) -> None:
                 for name in missing:
                     table = table.append_column(name, pyarrow.nulls(len(table), schema.field(name).type))
                 writer.write_table(table.select(schema.names).cast(schema))
-                del batch, table  # the next must not come on top of them
+                del batch, table  # free memory before the next batch is read
 
 
 # --- the hub -----------------------------------------------------------------------------------------
 
 
-def _of_hub(source: TableSource, cache: Path) -> list[Path]:
-    """Find the files on the hub, and remember them, so that the same question needs no network later."""
+def _files_of_hub(source: TableSource, cache: Path) -> list[Path]:
+    """Return the Arrow files of a table on the hub. Without a network, return those of an earlier call."""
     key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
-    memory = cache / "tables" / f"{key}.json"
+    record = cache / "tables" / f"{key}.json"
     try:
-        with asking(_where(source)):
-            files = _asked(source, cache)
+        with asking(_label_of(source)):
+            files = _download(source, cache)
     except network_errors():
-        files = [Path(name) for name in json.loads(memory.read_text())] if memory.exists() else []
+        files = [Path(name) for name in json.loads(record.read_text())] if record.exists() else []
         if not files or not all(file.exists() for file in files):
             raise
         return files
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    memory.write_text(json.dumps([str(file) for file in files]))
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps([str(file) for file in files]))
     return files
 
 
-def _asked(source: TableSource, cache: Path) -> list[Path]:
+def _download(source: TableSource, cache: Path) -> list[Path]:
+    """Download a table from the hub and return its Arrow files."""
     import datasets
 
     builder = datasets.load_dataset_builder(
@@ -514,16 +554,16 @@ def _asked(source: TableSource, cache: Path) -> list[Path]:
         data_files=source.path or None,
         revision=source.revision or None,
     )
-    found = builder.config.data_files or {}
-    splits = source.split.split("+") if not source.path else list(found)
-    if missing := [name for name in splits if name not in found]:
-        raise ValueError(f"there is no split {missing[0]}; there are: {', '.join(map(str, found))}")
-    urls = [url for name in splits for url in found[name]]
+    data_files = builder.config.data_files or {}
+    splits = source.split.split("+") if not source.path else list(data_files)
+    if missing := [name for name in splits if name not in data_files]:
+        raise ValueError(f"there is no split {missing[0]}; there are: {', '.join(map(str, data_files))}")
+    urls = [url for name in splits for url in data_files[name]]
     if not all(url.lower().endswith(".parquet") for url in urls):
         builder.download_and_prepare()
-        return [file for name in splits for file in _cached(builder.as_dataset(split=name))]
+        return [file for name in splits for file in _cache_files(builder.as_dataset(split=name))]
     manager = datasets.DownloadManager(
         dataset_name=builder.dataset_name,
         download_config=datasets.DownloadConfig(token=builder.token, disable_tqdm=True),
     )
-    return [_streamed([Path(file) for file in manager.download(urls)], cache)]
+    return [_arrow_of_parquet([Path(file) for file in manager.download(urls)], cache)]

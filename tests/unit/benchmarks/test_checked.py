@@ -116,7 +116,9 @@ def test_a_testlib_whose_checkers_always_exit_with_0_is_refused(home: Path) -> N
     """That of the contest system writes scores: every program would be right."""
     changed = "int resultExitCode(TResult) {\n  if (testlibMode == _checker)\n    return 0;  // CMS\n}\n"
     (home / "copies" / "testlib.h").write_text(HEADER + changed)
-    with pytest.raises(InputError, match=r"checker.cpp reports its result by the exit code.* always 0.*MikeMirzayanov"):
+    with pytest.raises(
+        InputError, match=r"checker.cpp reports its result by the exit code.* always 0.*MikeMirzayanov"
+    ):
         loaded(home, "aethercode", [aethercode()], schema=False)
 
 

@@ -186,7 +186,7 @@ def test_a_broken_row_is_named(tmp_path: Path, change: Callable[[Row], None], fi
 
 def test_tests_that_are_not_there(tmp_path: Path) -> None:
     write_table(tmp_path / "ioi" / "test.parquet", ioi_rows(EXAMPLES / "garland", 2024), IOI_ROWS)
-    with pytest.raises(InputError, match="no folder 'ioi-test-cases' in it, and there are ioi"):
+    with pytest.raises(InputError, match="no folder 'ioi-test-cases' in it, only ioi"):
         loaded(tmp_path)
     tests = [{**test, "test_output": None} for test in ioi_tests(EXAMPLES / "garland", 2024)]
     path = tmp_path / "ioi-test-cases" / "2024" / "train.parquet"

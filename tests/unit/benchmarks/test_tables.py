@@ -46,7 +46,7 @@ def test_lines_become_a_table(tmp_path: Path) -> None:
 def test_what_was_read_is_there_after_its_pages_were_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables_module, "_MOST_READ", 5000)
+    monkeypatch.setattr(tables_module, "_MAX_MAPPED_BYTES", 5000)
     texts = [str(n) * 3000 for n in range(8)]
     table = opened(tmp_path, write_table(tmp_path / "x.parquet", [{"a": text} for text in texts]))
     views = [one.content("a") for one in table]  # the first ones were let go by now
@@ -200,9 +200,7 @@ def test_missing_dataset_among_others_is_named(
         (tmp_path / name / "test.jsonl").write_text("{}\n")
     known = {"open-r1/ioi", "metr-evals/apps", "BAAI/taco", "open-r1/codeforces"}
     source = TableSource(**asked)
-    with pytest.raises(
-        InputError, match=f"no folder '{missing}' in it, and there are {', '.join(there)}"
-    ) as no:
+    with pytest.raises(InputError, match=f"no folder '{missing}' in it, only {', '.join(there)}") as no:
         find_files(tmp_path, source, known)
     assert no.value.remedy == f"Fetch {asked['dataset']} into {tmp_path / missing}"
     own = tmp_path / asked.get("config", "")
