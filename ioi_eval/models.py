@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import Borderline, BuildLimits, BuildOptions, CheckerLimits, ManagerLimits
 from ioi_eval.model.secret import Secret
@@ -39,6 +39,7 @@ __all__ = [
     "Borderline",
     "BuildLimits",
     "BuildOptions",
+    "Capabilities",
     "Checker",
     "CheckerKind",
     "CheckerLimits",
@@ -54,7 +55,6 @@ __all__ = [
     "NamedBlob",
     "Points",
     "Problem",
-    "Profile",
     "Reason",
     "ScoreType",
     "Secret",

@@ -12,7 +12,7 @@ from ioi_eval.engines import Check
 from ioi_eval.engines.jobs.runner import TestRunner, opened
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.models import BuildOptions, Job, JobResult, Profile
+from ioi_eval.models import BuildOptions, Capabilities, Job, JobResult
 
 
 class Lent:
@@ -25,8 +25,8 @@ class Lent:
     def slots(self) -> int:
         return self._engine.slots
 
-    async def profile(self) -> Profile:
-        return await self._engine.profile()
+    async def capabilities(self) -> Capabilities:
+        return await self._engine.capabilities()
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         return await self._engine.execute(job, check)

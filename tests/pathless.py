@@ -10,7 +10,7 @@ import msgspec
 from ioi_eval import Engine
 from ioi_eval.engines import Check
 from ioi_eval.errors import JobRejected
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
+from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 
 
 class Pathless:
@@ -24,10 +24,10 @@ class Pathless:
     def slots(self) -> int:
         return self._engine.slots
 
-    async def profile(self) -> Profile:
+    async def capabilities(self) -> Capabilities:
         changes = {"name": "pathless", "proctor": None, "takes_paths": False}
         changes["runtimes"] = (self._runtime,)
-        return msgspec.structs.replace(await self._engine.profile(), **(changes | self._changes))
+        return msgspec.structs.replace(await self._engine.capabilities(), **(changes | self._changes))
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         self.jobs.append(job)

@@ -93,7 +93,7 @@ async def _tools(store: Store, boxes: Path | None, python: str) -> Mapping[str, 
     """Return the toolchains of an engine here, with the Python that its sandboxes can start."""
     try:
         async with EmbeddedEngine(store=store, slots=1, boxes=boxes, python=python) as engine:
-            return (await engine.profile()).toolchains
+            return (await engine.capabilities()).toolchains
     except EngineError:
         return await asyncio.to_thread(toolchains, python)
 

@@ -39,7 +39,7 @@ _OTHER_CLASSIC = frozenset({"codeforces", "cf_python3", "cf_c++17"})
 _INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
 
 
-class Profile(Value):
+class Capabilities(Value):
     """The abilities of an engine."""
 
     name: str
@@ -138,7 +138,7 @@ class Recipe(Value):
     def key(self, architecture: str, toolchain: Toolchain) -> str:
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
-    def keys(self, profile: Profile) -> tuple[str, ...]:
+    def keys(self, profile: Capabilities) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
         return tuple(self.key(profile.architecture, tool) for tool in profile.offered(self.tool))
 
@@ -318,7 +318,7 @@ class Engine(Protocol):
         """The number of jobs that run at the same time."""
         ...
 
-    async def profile(self) -> Profile:
+    async def capabilities(self) -> Capabilities:
         """Return what the engine can do."""
         ...
 

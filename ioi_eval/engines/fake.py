@@ -26,7 +26,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, Check, Profile
+from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
 from ioi_eval.model.errors import EngineError, JobRejected
 from ioi_eval.model.job import Ending, Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES
@@ -77,12 +77,12 @@ Fault = EngineError | Killed | Fatal | Ending | None
 """What happens to one job: raised, cut short, given up, answered with this stage as it is, or nothing."""
 
 
-def fake_profile() -> Profile:
+def fake_capabilities() -> Capabilities:
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1.0", identity=f"{name} 1.0 (fake)")
         for name in sorted({tool for language in LANGUAGES for tool in language.tools})
     }
-    return Profile(
+    return Capabilities(
         name="fake",
         architecture="x86_64",
         confines=True,
@@ -106,14 +106,14 @@ class FakeEngine:
         outcomes: Mapping[int, Outcome] | Callable[[FakeTest], Outcome] | None = None,
         *,
         slots: int = 2,
-        profile: Profile | None = None,
+        profile: Capabilities | None = None,
         compile_errors: Callable[[str], str | None] = lambda source: None,
         faults: Iterable[Fault] = (),
         delay: float = 0.0,
     ) -> None:
         table = outcomes or {}
         self._outcome = table if callable(table) else lambda test: table.get(test.index, 1.0)
-        self.profile_value = profile or fake_profile()
+        self.capabilities_value = profile or fake_capabilities()
         self._compile_error = compile_errors
         self._faults = iter(faults)
         self.delay = delay
@@ -143,8 +143,8 @@ class FakeEngine:
             self._folder.cleanup()
             self._folder = None
 
-    async def profile(self) -> Profile:
-        return self.profile_value
+    async def capabilities(self) -> Capabilities:
+        return self.capabilities_value
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         async with self._room:

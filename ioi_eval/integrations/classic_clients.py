@@ -25,7 +25,7 @@ from ioi_eval.classic import (
     execute,
 )
 from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, StageStatus
+from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult, StageStatus
 
 CMS = "cms_ioi"
 _OTHER_NAME = "cf_"  # of languages that packages other than `codeforces` have too
@@ -84,7 +84,7 @@ class EngineClient:
         self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
     ) -> dict[str, Any]:
         """Raises JudgeFailure where no engine could execute it."""
-        profile = await self._engine.profile()
+        profile = await self._engine.capabilities()
         try:
             job = decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
         except (JobRejected, TypeError, UnicodeEncodeError) as error:
@@ -136,7 +136,7 @@ class ClusterClient:
             await (await opening).__aexit__(kind, error, trace)
 
 
-def _job_on(profile: Profile, job: Job) -> Job:
+def _job_on(profile: Capabilities, job: Job) -> Job:
     """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
     if brings_scripts(profile, job.runtime):
         there = {file.name for file in job.files}

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Profile, least
+from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, least
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import Terms, checker_name
@@ -222,17 +222,17 @@ _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
-def has_packages(profile: Profile) -> bool:
+def has_packages(profile: Capabilities) -> bool:
     """Return True if there are packages for classic jobs."""
     return not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
 
 
-def speaks(language: Language, profile: Profile) -> bool:
+def speaks(language: Language, profile: Capabilities) -> bool:
     """Return True if a package there compiles or runs programs in this language."""
     return language.command == "g++" or (language.command == "python3" and codeforces.is_there(profile))
 
 
-def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:
+def takes(problem: Problem, submission: Submission, profile: Capabilities) -> bool:
     """Return True if a package there takes submissions in this language."""
     packages = codeforces.is_there(profile) and not codeforces.objection(problem, submission)
     return packages or find(submission.language).command == "g++"
@@ -251,7 +251,7 @@ async def judge_one_by_one(tests: TestRunner, terms: Terms, submission: Submissi
     ):
         what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
         raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
-    run = _Run(tests, terms, submission, await tests.profile())
+    run = _Run(tests, terms, submission, await tests.capabilities())
     await run.to_the_end()
     refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(
@@ -266,7 +266,9 @@ async def judge_one_by_one(tests: TestRunner, terms: Terms, submission: Submissi
 
 
 class _Run:
-    def __init__(self, tests: TestRunner, terms: Terms, submission: Submission, profile: Profile) -> None:
+    def __init__(
+        self, tests: TestRunner, terms: Terms, submission: Submission, profile: Capabilities
+    ) -> None:
         self._tests, self._terms, self._problem = tests, terms, terms.given
         self._submission, self._profile = submission, profile
         self.contract = self._contract()
@@ -342,7 +344,7 @@ async def _check_space(result: JobResult) -> JobResult:
 # --- limits of the server ----------------------------------------------------------------------------
 
 
-def _within(job: Job, problem: Problem, profile: Profile) -> Job:
+def _within(job: Job, problem: Problem, profile: Capabilities) -> Job:
     """The contract's job, with the CPU time that servers of today give only who asks for it."""
     assert job.run_timeout is not None, "the contract has a time limit"
     if profile.max_run_time is not None and profile.max_run_time < job.run_timeout:
@@ -368,7 +370,7 @@ def _too_short(variable: str, needed: int, most: int) -> JudgeFailure:
     )
 
 
-def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
+def _look_for_limits(result: JobResult, test: Test, profile: Capabilities) -> None:
     """Raise for stages that a server's own limits ended: they say nothing about the submission."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status in _OVERFLOW:

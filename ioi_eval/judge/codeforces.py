@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.languages import Language, find
@@ -39,7 +39,7 @@ _WORDS = (
 _FILES = (("", ""), ("input.txt", "output.txt"))  # standard input and output, or both as files
 
 
-def is_there(profile: Profile) -> bool:
+def is_there(profile: Capabilities) -> bool:
     return PYTHON in profile.runtimes or any(_CPP.fullmatch(name) for name in profile.runtimes)
 
 
@@ -61,7 +61,7 @@ def objection(problem: Problem, submission: Submission) -> str:
     return ""
 
 
-def codeforces_job(problem: Problem, test: Test, submission: Submission, profile: Profile) -> Job:
+def codeforces_job(problem: Problem, test: Test, submission: Submission, profile: Capabilities) -> Job:
     """The job of one test, for a problem and a submission without an objection."""
     language = find(submission.language, where=problem.source or problem.id)
     return Job(
@@ -71,7 +71,7 @@ def codeforces_job(problem: Problem, test: Test, submission: Submission, profile
     )
 
 
-def _dialect(problem: Problem, language: Language, profile: Profile) -> str:
+def _dialect(problem: Problem, language: Language, profile: Capabilities) -> str:
     """The standard that is asked for, or the next newer one."""
     found = {
         int(match[1]): name

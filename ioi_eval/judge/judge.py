@@ -20,7 +20,7 @@ from ioi_eval.engines.contract import (
     Answers,
     Batch,
     Built,
-    Profile,
+    Capabilities,
     Program,
     Rejected,
     Stall,
@@ -108,12 +108,12 @@ class Judge:
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError where submissions in these languages may count on packages that are missing."""
-        profile = await self._tests.profile()
+        profile = await self._tests.capabilities()
         refuse_promises(packages, {find(language).command for language in languages}, profile)
 
-    async def profile(self) -> Profile:
+    async def capabilities(self) -> Capabilities:
         """Return what the engine has and can do."""
-        return await self._tests.profile()
+        return await self._tests.capabilities()
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
@@ -131,7 +131,10 @@ class Judge:
         """
         if await self._is_classic(language):  # its servers say themselves what they can build
             return ()
-        here, builder = await self._tests.profile(), await (await self._artifacts.chosen_builder()).profile()
+        here, builder = (
+            await self._tests.capabilities(),
+            await (await self._artifacts.chosen_builder()).capabilities(),
+        )
         return tuple(lacks(problem, language, here, builder, code))
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
@@ -161,7 +164,7 @@ class Judge:
         language = find(submission.language, where=problem.source or problem.id) if runs else None
         terms = prepared.terms(language, self._options)
         if language is not None and not self._trusts:
-            refuse_interpreter(language, await self._tests.profile())
+            refuse_interpreter(language, await self._tests.capabilities())
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, language, submission.code or ""):
                 raise error
@@ -185,7 +188,7 @@ class Judge:
         """
         if self._options.job != "auto":
             return self._options.job == "classic"
-        profile = await self._tests.profile()
+        profile = await self._tests.capabilities()
         if not has_packages(profile):
             return False
         if {OWN, BASH}.isdisjoint(profile.runtimes):
@@ -232,7 +235,7 @@ class Judge:
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
         """Why a language that only the reply told does not count here: nothing else asked for it."""
-        profile, language = await self._tests.profile(), find(submission.language)
+        profile, language = await self._tests.capabilities(), find(submission.language)
         if await self._is_classic(language):
             there = takes(problem, submission, profile)
         else:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
 from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
@@ -75,7 +75,7 @@ def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
 
 
 def lacks(
-    problem: Problem, language: Language | None, here: Profile, builder: Profile, code: str = ""
+    problem: Problem, language: Language | None, here: Capabilities, builder: Capabilities, code: str = ""
 ) -> Iterator[JudgeFailure | InputError]:
     """Yield why no submission in a language, or this solution, can be judged on a problem by an engine.
 
@@ -115,7 +115,7 @@ def has_scripts(program: Checker | Manager) -> bool:
     return PurePosixPath(program.sources[0].name).name in ("build", "run")
 
 
-def refuse_script(program: Checker | Manager, kind: str, profile: Profile) -> None:
+def refuse_script(program: Checker | Manager, kind: str, profile: Capabilities) -> None:
     """Raise JudgeFailure for a checker or manager in Python that cannot start on an engine."""
     tool = profile.tool(find(program.language).command, f"running a {kind}")
     if has_scripts(program):
@@ -154,14 +154,14 @@ def modules_missing(modules: Collection[str], tool: Toolchain, who: str) -> Modu
     )
 
 
-def refuse_interpreter(language: Language, here: Profile) -> None:
+def refuse_interpreter(language: Language, here: Capabilities) -> None:
     """Raise InterpreterRefused if the interpreter of a language judges no submission."""
     tool = here.toolchains.get(language.command)
     if tool is not None and tool.refusal:
         raise InterpreterRefused(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
 
 
-def refuse_promises(packages: Collection[str], commands: Collection[str], here: Profile) -> None:
+def refuse_promises(packages: Collection[str], commands: Collection[str], here: Capabilities) -> None:
     """Raise InputError if an interpreter of the engine judges no submissions, or lacks promised packages.
 
     `commands`: the toolchains of the submissions. Nothing that a submission imports matters, so none can

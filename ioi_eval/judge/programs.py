@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import Built, Profile, Program, Recipe, Rejected
+from ioi_eval.engines.contract import Built, Capabilities, Program, Recipe, Rejected
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, refuse_untaken, trusted_programs
 from ioi_eval.judge.recipes import (
@@ -212,7 +212,7 @@ class Artifacts:
         self.builder, self._trusted, self._limits = builder, trusted, limits or BuildLimits()
         self._chosen = builder
         self._proctor: Blob | None = None  # where the builder has one
-        self._chosen_for: Profile | None = None
+        self._chosen_for: Capabilities | None = None
         self._proctor_recipe: Recipe | None = None
         self._prepared = Bounded[PreparedProblem](MOST_PROBLEMS)
 
@@ -263,7 +263,7 @@ class Artifacts:
         if own.program is None:
             return None
         if own.is_script:
-            refuse_script(own.program, kind, await self.builder.profile())
+            refuse_script(own.program, kind, await self.builder.capabilities())
         if own.recipe is None:
             return own.ready
         built = await (await self.chosen_builder()).build(own.recipe)
@@ -280,17 +280,17 @@ class Artifacts:
         except JobRejected as refused:
             return Rejected(log=str(refused))
         with step(BUILD):
-            if not (await self.builder.profile()).confines:
+            if not (await self.builder.capabilities()).confines:
                 recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
             return await self.builder.build(recipe)
 
     async def chosen_builder(self) -> Builder:
         """Return what builds the proctor and the problems' own programs."""
-        there = await self.builder.profile()
+        there = await self.builder.capabilities()
         if there is not self._chosen_for:  # a cluster's changes with its servers
             chosen, own = self.builder, there
             if self._trusted is not None:
-                here = await self._trusted.profile()
+                here = await self._trusted.capabilities()
                 if here.architecture == there.architecture:
                     chosen, own = self._trusted, here
             self._chosen_for, self._chosen, self._proctor = there, chosen, own.proctor

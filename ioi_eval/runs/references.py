@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ioi_eval.benchmarks.loaded import Loaded
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
@@ -106,7 +106,7 @@ async def judge_references(
     workers: int | Callable[[], int],
     fresh: bool = False,
     timing: Timing | None = None,
-    here: Profile | None = None,
+    here: Capabilities | None = None,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> References:
@@ -194,7 +194,7 @@ async def check_references(
             workers=workers,
             fresh=setup.options.fresh,
             timing=setup.options.timing,
-            here=await judge.profile(),
+            here=await judge.capabilities(),
             prepare=judge.prepare,
             on_event=setup.tell,
         )
@@ -284,7 +284,7 @@ def _places(
     submissions: Iterable[Submission],
     fingerprints: Mapping[str, str],
     timing: Timing,
-    here: Profile | None,
+    here: Capabilities | None,
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
     found, begin = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]

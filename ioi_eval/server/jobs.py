@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import Profile, check_names
+from ioi_eval.engines.contract import Capabilities, check_names
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, InputError, JobRejected
@@ -115,7 +115,7 @@ class PackagedEngine(Protocol):
     @property
     def packages(self) -> tuple[LanguagePackage, ...]: ...
 
-    async def profile(self) -> Profile: ...
+    async def capabilities(self) -> Capabilities: ...
 
     async def execute(self, job: Job) -> JobResult: ...
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines.contract import Profile, artifact_key
+from ioi_eval.engines.contract import Capabilities, artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
@@ -166,11 +166,11 @@ class Prepared:
     def packages(self) -> tuple[LanguagePackage, ...]:
         return self._engine.packages
 
-    async def profile(self) -> Profile:
-        return await self._engine.profile()
+    async def capabilities(self) -> Capabilities:
+        return await self._engine.capabilities()
 
     async def execute(self, job: Job) -> JobResult:
-        profile = await self._engine.profile()
+        profile = await self._engine.capabilities()
         package = find_package(self.packages, job.runtime, job.version)
         submission = None if package is None else _submission(job, package)
         if package is None or submission is None:
@@ -195,7 +195,7 @@ class Prepared:
         return msgspec.structs.replace(result, compile=made.stage)
 
     async def _built(
-        self, kind: str, job: Job, package: LanguagePackage, profile: Profile, files: Sequence[JobFile]
+        self, kind: str, job: Job, package: LanguagePackage, profile: Capabilities, files: Sequence[JobFile]
     ) -> KeptBuild:
         # All that a build depends on, as docs/protocol.md has it under "Artifact key".
         command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())

@@ -184,7 +184,7 @@ class Routes:
     async def _health(self, request: web.Request) -> web.Response:
         if self._queue.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
-        exclusive = (await self._engine.profile()).exclusive
+        exclusive = (await self._engine.capabilities()).exclusive
         health = {"status": "ok", "slots": self._engine.slots, "exclusive": exclusive}
         keeps = {"contents": self._contents.room, "keeps_programs": True} if self._contents.room else {}
         return _json(msgspec.json.encode(health | keeps))

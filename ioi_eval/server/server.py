@@ -93,7 +93,7 @@ class Server:
         return self._queue.running
 
     async def __aenter__(self) -> Self:
-        profile = await self._engine.profile()
+        profile = await self._engine.capabilities()
         # Of a digest that changes with everything by which a job could end otherwise.
         about = (
             version("ioi-eval"),

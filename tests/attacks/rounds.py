@@ -188,7 +188,7 @@ async def scripts(
     for attack in attacks:
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark, "most": most}
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
-        keep = attack.keep if (await engine.profile()).takes_paths else ()
+        keep = attack.keep if (await engine.capabilities()).takes_paths else ()
         file = JobFile(name="main.sh", content=Blob.of(text))
         ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=keep))
         said = ran.run.stdout + ran.run.stderr

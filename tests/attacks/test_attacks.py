@@ -212,7 +212,7 @@ async def test_no_source_succeeds_on_a_server_that_does_not_confine(
 ) -> None:
     """The build brings the proctor along. Where it believes that the server confines, it does not."""
     async with EmbeddedEngine(store=store, slots=1, layers=("seccomp",), allow_unconfined=True) as open_house:
-        proctor = (await open_house.profile()).proctor
+        proctor = (await open_house.capabilities()).proctor
         for confines, attacks in ((False, STEALING), (True, WINNING)):
             server = Pathless(open_house, runtime, confines=confines, proctor=proctor)
             built = Store(tmp_path / str(confines))

@@ -27,7 +27,7 @@ from chaos_servers import (
     nothing,
     slowly,
 )
-from support.engines import Outcome, fake_profile
+from support.engines import Outcome, fake_capabilities
 from support.runs import Fingerprint, Journal, RunSummary, judge_all, read_failures, read_rows
 from support.servers import Patience
 
@@ -57,7 +57,7 @@ PROBLEM = Problem(
 )
 OUTCOMES: Sequence[Outcome] = (*(1.0,) * 16, 0.5, 0.0, "cpu", "memory", "signal", "exit", "output")
 PROFILE = msgspec.structs.replace(
-    fake_profile(), name="piston", runtimes=("ioi_eval",), exclusive=False, takes_paths=False,
+    fake_capabilities(), name="piston", runtimes=("ioi_eval",), exclusive=False, takes_paths=False,
     max_compile_time=500, max_run_time=2100,
 )  # fmt: skip
 # What never comes is given up after two seconds, not after the minutes that a real job may take.

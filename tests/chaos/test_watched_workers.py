@@ -17,7 +17,7 @@ from support.waits import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
-from ioi_eval.models import Blob, Job, JobFile, Profile
+from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
 pytestmark = pytest.mark.once
 
@@ -25,7 +25,7 @@ PATIENCE = Patience(
     margin=120.0, connect=10.0, health=20.0, silence=2.0, drought=400.0, first_wait=0.05, longest_wait=0.3,
     first_rest=0.1, longest_rest=0.5,
 )  # fmt: skip
-PROFILE = Profile(name="piston", architecture="x86_64", runtimes=("bash",))
+PROFILE = Capabilities(name="piston", architecture="x86_64", runtimes=("bash",))
 
 
 @pytest.fixture

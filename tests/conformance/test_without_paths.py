@@ -134,7 +134,7 @@ async def test_every_task_type_over_http(ground: Ground) -> None:
 @pytest.mark.long
 @pytest.mark.once
 async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
-    tools = other((await ground.engine.profile()).toolchains, "bash")
+    tools = other((await ground.engine.capabilities()).toolchains, "bash")
     server = Pathless(ground.engine, "bash", toolchains=tools)
     await ground.compare(server)
     assert {job.runtime for job in server.jobs} == {"bash"}
@@ -143,7 +143,7 @@ async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
 async def test_an_interpreter_that_servers_have_in_different_places(
     engine: EmbeddedEngine, fresh: Store, problems: Mapping[str, Problem]
 ) -> None:
-    python = msgspec.structs.replace((await engine.profile()).toolchains["python3"], path="python3")
+    python = msgspec.structs.replace((await engine.capabilities()).toolchains["python3"], path="python3")
     server = Pathless(engine, "bash", toolchains={"python3": python})
     calm = {"calm": problems["calm"]}
     got = await judged(server, fresh, calm, trusted=engine)
@@ -158,7 +158,7 @@ async def test_trusted_programs_are_built_on_the_server_where_there_is_no_other_
     engine: EmbeddedEngine, store: Store, tmp_path: Path, problems: Mapping[str, Problem]
 ) -> None:
     postman = {"postman": problems["postman"]}
-    server = Pathless(engine, "bash", proctor=(await engine.profile()).proctor)
+    server = Pathless(engine, "bash", proctor=(await engine.capabilities()).proctor)
     expected = await judged(engine, store, postman)
     got = await judged(server, Store(tmp_path), postman)
     assert [essence(result) for result in got] == [essence(result) for result in expected]

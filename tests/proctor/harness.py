@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from support.plans import Line, Plan, PlanChecker, PlanLimits, PlanSubmission, PlanTest, decode_lines
 
-from ioi_eval.engines.contract import Profile, Program
+from ioi_eval.engines.contract import Capabilities, Program
 from ioi_eval.engines.jobs.run import waiting
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.values import Blob
@@ -261,7 +261,7 @@ def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: 
     files = tuple(JobFile(name=name, content=Blob.of(contents[name])) for name in submission.files)
     named = msgspec.structs.replace(submission, argv=("python3", *submission.argv[1:]))
     program = Program(proctor=Blob.of(""), submission=named, checker=PlanChecker(kind="exact"), files=files)
-    planned = waiting(program, Profile(name="", architecture="", waiting=Blob.of(library)))
+    planned = waiting(program, Capabilities(name="", architecture="", waiting=Blob.of(library)))
     contents |= {file.name: file.content.read() for file in planned.files if file.name not in contents}
     return msgspec.structs.replace(submission, warm=planned.submission.warm)
 

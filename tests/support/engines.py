@@ -8,7 +8,7 @@ from typing import Any
 
 from ioi_eval.engines.contract import Batch, Built, Program, Recipe, Rejected
 from ioi_eval.engines.embedded.toolchains import toolchains
-from ioi_eval.engines.fake import Fault, Outcome, fake_profile
+from ioi_eval.engines.fake import Fault, Outcome, fake_capabilities
 from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.judge.recipes import Sources
 from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
@@ -33,7 +33,7 @@ __all__ = [
     "Rejected",
     "compile_script",
     "compiler_in_shell",
-    "fake_profile",
+    "fake_capabilities",
     "find",
     "submission_recipe",
     "toolchains",

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from support.command_line import write_dump
 from support.datasets import Problems, open_dump
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
@@ -198,7 +198,7 @@ async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language
     of = Submission(key="k", problem_id="p", code="fn main() {}", language=told.language)
     sent = msgspec.structs.replace(of, language_from=told.source)
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
-    profile, problem = fake_profile(), Problem(id="p", tests=(test,))
+    profile, problem = fake_capabilities(), Problem(id="p", tests=(test,))
     there = {name: tool for name, tool in profile.toolchains.items() if name in ("g++", *tools)}
     async with Scorer(FakeEngine(profile=msgspec.structs.replace(profile, toolchains=there))) as scorer:
         result = await scorer.score(problem, sent)

@@ -30,7 +30,7 @@ from workload import problem, source, write_tests
 
 from ioi_eval import PistonEngine, Store, score_dump
 from ioi_eval.engines.jobs.piston_api import ServerRuntime, encode_result, encode_runtimes
-from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, Profile, Value
+from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult, Value
 from ioi_eval.problems import Problems
 from ioi_eval.runs import EngineChoice, Event, RunFinished, RunStarted
 
@@ -161,7 +161,7 @@ def tell(before: Moment, after: Moment) -> None:
 
 
 async def measure(given: argparse.Namespace) -> None:
-    profile = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
+    profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
     async with servers(given.seconds, given.tests) as port:
         started = time.perf_counter()
         known = Known(given.slots, port)
@@ -181,7 +181,7 @@ _JOBS_EACH = 12  # jobs of each server in a curve, of which the first two open i
 
 async def curve(given: argparse.Namespace) -> None:
     """Print the jobs per second of more and more servers, as a share of what one does times their number."""
-    profile = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
+    profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
     alone = 0.0
     print("| servers of one slot | jobs/s | linear share | cores of the client |")
     print("|--:|--:|--:|--:|")

@@ -77,7 +77,7 @@ def _workshop() -> Iterator[Path]:
 
 async def _proctor(store: Store) -> bytes:
     async with EmbeddedEngine(store=store, slots=1) as engine:
-        proctor = (await engine.profile()).proctor
+        proctor = (await engine.capabilities()).proctor
         assert proctor is not None
         return proctor.read()
 

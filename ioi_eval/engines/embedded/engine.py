@@ -18,7 +18,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, Check, Profile
+from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
 from ioi_eval.engines.embedded.box import BoxLimits, Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import (
@@ -63,7 +63,7 @@ class _Running(msgspec.Struct, frozen=True):
     """The parts of an engine between entering and leaving it."""
 
     ground: Ground
-    profile: Profile
+    profile: Capabilities
     packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
     all_slots: tuple[Slot, ...]
@@ -136,7 +136,7 @@ class EmbeddedEngine:
     def slots(self) -> int:
         return self._slots
 
-    async def profile(self) -> Profile:
+    async def capabilities(self) -> Capabilities:
         return self._entered().profile
 
     @property
@@ -247,7 +247,7 @@ class EmbeddedEngine:
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         own = (Blob.of_file(proctor), *(() if library is None else (library,)))
         ground = msgspec.structs.replace(ground, read=read, own=frozenset(blob.sha256 for blob in own))
-        profile = Profile(
+        profile = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
             confines=True,

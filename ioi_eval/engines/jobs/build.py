@@ -31,8 +31,8 @@ from ioi_eval.engines.contract import (
     OTHER_MACHINE,
     SUBMISSION,
     Built,
+    Capabilities,
     Engine,
-    Profile,
     Recipe,
     Rejected,
     Staying,
@@ -227,7 +227,7 @@ _TAKEN = "taken\n"
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-async def check(delivery: Delivery, recipe: Recipe, profile: Profile) -> Built | None:
+async def check(delivery: Delivery, recipe: Recipe, profile: Capabilities) -> Built | None:
     """Return what a build would make; None where it takes a build to say.
 
     It does not for a program in Python of one source, beside what builds it.
@@ -449,8 +449,8 @@ class Builder:
         """True while something is being made in the background."""
         return any(not task.done() for task in self._background.values())
 
-    async def profile(self) -> Profile:
-        return await self.engine.profile()
+    async def capabilities(self) -> Capabilities:
+        return await self.engine.capabilities()
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
         """Return what a build made, as content that any engine can use, or the compiler's refusal.
@@ -458,7 +458,7 @@ class Builder:
         Raises JudgeFailure if the engine is at fault, and not the source.
         """
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
-            profile = await self.engine.profile()
+            profile = await self.engine.capabilities()
             profile.shell()  # without it there are no compilers either, but that is not why
             profile.tool(recipe.tool, f"building a {recipe.kind}")
             keys = recipe.keys(profile)
@@ -488,7 +488,9 @@ class Builder:
         self._come_here.add(recipe.main.content.sha256)
         return await self.build(recipe)
 
-    async def _find_or_make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
+    async def _find_or_make(
+        self, recipe: Recipe, profile: Capabilities, keys: Sequence[str]
+    ) -> Built | Rejected:
         if (found := await self._found(recipe, keys)) is not None:
             log_step(_log, "found in the cache")
             return found
@@ -503,7 +505,7 @@ class Builder:
             return None
         return await asyncio.to_thread(self._shelf.find, *places)
 
-    async def _make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
+    async def _make(self, recipe: Recipe, profile: Capabilities, keys: Sequence[str]) -> Built | Rejected:
         may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self.delivery.refusal
         far = self._shelf.stays(recipe, *keys) if may_stay and refusal is not None else None
         # Where servers take less at a time than before, it may fit when it is packed.
@@ -531,7 +533,7 @@ class Builder:
         return await self._take(recipe, profile, made, lasting=False)
 
     async def _take(
-        self, recipe: Recipe, profile: Profile, made: BuildResult, *, lasting: bool
+        self, recipe: Recipe, profile: Capabilities, made: BuildResult, *, lasting: bool
     ) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
         end = build_ending(made.ended, recipe.refusals)
@@ -592,7 +594,7 @@ class Builder:
         finally:
             made.discard()
 
-    async def _builds(self, recipe: Recipe, profile: Profile) -> bool:
+    async def _builds(self, recipe: Recipe, profile: Capabilities) -> bool:
         """Return True if such a build ends well."""
         made = await self.delivery.build(recipe, None, profile, may_stay=False)
         made.discard()
@@ -600,7 +602,7 @@ class Builder:
 
     # --- what is built beside the work, for many builds ---
 
-    async def _prebuilt(self, recipe: Recipe, profile: Profile) -> tuple[JobFile, ...]:
+    async def _prebuilt(self, recipe: Recipe, profile: Capabilities) -> tuple[JobFile, ...]:
         """Return the files that builds like this one share, once they have been made.
 
         A grader's object is waited for: it takes no longer than the build itself, and many come at once.
@@ -620,7 +622,7 @@ class Builder:
         )
 
     async def _made_ahead(
-        self, recipe: Recipe, profile: Profile, demand: Demand, sights: int, *, wait: bool = False
+        self, recipe: Recipe, profile: Capabilities, demand: Demand, sights: int, *, wait: bool = False
     ) -> Built | None:
         """Return what the profile's only toolchain has made."""
         [key] = recipe.keys(profile)

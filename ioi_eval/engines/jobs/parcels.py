@@ -32,9 +32,9 @@ from ioi_eval.engines.contract import (
     OWN,
     SUBMISSION,
     Batch,
+    Capabilities,
     Engine,
     Far,
-    Profile,
     Recipe,
     Staying,
     least,
@@ -90,7 +90,7 @@ class HttpDelivery:
         self,
         recipe: Recipe,
         prebuilt: Sequence[JobFile] | None,
-        profile: Profile,
+        profile: Capabilities,
         *,
         may_stay: bool,
     ) -> BuildResult:
@@ -137,7 +137,7 @@ class HttpDelivery:
             self.packing.delivered(made.content, packed)
         return made
 
-    def _headers(self, recipe: Recipe, tool: Toolchain, profile: Profile) -> tuple[Ahead, ...]:
+    def _headers(self, recipe: Recipe, tool: Toolchain, profile: Capabilities) -> tuple[Ahead, ...]:
         """Return the header that workers precompile for such builds. It is too large to travel."""
         head = head_of(recipe)
         if not (self._precompiles and head) or len(profile.offered(recipe.tool)) != 1:
@@ -147,13 +147,13 @@ class HttpDelivery:
         key = header.key(profile.architecture, tool)
         return (Ahead(name=header_file(head), key=key, made_by=made_by, sights=sights_of(head)),)
 
-    async def refusal(self, program: Blob, profile: Profile) -> str:
+    async def refusal(self, program: Blob, profile: Capabilities) -> str:
         weight, most = await self.packing.weight(program), program_room(profile)
         if weight <= most:
             return ""
         return f"The program takes {weight} bytes of a request, and {profile.name} has {most} for it."
 
-    def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:
+    def job(self, batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
         job, problem, program = run_job(batch, chosen, profile), batch.problem, batch.program
         # Paths that are known here alone are put into the plan there.
         places = sorted(path_of(tool) for tool in interpreters(program, profile).values())
@@ -180,7 +180,7 @@ class HttpDelivery:
             plan="",
         )
 
-    async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:
+    async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
         job = await self.packing.shipped(job, "run", profile)
 
         async def check(result: JobResult) -> JobResult:
@@ -220,7 +220,9 @@ _SAID = 300  # characters of a compiler's words about an empty program
 _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
-def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) -> tuple[BuildResult, bytes]:
+def _made(
+    recipe: Recipe, tool: Toolchain, profile: Capabilities, result: JobResult
+) -> tuple[BuildResult, bytes]:
     """Return what was made, and the form in which it travelled."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
     boxed = recipe.proctor is not None
@@ -254,7 +256,7 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) 
     return made, delivery.packed
 
 
-def _check_limits(recipe: Recipe, profile: Profile) -> None:
+def _check_limits(recipe: Recipe, profile: Capabilities) -> None:
     """Raise JudgeFailure where it was a server's own limit that cut a build short: the source may be good."""
     limits, wall = recipe.limits, recipe.limits.wall_time
     if profile.shell() == OWN:
@@ -304,7 +306,9 @@ _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is 
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's boxes
 
 
-def build_job(recipe: Recipe, tool: Toolchain, prebuilt: Sequence[JobFile] | None, profile: Profile) -> Job:
+def build_job(
+    recipe: Recipe, tool: Toolchain, prebuilt: Sequence[JobFile] | None, profile: Capabilities
+) -> Job:
     """Return the sources, the one that the build is about last, and the script that compiles them.
 
     There is never a test in it. `prebuilt`: files that make it quicker; `None` means that no such file, and
@@ -343,7 +347,7 @@ def build_job(recipe: Recipe, tool: Toolchain, prebuilt: Sequence[JobFile] | Non
 def _job_of_one_stage(
     recipe: Recipe,
     tool: Toolchain,
-    profile: Profile,
+    profile: Capabilities,
     prebuilt: Sequence[JobFile] | None,
     memory: int | None,
 ) -> Job:
@@ -376,7 +380,7 @@ def _job_of_one_stage(
 def _job_in_a_box(
     recipe: Recipe,
     tool: Toolchain,
-    profile: Profile,
+    profile: Capabilities,
     proctor: Blob,
     prebuilt: Sequence[JobFile] | None,
 ) -> Job:
@@ -477,7 +481,7 @@ class Shipping:
         self._parcels = Bounded[Parcel](room)
         self._packing: Shared[Parcel] = Shared()
 
-    async def shipped(self, job: Job, script: str, profile: Profile) -> Job:
+    async def shipped(self, job: Job, script: str, profile: Capabilities) -> Job:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
         others, archives = list[JobFile](), list[str]()
         for file in job.files:

@@ -21,9 +21,9 @@ from ioi_eval.engines.contract import (
     Answers,
     ArtifactsLost,
     Batch,
+    Capabilities,
     Check,
     Engine,
-    Profile,
     Program,
     Recipe,
     least,
@@ -113,7 +113,7 @@ class JobTests(Value):
     frame: Frame
 
 
-def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
+def run_job(batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
     """Return the job of these tests, for an engine that starts the proctor itself."""
     tools = interpreters(batch.program, profile)
     made_for = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(tools)}
@@ -184,7 +184,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     )
 
 
-def interpreters(program: Program, profile: Profile) -> dict[str, Toolchain]:
+def interpreters(program: Program, profile: Capabilities) -> dict[str, Toolchain]:
     """Return the interpreters that start the program's parts, by their commands."""
     files = {file.name for file in program.files}
     parts = (program.submission, program.checker, program.manager)
@@ -279,7 +279,7 @@ _KNOWN_TO_PASS = 32 << 20  # bytes of a request that were tried where no limit w
 _USUAL = 4 << 20
 
 
-def program_room(profile: Profile) -> int:
+def program_room(profile: Capabilities) -> int:
     """Return the bytes of a request that a submission's program may take.
 
     The rest is for a test. Were it all one room, a program could grow until its test does not fit.
@@ -298,7 +298,7 @@ class Fitting:
     JudgeFailure where the engine's time is too short for a single one.
     """
 
-    def __init__(self, problem: Problem, options: JudgeOptions, profile: Profile, weigh: Weigh) -> None:
+    def __init__(self, problem: Problem, options: JudgeOptions, profile: Capabilities, weigh: Weigh) -> None:
         crowded = crowded_time(problem, options.borderline)
         most = (profile.max_run_time, profile.max_run_cpu_time)
         if any(
@@ -390,7 +390,7 @@ _OF_HARNESS = re.findall(
 )
 
 
-def waiting(program: Program, profile: Profile) -> Program:
+def waiting(program: Program, profile: Capabilities) -> Program:
     """The program with an interpreter that waits for it, where the engine has one."""
     submission = program.submission
     if profile.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
@@ -434,7 +434,7 @@ def _named(sources: Iterable[Blob]) -> list[str]:
 # --- how a job is delivered to an engine ----------------------------------------------------------
 
 
-def brings_scripts(profile: Profile, runtime: str) -> bool:
+def brings_scripts(profile: Capabilities, runtime: str) -> bool:
     """Return True if a job in this runtime has to bring its own `compile` and `run`."""
     if runtime in profile.runtimes:
         return runtime in profile.bare
@@ -469,7 +469,7 @@ class Delivery(Protocol):
         self,
         recipe: Recipe,
         prebuilt: Sequence[JobFile] | None,
-        profile: Profile,
+        profile: Capabilities,
         *,
         may_stay: bool,
     ) -> BuildResult:
@@ -485,7 +485,7 @@ class Delivery(Protocol):
         ...
 
     @property
-    def refusal(self) -> Callable[[Blob, Profile], Awaitable[str]] | None:
+    def refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
         """A function that returns why a submission's program cannot travel with its tests; empty: it can.
 
         None where programs need not travel.
@@ -496,11 +496,11 @@ class Delivery(Protocol):
         """Return the bytes that a file with this content adds to a request, if the engine limits these."""
         ...
 
-    def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:
+    def job(self, batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
         """Return the job of these tests."""
         ...
 
-    async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:
+    async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
         """Execute such a job, and return its ending and the servers that failed it, if all of them did.
 
         Raises JudgeFailure where no try helps.

@@ -15,9 +15,9 @@ from ioi_eval.engines.contract import (
     Answers,
     ArtifactsLost,
     Batch,
+    Capabilities,
     Check,
     Engine,
-    Profile,
     Recipe,
     Stall,
 )
@@ -59,7 +59,7 @@ class LocalDelivery:
         self,
         recipe: Recipe,
         prebuilt: Sequence[JobFile] | None,
-        profile: Profile,
+        profile: Capabilities,
         *,
         may_stay: bool,
     ) -> BuildResult:
@@ -89,7 +89,7 @@ class LocalDelivery:
 
     job = staticmethod(run_job)
 
-    async def run(self, job: Job, profile: Profile, *, phase: str) -> tuple[Ending, str]:
+    async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
         return (await execute(self._engine, job, phase=phase)).run, ""
 
 
@@ -107,8 +107,8 @@ class TestRunner:
     def slots(self) -> int:
         return self.engine.slots
 
-    async def profile(self) -> Profile:
-        return await self.engine.profile()
+    async def capabilities(self) -> Capabilities:
+        return await self.engine.capabilities()
 
     async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
         """Return the sound result of a job that is complete in itself, as a classic one is.
@@ -167,7 +167,7 @@ class TestRunner:
         wait = _OTHERS_FIRST if last and here else 0.0
         async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
             for attempt in range(1, NO_LINE.max_attempts + 1):
-                profile = await self.engine.profile()
+                profile = await self.engine.capabilities()
                 fitting = Fitting(batch.problem, batch.options, profile, self._delivery.weight)
                 chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
                 job = fitting.fits(self._delivery.job(batch, chosen, profile))
@@ -195,7 +195,7 @@ async def opened(
     options = options or BuildOptions()
     async with engine:
         delivery: Delivery = LocalDelivery(engine)
-        if not (await engine.profile()).takes_paths:
+        if not (await engine.capabilities()).takes_paths:
             delivery = HttpDelivery(engine, precompiles=options.precompile)
         builder = Builder(engine, delivery, store, options)
         try:

@@ -16,7 +16,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, Check, OnServer, Profile, Servers, Staying, ignore
+from ioi_eval.engines.contract import BASH, OWN, Capabilities, Check, OnServer, Servers, Staying, ignore
 from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, Waits, now
 from ioi_eval.engines.jobs.run import sound
 from ioi_eval.engines.piston.contents import ContentSender, Server
@@ -68,7 +68,7 @@ class ServerTimes(Value):
     strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
 
 
-def times_of(report: EndpointReport, profile: Profile) -> ServerTimes:
+def times_of(report: EndpointReport, profile: Capabilities) -> ServerTimes:
     usual = ServerTimes()
     return ServerTimes(
         compile=report.max_compile_time or profile.max_compile_time or usual.compile,
@@ -136,7 +136,7 @@ class ServerUsage(Value):
     total: int | None = None
     same_compiler: bool = False
     attempts: int = SERVER.max_attempts
-    profile: Profile | None = None  # where the caller knows it
+    profile: Capabilities | None = None  # where the caller knows it
     job: JobShape = "auto"
 
 
@@ -147,11 +147,11 @@ class ServerFleet(Fleet[EndpointReport]):
         super().__init__(patience, attempts=wanted.attempts, total=wanted.total, tell=tell)
         self._wire, self._wanted, self._patience = wire, wanted, patience
         self._sender = ContentSender(wire)
-        self._begun_with: Profile | None = None  # where all compilers are to stay the same
+        self._begun_with: Capabilities | None = None  # where all compilers are to stay the same
         self._inspecting = asyncio.Semaphore(_AT_ONCE)
         self.uses: Uses | None = None  # of the servers found at first; None: the caller knows them
         self.reports = dict[str, EndpointReport]()  # the last one of each address
-        self.profile = wanted.profile or Profile(name="", architecture="")
+        self.profile = wanted.profile or Capabilities(name="", architecture="")
 
     async def begin(self) -> None:
         """Inspect all servers that are found at first. Raises EngineUnavailable if none can be used."""
@@ -335,7 +335,7 @@ class FleetEngine(ABC):
         """The number of jobs at a time, now. Before the engine is entered, the least number."""
         return self._running.slots if self._running is not None else self._least_slots
 
-    async def profile(self) -> Profile:
+    async def capabilities(self) -> Capabilities:
         return self._entered().profile
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
@@ -427,7 +427,7 @@ class PistonEngine(FleetEngine):
         same_compiler: bool = False,
         attempts: int = SERVER.max_attempts,
         patience: Patience | None = None,
-        profile: Profile | None = None,
+        profile: Capabilities | None = None,
         job: JobShape = "auto",
     ) -> None:
         """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, Change, Condition, Profile, least
+from ioi_eval.engines.contract import BASH, OWN, Capabilities, Change, Condition, least
 from ioi_eval.engines.jobs.piston_api import limit_in
 from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, Identity
 from ioi_eval.model.job import Toolchain
@@ -367,7 +367,7 @@ def changed_tools(before: EndpointReport, after: EndpointReport) -> str:
     return f"it has another {others}" if new else ""
 
 
-def merged(reports: Iterable[EndpointReport]) -> Profile:
+def merged(reports: Iterable[EndpointReport]) -> Capabilities:
     """Return what jobs may count on that any of these servers does: limits of all, tools and runtimes of any.
 
     A job goes to a server that has what it needs. At least one report is needed.
@@ -377,7 +377,7 @@ def merged(reports: Iterable[EndpointReport]) -> Profile:
     files = least(*(report.max_open_files for report in used))
     there = [report.toolchains for report in used]
     return offering(
-        Profile(
+        Capabilities(
             name=NAME,
             architecture=most_common(report.architecture for report in used if report.architecture),
             confines=all(report.is_ours for report in used),
@@ -457,13 +457,13 @@ def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
     return any(getattr(report, field) != over[1] for field, name in ASKED_BY.items() if name == over[0])
 
 
-def asked_for(profile: Profile) -> frozenset[str]:
+def asked_for(profile: Capabilities) -> frozenset[str]:
     """Return the runtimes that jobs of a run can have: `bash` starts what ours starts without compiling."""
     found = {name for name in RUNTIMES if name in profile.runtimes}
     return frozenset(found | {BASH} if OWN in found else found)
 
 
-def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None = None) -> str:
+def why_not(profile: Capabilities, report: EndpointReport, begun_with: Capabilities | None = None) -> str:
     """Return why an endpoint cannot join a run that counts on `profile`. Empty: it can.
 
     `begun_with`: whose compilers and interpreters it must have, where all are to be the same.
@@ -495,7 +495,7 @@ def _is_tighter(own: int | None, counted_on: int | None) -> bool:
     return own is not None and (counted_on is None or own < counted_on)
 
 
-def offering(profile: Profile, there: Iterable[Mapping[str, Toolchain]]) -> Profile:
+def offering(profile: Capabilities, there: Iterable[Mapping[str, Toolchain]]) -> Capabilities:
     """Return the profile with the toolchains of these endpoints. Without any it keeps those it had."""
     all_tools = offers_of(there)
     offers = {command: all_tools[command] for command in profile.toolchains if command in all_tools}

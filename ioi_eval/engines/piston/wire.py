@@ -8,7 +8,7 @@ from secrets import token_hex
 from types import TracebackType
 from typing import Protocol, Self
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.jobs.piston_api import error_of
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
@@ -59,7 +59,7 @@ class Wire(Protocol):
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         """Return an error if this process cannot have so many jobs on so many servers."""
 
-    def completed(self, profile: Profile) -> Profile:
+    def completed(self, profile: Capabilities) -> Capabilities:
         """Return what servers can do, with what the wire knows about all of them."""
 
     async def execute(
@@ -176,7 +176,7 @@ class HttpWire:
             f" nofile={needed} of a container. Or name fewer servers",
         )
 
-    def completed(self, profile: Profile) -> Profile:
+    def completed(self, profile: Capabilities) -> Capabilities:
         return profile
 
     async def execute(

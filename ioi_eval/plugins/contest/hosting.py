@@ -172,7 +172,7 @@ def _heeded(options: RunOptions) -> RunOptions:
 
 
 async def _languages_there(judge: Judge) -> set[str]:
-    toolchains = (await judge.profile()).toolchains
+    toolchains = (await judge.capabilities()).toolchains
     return {language.name for language in LANGUAGES if language.command in toolchains}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.engines.conditions import conditions
-from ioi_eval.engines.contract import Condition, Profile
+from ioi_eval.engines.contract import Capabilities, Condition
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
@@ -54,7 +54,7 @@ class NodeProfile(Value):
     version: str  # of this package
     slots: int
     space: int  # bytes of contents that the node keeps
-    profile: Profile
+    profile: Capabilities
     has_library: bool  # Python can wait there
 
 
@@ -77,7 +77,7 @@ class Node:
             opened = await self._opened()
         except (IoiEvalError, OSError) as error:
             return _failed(error)
-        profile = await opened.engine.profile()
+        profile = await opened.engine.capabilities()
         return NodeProfile(
             made_by=self._made_by,
             actor=self._actor,
@@ -143,14 +143,14 @@ class Node:
                     store=_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
                 )
                 await self._held.enter_async_context(engine)
-                self._open = _Opened(engine, depot, await engine.profile())
+                self._open = _Opened(engine, depot, await engine.capabilities())
             return self._open
 
 
 class _Opened:
     """The parts of a node between opening and closing it."""
 
-    def __init__(self, engine: EmbeddedEngine, depot: Depot, profile: Profile) -> None:
+    def __init__(self, engine: EmbeddedEngine, depot: Depot, profile: Capabilities) -> None:
         self.engine, self._depot = engine, depot
         self.contents = Contents(depot, depot.limit, Counter())
         self._own = {PROCTOR.sha256: profile.proctor, LIBRARY.sha256: profile.waiting}

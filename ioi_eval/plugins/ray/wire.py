@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Change, Condition, Profile
+from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, Change, Condition
 from ioi_eval.engines.jobs.piston_api import LacksContents
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
@@ -207,7 +207,7 @@ class RayWire:
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         return None  # connections are Ray's
 
-    def completed(self, profile: Profile) -> Profile:
+    def completed(self, profile: Capabilities) -> Capabilities:
         """Jobs name the proctor and the library of waiting, which each node has."""
         abouts = [node.about for node in self._nodes.values() if node.about is not None]
         python = profile.toolchains.get("python3")

@@ -279,7 +279,7 @@ class SandboxFusion:
         language = _language(asked.language)
         builder = runner = "/bin/bash"
         if asked.language != "bash":
-            there = (await self._engine.profile()).toolchains
+            there = (await self._engine.capabilities()).toolchains
             for command in language.tools:
                 if command not in there:
                     raise FailedInside(f"{command} is not installed here: {language.remedy}")
@@ -297,7 +297,7 @@ class SandboxFusion:
         """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
-        job, profile = self._jobs.ready(program.to_build), await self._engine.profile()
+        job, profile = self._jobs.ready(program.to_build), await self._engine.capabilities()
         tool = profile.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", profile.architecture, tool, map(str, limits), job.files)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 from support.waits import until
 from support.warm_command import warm_command
 
@@ -151,7 +151,7 @@ async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> No
 async def test_languages_that_are_not_here_open_nothing(
     tmp_path: Path, languages: tuple[str, ...], words: str
 ) -> None:
-    profile = fake_profile()
+    profile = fake_capabilities()
     toolchains = {name: tool for name, tool in profile.toolchains.items() if name not in ("ghc", "fpc")}
     engine = FakeEngine(profile=msgspec.structs.replace(profile, toolchains=toolchains))
     with pytest.raises(InputError, match=words):
@@ -243,7 +243,7 @@ async def test_without_problems_there_is_no_contest(tmp_path: Path) -> None:
 
 
 async def test_it_goes_on_with_another_compiler(tmp_path: Path) -> None:
-    there = fake_profile()
+    there = fake_capabilities()
     newer = msgspec.structs.replace(there.toolchains["g++"], version="2.0", identity="g++ 2.0 (fake)")
     profile = msgspec.structs.replace(there, toolchains={**there.toolchains, "g++": newer})
     for number, engine in enumerate((FakeEngine(), FakeEngine(profile=profile)), 1):

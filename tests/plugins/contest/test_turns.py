@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from support.command_line import RIGHT, CommandLine, write_package
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
 
 from ioi_eval import InputError
@@ -220,7 +220,7 @@ async def test_nobody_is_asked_about_a_problem_that_cannot_be_judged(tmp_path: P
 
 
 def python_without_packages() -> FakeEngine:
-    profile = fake_profile()
+    profile = fake_capabilities()
     bare = {**profile.toolchains, "python3": replace(profile.toolchains["python3"], modules=())}
     return FakeEngine(outcome, profile=replace(profile, toolchains=bare))
 
@@ -243,7 +243,7 @@ async def test_only_what_the_asked_language_needs_is_looked_for(
 
 
 async def test_nobody_is_asked_where_the_compiler_is_missing(tmp_path: Path) -> None:
-    profile = fake_profile()
+    profile = fake_capabilities()
     tools = {name: tool for name, tool in profile.toolchains.items() if name != "g++"}
     engine = FakeEngine(outcome, profile=replace(profile, toolchains=tools))
     with StubServer(lambda one: program(99), "/v1").running() as server:

@@ -13,7 +13,7 @@ import pytest
 from support.clocks import Ahead
 from support.waits import until
 
-from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, ServerEvent
+from ioi_eval.engines.contract import Capabilities, Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 from ioi_eval.plugins.ray import RayEngine, cluster
@@ -23,7 +23,7 @@ from ioi_eval.plugins.ray.wire import NodePatience
 
 pytestmark = pytest.mark.once
 
-PROFILE = Profile(name="embedded", architecture="x86_64", runtimes=("ioi_eval",), exclusive=True)
+PROFILE = Capabilities(name="embedded", architecture="x86_64", runtimes=("ioi_eval",), exclusive=True)
 
 
 class FakeCluster:

@@ -14,7 +14,7 @@ from support.runs import submission_result
 
 from ioi_eval import Scorer, Store
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Problem, Profile, Submission, SubmissionResult
+from ioi_eval.models import Capabilities, Problem, Submission, SubmissionResult
 from ioi_eval.models import Verdict as V
 from ioi_eval.reports.records import write_json
 from ioi_eval.runs import Timing
@@ -60,7 +60,7 @@ async def judged(
     most: int = 3,
     fresh: bool = False,
     timing: Timing | None = None,
-    here: Profile | None = None,
+    here: Capabilities | None = None,
 ) -> dict[str, ProblemReferences]:
     store = Store(folder / "references")
     found = await judge_references(
@@ -136,7 +136,7 @@ async def test_a_time_factor_is_theirs_too(scorer: Scorer, tmp_path: Path) -> No
 async def test_another_interpreter_says_something_else(scorer: Scorer, tmp_path: Path) -> None:
     """A solution in a Python of long ago makes its problem unreliable only where no such Python is."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
-    here = await scorer.judge.profile()
+    here = await scorer.judge.capabilities()
     other = msgspec.structs.replace(here.toolchains["python3"], identity="another")
     there = msgspec.structs.replace(here, toolchains={**here.toolchains, "python3": other})
     for profile in (here, here, there):

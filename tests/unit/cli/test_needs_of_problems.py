@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.command_line import CommandLine, write_package
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 
 from ioi_eval import Store
 from ioi_eval.benchmarks import BenchmarkOptions
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.once
 
 
 def without(*commands: str) -> FakeEngine:
-    profile = fake_profile()
+    profile = fake_capabilities()
     tools = {name: tool for name, tool in profile.toolchains.items() if name not in commands}
     return FakeEngine(profile=msgspec.structs.replace(profile, toolchains=tools))
 

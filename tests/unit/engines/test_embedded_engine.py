@@ -283,7 +283,7 @@ async def test_refusals_take_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> 
 
 
 async def test_profile(engine: EmbeddedEngine) -> None:
-    profile = await engine.profile()
+    profile = await engine.capabilities()
     assert engine.slots == 2
     assert profile.architecture == os.uname().machine
     assert {"g++", "python3"} <= set(profile.toolchains)

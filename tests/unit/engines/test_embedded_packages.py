@@ -113,7 +113,7 @@ async def test_a_package_runs_in_our_box(base: Path, store: Store) -> None:
     place = package(base, aliases=["g"])
     (place / "compile").write_text(COMPILE)
     async with EmbeddedEngine(store=store, slots=1, packages=(base,)) as engine:
-        assert {"greet", "g", "ioi_eval", "bash", "cms_ioi"} <= set((await engine.profile()).runtimes)
+        assert {"greet", "g", "ioi_eval", "bash", "cms_ioi"} <= set((await engine.capabilities()).runtimes)
         job = Job(
             files=(file("main", ""), file("data", b"\xff"), file("other", "")),
             runtime="g",

@@ -235,7 +235,7 @@ async def test_both_are_built_beside_each_other(store: Store, monkeypatch: pytes
     monkeypatch.setattr(engine, "proctor_binary", proctor)
     monkeypatch.setattr(engine, "waiting_library", library)
     async with EmbeddedEngine(store=store, slots=1) as opened:
-        assert (await opened.profile()).waiting is not None
+        assert (await opened.capabilities()).waiting is not None
 
 
 async def test_without_a_proctor_nothing_more_is_built(

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
-from ioi_eval.engines.contract import Profile, Program
+from ioi_eval.engines.contract import Capabilities, Program
 from ioi_eval.engines.jobs.run import waiting
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission
 from ioi_eval.models import Blob, JobFile, Limits, Problem, Submission, Test
@@ -28,8 +28,8 @@ def program(source: str | bytes, *, command: str = "python3", harness: bool = Fa
     )
 
 
-def profile(library: str | None = "library") -> Profile:
-    return Profile(name="", architecture="", waiting=None if library is None else Blob.of(library))
+def profile(library: str | None = "library") -> Capabilities:
+    return Capabilities(name="", architecture="", waiting=None if library is None else Blob.of(library))
 
 
 def modules(source: str | bytes) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def test_its_files_come_along() -> None:
         (program("", command="submission"), profile()),
     ],
 )
-def test_who_is_started_as_before(planned: Program, known: Profile) -> None:
+def test_who_is_started_as_before(planned: Program, known: Capabilities) -> None:
     assert waiting(planned, known) == planned
 
 

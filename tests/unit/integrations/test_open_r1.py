@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.integrations import open_r1
@@ -321,7 +321,7 @@ class Recorded(FakeEngine):
     def __init__(self, *faults: EngineUnavailable, **profile: Any) -> None:
         super().__init__()
 
-        self.profile_value = msgspec.structs.replace(fake_profile(), **profile)
+        self.capabilities_value = msgspec.structs.replace(fake_capabilities(), **profile)
         self.faults = list(faults)
 
     async def __aenter__(self) -> Recorded:

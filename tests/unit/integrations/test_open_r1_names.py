@@ -13,7 +13,7 @@ import pytest
 from pyarrow import table
 from pyarrow.parquet import write_table
 from support.datasets import Problems
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 from support.stub_server import Answer, Asked, StubServer, as_json
 
 from ioi_eval import Store
@@ -85,7 +85,7 @@ def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyP
 
     def engine(servers: EngineChoice) -> FakeEngine:
         asked.append(servers)
-        return FakeEngine(profile=fake_profile())
+        return FakeEngine(profile=fake_capabilities())
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("IOI_EVAL_TOKEN", "word")
@@ -138,7 +138,7 @@ class Answering(FakeEngine):
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Answering:
-    engine = Answering(profile=fake_profile())
+    engine = Answering(profile=fake_capabilities())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
     monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
     return engine
@@ -206,7 +206,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
                 raise
             return JobResult(compile=Ending(code=0), run=Ending(stdout="1\n", code=0))
 
-    engine = Interrupting(profile=fake_profile())
+    engine = Interrupting(profile=fake_capabilities())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
     monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 from support.plans import VERSION, Line, Plan
 
 from ioi_eval import (
@@ -246,7 +246,7 @@ def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
     options = JudgeOptions(borderline=USUAL)
     assert crowded_time(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for most, crowded in ((None, 320), (2320, 320), (2319, None)):
-        profile = msgspec.structs.replace(fake_profile(), max_run_cpu_time=most)
+        profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=most)
         fitting = Fitting(longer, options, profile, Shipping().weight)
         assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 

@@ -78,7 +78,7 @@ async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the
     assert {test.status for test in result.tests} == {Verdict.AC}, result
     assert result.confinement["interpreter"] == "forked", "the fork server has the environment, too"
     assert await verdicts(scorer, BY_NUMPY.replace("numpy", "unlisted_package")) == {Verdict.AC}
-    profile = await scorer.judge.profile()
+    profile = await scorer.judge.capabilities()
     assert profile.toolchains["python3"].path == str(as_the_caller)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from judge_samples import problem, subtask
-from support.engines import Batch, Program, fake_profile
+from support.engines import Batch, Program, fake_capabilities
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
@@ -17,13 +17,13 @@ from ioi_eval.engines.jobs.run import Fitting, Frame
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
+    Capabilities,
     Checker,
     CheckerKind,
     Job,
     JobFile,
     Limits,
     Problem,
-    Profile,
     Submission,
     TaskOptions,
     TaskType,
@@ -48,8 +48,8 @@ MANAGED = msgspec.structs.replace(
 )
 
 
-def server(**limits: Any) -> Profile:
-    return msgspec.structs.replace(fake_profile(), **({"runtimes": ("bash",)} | limits))
+def server(**limits: Any) -> Capabilities:
+    return msgspec.structs.replace(fake_capabilities(), **({"runtimes": ("bash",)} | limits))
 
 
 def large(number: int, size: int) -> Problem:
@@ -62,13 +62,13 @@ def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
     return Batch(problem=problem, program=program, tests=Schedule(problem).first)
 
 
-def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Job:
+def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> Job:
     batch = batch_of(problem, program)
     delivery = HttpDelivery(FakeEngine())
     return delivery.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), profile)
 
 
-async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:
+async def number(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
     fitting = Fitting(problem, batch.options, profile, Shipping().weight)
     return len(await fitting.first(batch))
@@ -82,7 +82,7 @@ async def test_a_job_is_as_large_as_a_request_may_be() -> None:
     tests = large(10, 30_000)  # 40,000 bytes each in base64
     assert await number(tests, server(max_body=100_000)) == 2
     assert await number(tests, server(max_body=200_000)) == 4
-    assert await number(tests, fake_profile()) == 10
+    assert await number(tests, fake_capabilities()) == 10
     shrinking = problem(tests=(Test(name="t0", input=Blob.of("a line\n" * 10_000)),), subtasks=())
     assert await number(shrinking, server(max_body=10_000)) == 1
 
@@ -129,7 +129,7 @@ async def test_refused_request_is_a_judge_failure() -> None:
 
 async def test_a_server_that_gives_less_memory_gets_what_it_gives_if_that_is_enough() -> None:
     engine = FakeEngine()
-    engine.profile_value = msgspec.structs.replace(fake_profile(), max_run_memory=1 << 30)
+    engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 30)
     async with Scorer(engine) as scorer:
         assert (await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))).points == 100
     assert [job.run_memory_limit for job in engine.runs] == [1 << 30]
@@ -138,7 +138,7 @@ async def test_a_server_that_gives_less_memory_gets_what_it_gives_if_that_is_eno
 async def test_a_server_that_gives_too_little_memory_is_told_so() -> None:
     words = f"run_memory_limit cannot exceed the configured limit of {1 << 28}"
     engine = FakeEngine(faults=[None, JobTooLarge(words, limit="run_memory_limit")])
-    engine.profile_value = msgspec.structs.replace(fake_profile(), max_run_memory=1 << 28)
+    engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 28)
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_MEMORY_LIMIT"):
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))

@@ -67,8 +67,8 @@ async def test_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) ->
 
 
 async def test_doctor_says_which_headers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.machine", lambda: FakeEngine().profile_value.architecture)
-    compiler, store = FakeEngine().profile_value.toolchains["g++"], Store(tmp_path / "store")
+    monkeypatch.setattr("platform.machine", lambda: FakeEngine().capabilities_value.architecture)
+    compiler, store = FakeEngine().capabilities_value.toolchains["g++"], Store(tmp_path / "store")
     assert [line.detail for line in headers(compiler, store)] == ["none yet; made beside the work"]
     async with opened(tmp_path, FakeEngine(), BuildOptions()) as artifacts:
         await build_some(artifacts, some(HELLO, 2))

@@ -3,18 +3,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 from judge_samples import problem
-from support.engines import Batch, Program, fake_profile
+from support.engines import Batch, Program, fake_capabilities
 from support.plans import Plan, PlanChecker, PlanGroup, PlanLimits, PlanSubmission
 
 from ioi_eval import JudgeOptions
 from ioi_eval.engines.jobs.run import Frame, run_job
 from ioi_eval.models import (
     Blob,
+    Capabilities,
     Job,
     JobFile,
     Limits,
     Problem,
-    Profile,
     ScoreType,
     Subtask,
     TaskOptions,
@@ -37,13 +37,13 @@ CHECKED = msgspec.structs.replace(PROGRAM, checker=CHECKING)
 def job_of(
     problem: Problem,
     options: JudgeOptions | None = None,
-    profile: Profile | None = None,
+    profile: Capabilities | None = None,
     program: Program = PROGRAM,
 ) -> Job:
     options = options or JudgeOptions()
     tests = Schedule(problem, all_tests=options.all_tests).first
     batch = Batch(problem=problem, program=program, tests=tests, options=options)
-    return run_job(batch, Frame(problem, options).job_tests(tests, "f00"), profile or fake_profile())
+    return run_job(batch, Frame(problem, options).job_tests(tests, "f00"), profile or fake_capabilities())
 
 
 def plan_of(job: Job) -> Plan:
@@ -124,5 +124,5 @@ def test_a_job_gets_the_time_of_its_worst_case(
 
 
 def test_a_job_gets_no_more_time_than_the_engine_gives() -> None:
-    profile = msgspec.structs.replace(fake_profile(), max_run_time=9000)
+    profile = msgspec.structs.replace(fake_capabilities(), max_run_time=9000)
     assert job_of(problem(10), profile=profile).run_timeout == 9000

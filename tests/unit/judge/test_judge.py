@@ -280,7 +280,7 @@ async def test_tests_go_in_batches_and_only_live_ones_into_the_next() -> None:
 
 async def test_an_engine_may_allow_fewer_tests() -> None:
     engine = FakeEngine()
-    engine.profile_value = msgspec.structs.replace(engine.profile_value, max_files=3)
+    engine.capabilities_value = msgspec.structs.replace(engine.capabilities_value, max_files=3)
     async with scoring(engine) as scorer:
         await scorer.score(problem(7), submission())
     assert len(engine.runs) == 3
@@ -497,7 +497,7 @@ class Upgraded(FakeEngine):
         self.made_for: list[str] = []
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
-        tool = self.profile_value.toolchains["python3"]
+        tool = self.capabilities_value.toolchains["python3"]
         (wanted,) = job.made_for["python3"]
         if wanted != tool.identity:
             raise ToolchainGone("no server has the python3 that the job was made for")
@@ -506,8 +506,8 @@ class Upgraded(FakeEngine):
             self.made_for.append(wanted)
         if len(self.made_for) == 1:
             new = msgspec.structs.replace(tool, version="2.0", identity="python3 2.0")
-            tools = {**self.profile_value.toolchains, "python3": new}
-            self.profile_value = msgspec.structs.replace(self.profile_value, toolchains=tools)
+            tools = {**self.capabilities_value.toolchains, "python3": new}
+            self.capabilities_value = msgspec.structs.replace(self.capabilities_value, toolchains=tools)
         return result
 
 

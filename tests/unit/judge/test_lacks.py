@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from judge_samples import problem, some_tests, submission, subtask
-from support.engines import fake_profile
+from support.engines import fake_capabilities
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
@@ -35,7 +35,7 @@ GRADED: dict[str, Any] = {
     "options": TaskOptions(with_grader=True),
     "grader_files": (NamedBlob(name="graders/grader.cpp", content=Blob.of("int main() {}")),),
 }
-PROFILE = fake_profile()
+PROFILE = fake_capabilities()
 
 
 def judged_by(source: str, name: str = "checker.py", **changes: Any) -> Problem:

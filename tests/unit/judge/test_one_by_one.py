@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from judge_samples import problem, submission
 from lent import judge_on
-from support.engines import CPU_LIMIT, fake_profile
+from support.engines import CPU_LIMIT, fake_capabilities
 
 from ioi_eval import JudgeOptions, Store
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
@@ -53,7 +53,7 @@ class Cluster(FakeEngine):
     def __init__(
         self, *runtimes: str, answer: Callable[[str], Answer] = lambda _: GOOD, **limits: Any
     ) -> None:
-        super().__init__(profile=msgspec.structs.replace(fake_profile(), runtimes=runtimes, **limits))
+        super().__init__(profile=msgspec.structs.replace(fake_capabilities(), runtimes=runtimes, **limits))
         self._answer = answer
 
     async def execute(self, job: Job, check: object = None) -> JobResult:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from lent import artifacts_on
 from support.builds import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
-from support.engines import CPU_LIMIT, HARD_STOP, IDLED, Built, Fault, Rejected, fake_profile
+from support.engines import CPU_LIMIT, HARD_STOP, IDLED, Built, Fault, Rejected, fake_capabilities
 
 from ioi_eval import Scorer, Store
 from ioi_eval.errors import (
@@ -28,6 +28,7 @@ from ioi_eval.models import (
     Blob,
     BuildLimits,
     BuildOptions,
+    Capabilities,
     Checker,
     CheckerKind,
     Ending,
@@ -35,7 +36,6 @@ from ioi_eval.models import (
     JobResult,
     Limits,
     NamedBlob,
-    Profile,
     StageStatus,
     Test,
     Toolchain,
@@ -79,11 +79,13 @@ async def test_who_builds_is_chosen_again_when_the_servers_change(tmp_path: Path
     """Programs from another machine run only on servers of its architecture."""
     engine, here = FakeEngine(), FakeEngine()
     usual, own = Blob.of(b"of the servers"), Blob.of(b"built here")
-    engine.profile_value = msgspec.structs.replace(fake_profile(), proctor=usual)
-    here.profile_value = msgspec.structs.replace(fake_profile(), proctor=own)
+    engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=usual)
+    here.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=own)
     async with engine, here, artifacts_on(engine, Store(tmp_path), trusted=here) as artifacts:
         for architecture, proctor in (("x86_64", own), ("aarch64", usual), ("x86_64", own)):
-            engine.profile_value = msgspec.structs.replace(engine.profile_value, architecture=architecture)
+            engine.capabilities_value = msgspec.structs.replace(
+                engine.capabilities_value, architecture=architecture
+            )
             assert [await artifacts.proctor() for _ in range(2)] == [proctor, proctor]
 
 
@@ -237,7 +239,7 @@ async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> No
 
 async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> None:
     go = Toolchain(command="go", path="/usr/bin/go", version="1.19", identity="go 1.19")
-    profile = msgspec.structs.replace(fake_profile(), toolchains={"go": go})
+    profile = msgspec.structs.replace(fake_capabilities(), toolchains={"go": go})
     refused = Ending(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
     engine = FakeEngine(profile=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
@@ -284,7 +286,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
 ) -> None:
     """It may kill all that is in its box, or close the folder, and was unscored by that."""
     ghc = Toolchain(command="ghc", path="/usr/bin/ghc", version="9", identity="ghc 9")
-    profile = msgspec.structs.replace(fake_profile(), toolchains={"ghc": ghc})
+    profile = msgspec.structs.replace(fake_capabilities(), toolchains={"ghc": ghc})
     for number, (code, more) in enumerate([(TEMPLATE, []), (TEMPLATE, [FAULTY]), ("main = print 1\n", [])]):
         engine = FakeEngine(profile=profile, faults=[*stages, *more])
         async with opened(tmp_path / str(number), engine) as artifacts:
@@ -300,7 +302,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
 
 
 async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:
-    without_compiler = msgspec.structs.replace(fake_profile(), toolchains={})
+    without_compiler = msgspec.structs.replace(fake_capabilities(), toolchains={})
     async with opened(tmp_path, FakeEngine(profile=without_compiler)) as artifacts:
         with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
@@ -358,7 +360,7 @@ async def test_a_checker_is_built_once(tmp_path: Path) -> None:
 class Meeting(FakeEngine):
     """No build goes on before two are under way."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Capabilities) -> None:
         super().__init__(profile=profile)
         self._door = asyncio.Barrier(2)
 
@@ -370,14 +372,14 @@ class Meeting(FakeEngine):
 
 
 async def test_what_a_problem_needs_is_built_side_by_side(tmp_path: Path) -> None:
-    engine = Meeting(msgspec.structs.replace(fake_profile(), proctor=None))
+    engine = Meeting(msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
         await artifacts.of_problem(artifacts.prepared(checked_problem()))
     assert len(engine.builds) == 2
 
 
 async def test_the_first_submission_is_built_beside_the_checker(tmp_path: Path) -> None:
-    engine, test = Meeting(fake_profile()), Test(name="1", input=Blob.of("1"), answer=Blob.of("1"))
+    engine, test = Meeting(fake_capabilities()), Test(name="1", input=Blob.of("1"), answer=Blob.of("1"))
     async with Scorer(engine, store=Store(tmp_path / "store")) as scorer:
         built = msgspec.structs.replace(checked_problem(), tests=(test,))
         result = await scorer.score(built, submitted())
@@ -404,7 +406,7 @@ async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
 
 
 async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_path: Path) -> None:
-    engine = FakeEngine(profile=msgspec.structs.replace(fake_profile(), proctor=None))
+    engine = FakeEngine(profile=msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
         assert (await artifacts.proctor()).size > 0
         await artifacts.proctor()
@@ -423,7 +425,7 @@ async def test_the_sources_of_the_proctor_are_hashed_once_for_all_submissions(
 
     monkeypatch.setattr("ioi_eval.judge.programs.proctor_sources", counting)
     async with opened(
-        tmp_path, FakeEngine(profile=msgspec.structs.replace(fake_profile(), proctor=None))
+        tmp_path, FakeEngine(profile=msgspec.structs.replace(fake_capabilities(), proctor=None))
     ) as artifacts:
         made = [await artifacts.proctor() for _ in range(5)]
     assert (len(read), len(set(made))) == (1, 1)

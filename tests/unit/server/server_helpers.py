@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 from support.servers import counted
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.models import Job, JobResult
 from ioi_eval.server.jobs import PackagedEngine
 
@@ -53,8 +53,8 @@ class HeldEngine:
         self._engine, self.packages, self.slots = engine, engine.packages, slots
         self.begun, self.ended, self.ran, self.let_go = 0, 0, list[tuple[str, ...]](), asyncio.Event()
 
-    async def profile(self) -> Profile:
-        return await self._engine.profile()
+    async def capabilities(self) -> Capabilities:
+        return await self._engine.capabilities()
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         self.begun += 1

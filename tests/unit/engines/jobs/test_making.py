@@ -21,7 +21,7 @@ import pytest
 from lent import artifacts_on
 from msgspec.json import decode
 from support.builds import checked_problem, plain_problem, submitted
-from support.engines import CPU_LIMIT, Built, Rejected, fake_profile
+from support.engines import CPU_LIMIT, Built, Rejected, fake_capabilities
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
@@ -29,7 +29,7 @@ from ioi_eval.engines.jobs.build import Shelf
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
-from ioi_eval.models import Blob, BuildLimits, Ending, Job, JobResult, Profile, StageStatus, Toolchain
+from ioi_eval.models import Blob, BuildLimits, Capabilities, Ending, Job, JobResult, StageStatus, Toolchain
 from ioi_eval.store import contents
 from ioi_eval.testing import FakeEngine
 
@@ -51,14 +51,14 @@ class Server:
             "runtimes": ("ioi_eval",),
             "name": "server",
         }
-        self._profile = Profile(
+        self._profile = Capabilities(
             **(
-                {"architecture": "x86_64", "toolchains": fake_profile().toolchains} | base | profile  # type: ignore[arg-type]
+                {"architecture": "x86_64", "toolchains": fake_capabilities().toolchains} | base | profile  # type: ignore[arg-type]
             )
         )
         self.jobs: list[Job] = []
 
-    async def profile(self) -> Profile:
+    async def capabilities(self) -> Capabilities:
         return self._profile
 
     async def execute(self, job: Job, check: object = None) -> JobResult:

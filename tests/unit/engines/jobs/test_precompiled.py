@@ -21,7 +21,7 @@ from support.builds import (
 from support.engines import Recipe, submission_recipe
 from support.once import seen_tool
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_recipe
 from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_recipe
 from ioi_eval.model.job import Ending
@@ -437,6 +437,6 @@ def test_only_alone_a_source_shares_its_grader() -> None:
 def test_different_compilers_are_told_apart() -> None:
     tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("12", "13")]
     alone = {"g++": tools[0]}
-    profile = Profile(name="two", architecture="x86_64", toolchains=alone, offers={"g++": tuple(tools)})
+    profile = Capabilities(name="two", architecture="x86_64", toolchains=alone, offers={"g++": tuple(tools)})
     assert profile.offered("g++") == tuple(tools) and profile.offered("gcc") == ()
     assert msgspec.structs.replace(profile, offers={}).offered("g++") == (tools[0],)

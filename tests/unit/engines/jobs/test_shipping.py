@@ -10,11 +10,11 @@ import pytest
 
 from ioi_eval.engines.jobs.parcels import Shipping, pack
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Blob, Job, JobFile, Profile
+from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
 pytestmark = pytest.mark.alike
 
-SERVER = Profile(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
+SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
 NOISE = random.Random(7).randbytes(5000)
 TEXT = "the same line again\n" * 1000
 
@@ -122,7 +122,7 @@ async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
     [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
 )
 def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> None:
-    assert Profile(name="x", architecture="x86_64", runtimes=runtimes).shell() == chosen
+    assert Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell() == chosen
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> 
 )
 def test_an_engine_without_a_shell_says_what_to_install(runtimes: tuple[str, ...], words: str) -> None:
     with pytest.raises(JudgeFailure, match=words):
-        Profile(name="x", architecture="x86_64", runtimes=runtimes).shell()
+        Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell()

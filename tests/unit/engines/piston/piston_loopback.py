@@ -17,13 +17,13 @@ from ioi_eval.engines.fleet import State
 from ioi_eval.engines.piston.contents import ContentSender, Server, TimeOf
 from ioi_eval.engines.piston.engine import ServerFleet
 from ioi_eval.engines.piston.wire import HttpWire
-from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, Profile
+from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult
 
 QUICK = Patience(
     margin=5.0, first_look=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
     first_rest=0.01, longest_rest=0.05,
 )  # fmt: skip
-PROFILE = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval", "bash"))
+PROFILE = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval", "bash"))
 Answer = Callable[["Loopback", web.Request, Job], Awaitable[web.StreamResponse]]
 
 

@@ -27,7 +27,7 @@ from ioi_eval import (
     Test,
     discovery,
 )
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded.packages import LanguagePackage
 from ioi_eval.engines.jobs import piston_api as piston
@@ -66,7 +66,7 @@ async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> No
         PistonEngine(discovery(server.url), per_endpoint=4) as first,
         PistonEngine(discovery(server.url), per_endpoint=4) as second,
     ):
-        assert (await first.profile()).exclusive
+        assert (await first.capabilities()).exclusive
         with recorded() as events:
             jobs = [job(exclusive=number % 3 == 1) for number in range(6)]
             await asyncio.gather(*(client.execute(each) for each in jobs for client in (first, second)))
@@ -92,8 +92,8 @@ class Seen:
     def packages(self) -> tuple[LanguagePackage, ...]:
         return self._engine.packages
 
-    async def profile(self) -> Profile:
-        return msgspec.structs.replace(await self._engine.profile(), exclusive=self._exclusive)
+    async def capabilities(self) -> Capabilities:
+        return msgspec.structs.replace(await self._engine.capabilities(), exclusive=self._exclusive)
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         for file in job.files:

@@ -21,7 +21,7 @@ from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.errors import EngineError, JobRejected
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
+from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.server import listening
 from ioi_eval.store.contents import Depot
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.alike
 
 NOISE = random.Random(20).randbytes(300_000).hex().encode()
 ROOM = 2 << 20
-SERVER = Profile(name="server", architecture="x86_64", runtimes=("bash",))
+SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("bash",))
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ async def test_a_job_there_and_its_result_back() -> None:
         assert [file.name for file in server.executed[0].files] == ["run", "b"]
         assert server.headers[0]["Authorization"] == "Bearer secret"
         assert fleet_of(engine).busy == 0
-        profile = await engine.profile()
+        profile = await engine.capabilities()
         assert profile.offers == {}
 
 
@@ -311,12 +311,12 @@ async def test_a_message_has_the_address_and_never_the_token() -> None:
         with pytest.raises(AttemptsUsedUp) as caught:
             await engine.execute(job())
         assert "s3cret" not in repr(caught.value) and server.url in str(caught.value)
-        assert "s3cret" not in repr(engine.__dict__.get("_running")) + repr(await engine.profile())
+        assert "s3cret" not in repr(engine.__dict__.get("_running")) + repr(await engine.capabilities())
 
 
 async def test_a_profile_that_is_given_is_not_probed() -> None:
     async with Loopback() as server, engine_on(server) as engine:
-        assert server.executed == [] and (await engine.profile()).runtimes == PROFILE.runtimes
+        assert server.executed == [] and (await engine.capabilities()).runtimes == PROFILE.runtimes
 
 
 async def test_connection_that_is_not_made_is_told_with_its_own_time() -> None:

@@ -241,7 +241,7 @@ async def test_only_inside() -> None:
     with pytest.raises(EngineUnavailable, match="inside `async with`"):
         await engine.execute(job())
     with pytest.raises(EngineUnavailable, match="inside `async with`"):
-        await engine.profile()
+        await engine.capabilities()
     async with Loopback() as server, engine_on(server) as opened:
         with pytest.raises(EngineUnavailable, match="in use already"):
             await opened.__aenter__()

@@ -140,7 +140,7 @@ async def test_a_job_that_met_another_server_is_done_again(on: Opening) -> None:
     assert [event.change for event in heard] == [Change.REPLACED, Change.TRIAL, Change.BACK]
     assert heard[-1].reason == "it has another g++: 13"
     assert machine.probed == 2 and len(machine.executed) == 3
-    profile = await engine.profile()
+    profile = await engine.capabilities()
     assert profile.toolchains["g++"].version == "13" and profile.offered("g++") == (compiler("13"),)
 
 
@@ -345,7 +345,7 @@ async def test_with_one_compiler_for_all_another_one_is_left_out_and_told_once(o
     await until(lambda: changes.probed > 4)
     assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
     assert "g++ 13 is none of those" in heard[-1].reason and changes.url in engine.left_out
-    assert (await engine.profile()).offered("g++") == (compiler("12"),)
+    assert (await engine.capabilities()).offered("g++") == (compiler("12"),)
     changes.version = "12"
     await until(lambda: changes.url not in engine.left_out)
 
@@ -358,7 +358,7 @@ async def test_one_that_joins_late_with_another_compiler(on: Opening, same: bool
     found.urls.add(late.url)
     await until(lambda: bool(heard))
     assert [event.change for event in heard] == [Change.LEFT_OUT if same else Change.JOINED]
-    offered = {tool.version for tool in (await engine.profile()).offered("g++")}
+    offered = {tool.version for tool in (await engine.capabilities()).offered("g++")}
     assert offered == ({"12"} if same else {"12", "13"})
 
 
@@ -382,7 +382,7 @@ async def test_each_server_is_looked_at_and_used_in_its_best_runtime(on: Opening
     small.shells = ("bash",)
     engine, _ = await on(whole, small)
     assert sorted(report.runtime for report in engine.reports) == ["bash", "ioi_eval"]
-    assert (await engine.profile()).shell() == "ioi_eval" and whole.probed == small.probed == 1
+    assert (await engine.capabilities()).shell() == "ioi_eval" and whole.probed == small.probed == 1
     for _ in range(4):
         await engine.execute(job("true", JobFile(name="box/compile", content=Blob.of("make"))))
     building = job("print", JobFile(name="compile", content=Blob.of("make")))
@@ -406,7 +406,7 @@ async def test_server_without_a_tool_gets_no_jobs_that_need_it(on: Opening) -> N
     has, lacks = Machine(), Machine()
     lacks.tools = {}
     engine, _ = await on(has, lacks)
-    assert [tool.version for tool in (await engine.profile()).offered("g++")] == ["12"]
+    assert [tool.version for tool in (await engine.capabilities()).offered("g++")] == ["12"]
     made_for = {"g++": (compiler("12").identity,)}
     for _ in range(4):
         assert (await engine.execute(job(made_for=made_for))).endpoint == has.url

@@ -62,7 +62,7 @@ async def test_a_worker_with_room_for_everything(store: Store) -> None:
             prober = Prober(wire)
             report = await prober.probe(server.url)
             assert await prober.confined(report, b"ours make boxes of the proctor's anyway") == report
-        here = await engine.profile()
+        here = await engine.capabilities()
     assert report.reachable and report.isolates and report.runtime == "ioi_eval"
     assert report.architecture == here.architecture
     for command in ("g++", "gcc"):
@@ -156,7 +156,7 @@ async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None
     async with HttpClient() as wire:
         prober = Prober(wire)
         async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
-            proctor = (await engine.profile()).proctor
+            proctor = (await engine.capabilities()).proctor
             assert proctor is not None
             packed = gzip.compress(proctor.read(), 1)
             others = EndpointReport(url=server.url, server="Piston v3.1.1", runtime="ioi_eval")
@@ -281,7 +281,7 @@ async def test_those_that_run_nothing_do_not_outvote_one_that_does() -> None:
         Loopback(busy_server(LOOK)) as well,
         engine_on(a, b, well, profile=None) as engine,
     ):
-        assert (await engine.profile()).architecture == "aarch64"
+        assert (await engine.capabilities()).architecture == "aarch64"
         assert {each.url for each in engine.endpoints if each.usable} == {well.url}
 
 
@@ -303,7 +303,7 @@ def always_told(stage: Ending) -> Answer:
 async def test_a_cluster_is_probed_and_merged() -> None:
     async with Loopback(old_server(3000)) as a, Loopback(old_server(9000)) as b:
         async with engine_on(a, b, profile=None) as engine:
-            profile = await engine.profile()
+            profile = await engine.capabilities()
             assert {endpoint.url for endpoint in engine.endpoints} == {a.url, b.url}
         assert (profile.architecture, profile.max_run_time, profile.max_output) == ("aarch64", 3000, 1500)
         assert profile.toolchains["g++"].version == "8.3.0"
