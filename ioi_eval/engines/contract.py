@@ -305,8 +305,10 @@ def check_names(names: Iterable[str]) -> None:
 # --- engines -----------------------------------------------------------------------------------------
 
 
-Check = Callable[[JobResult], Awaitable[JobResult]]
-"""Returns the result. Raises an EngineError for a result that shows that its machine failed the job."""
+class Check(Protocol):
+    """A function that returns a job's result, or raises EngineError if its machine failed the job."""
+
+    def __call__(self, result: JobResult, /) -> Awaitable[JobResult]: ...
 
 
 @runtime_checkable

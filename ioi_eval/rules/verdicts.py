@@ -439,6 +439,9 @@ _REASONS = {
 }
 
 
+_SIGNAL_MESSAGE = "Caught fatal signal"  # of a stage that a signal ended, and it says nothing else
+
+
 def log_of(ended: Ending, limits: BuildLimits) -> str:
     """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
     log = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
@@ -448,7 +451,8 @@ def log_of(ended: Ending, limits: BuildLimits) -> str:
         max_mib = limits.file_size >> 20
         log += f"\nEach file that the compiler writes, including the program, may have at most {max_mib} MiB."
     if not ended.exited or ended.code == _KILLED_CODE:
-        message = "" if ended.exited else ended.message
+        names_signal = ended.message is not None and ended.message.startswith(_SIGNAL_MESSAGE)
+        message = "" if ended.exited or names_signal else ended.message
         reason = _REASONS.get(ended.limit) or message or "killed by a signal, not by a limit"
         log = "\n".join(filter(None, (log, stopped_by(reason))))
     return log

@@ -48,7 +48,7 @@ class Watched:
     slots = 1
 
     def __init__(self, engine: EmbeddedEngine) -> None:
-        self._engine, self.packages, self.profile = engine, engine.packages, engine.profile
+        self._engine, self.packages, self.capabilities = engine, engine.packages, engine.capabilities
         self.builds: list[tuple[str, ...]] = []
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
@@ -181,7 +181,7 @@ class Held:
     packages: tuple[LanguagePackage, ...] = ()
 
     def __init__(self, watched: Watched) -> None:
-        self._watched, self.packages, self.profile = watched, watched.packages, watched.profile
+        self._watched, self.packages, self.capabilities = watched, watched.packages, watched.capabilities
         self.begun, self.ended, self.go = 0, 0, asyncio.Event()
 
     async def execute(self, job: Job, check: object = None) -> JobResult:

@@ -308,7 +308,7 @@ class BrokenEngine:
     slots = 1
 
     def __init__(self, engine: EmbeddedEngine, error: Exception) -> None:
-        self.packages, self.profile, self.error = engine.packages, engine.profile, error
+        self.packages, self.capabilities, self.error = engine.packages, engine.capabilities, error
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         raise self.error
