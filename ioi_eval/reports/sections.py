@@ -300,7 +300,11 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
     return Section(
         title="Problems by models",
         tab=PROBLEMS,
-        text=[f"Of each problem {_OF_PROBLEM[measure]}."],
+        text=[
+            "The points that all of a model's submissions for a problem earn together, coloured by share."
+            if with_points
+            else f"Of each problem {_OF_PROBLEM[measure]}."
+        ],
         table=TableBlock(
             heads=["Problem", "of" if with_points else "Mean", *(entry.name for entry in of)],
             rows=rows,

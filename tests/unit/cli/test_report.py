@@ -126,7 +126,7 @@ def test_runs_side_by_side(cli: CommandLine) -> None:
     assert lines[-1] == "Report: both/comparison.md, for a browser both/comparison.html"
     written = {f"comparison.{kind}" for kind in ("json", "md", "html")} | {"differences.json"}
     assert contents(cli.folder / "both").keys() == written
-    assert "Difficulty by models" in (cli.folder / "both" / "comparison.md").read_text()
+    assert "By difficulty" in (cli.folder / "both" / "comparison.md").read_text()
     assert (cli.folder / "b" / "report.html").exists()
 
 

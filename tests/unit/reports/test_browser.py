@@ -338,13 +338,16 @@ def test_a_saved_figure_has_the_colours_of_paper(folder: Path, browser: Any) -> 
 def test_figures_are_as_wide_as_the_page(recorded_run: Path, width: int, browser: Any) -> None:
     browser.set_window_size(width, 900)
     browser.get((recorded_run / "report.html").as_uri())
-    page, single, half = browser.execute_script("""
+    widths = """
         const width = (one) => one.getBoundingClientRect().width;
         const figures = [...document.querySelectorAll(".figures")];
         const of = (number) => figures.find((one) => one.children.length === number).firstElementChild;
-        return [width(document.querySelector("main section")), width(of(1)), width(of(2))];
-    """)
+        return [width(document.querySelector("main section")), width(of(arguments[0]))];
+    """
+    page, single = browser.execute_script(widths, 1)
     assert single == pytest.approx(page, abs=1)
+    browser.get((recorded_run / "report" / problem_page("tide")).as_uri())
+    page, half = browser.execute_script(widths, 2)
     assert half == pytest.approx(page / 2 if width > 1200 else page, abs=12)
     assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
 
@@ -466,7 +469,7 @@ def test_a_long_list_comes_in_pieces(recorded_run: Path, browser: Any) -> None:
     assert points == sorted(points, reverse=True) and points[0] == 100, "the best of all"
     find(browser, "button.more").send_keys("\n")
     assert len(column(browser, 0)) == 400
-    assert saved(browser, ".tools .save").count("\n") == 2001, "a file has all of them"
+    assert saved(browser, ".menu .save").count("\n") == 2001, "a file has all of them"
 
 
 def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded_run: Path, browser: Any) -> None:
