@@ -64,11 +64,11 @@ CASES_LEFT_OUT = {
         ["pypy", "python"],
         "it would be started in",
     ),
-    "call": ({"include/c/run.c": 'int main() { system("x"); }\n'}, ["c"], "it calls system. It may fork"),
+    "call": ({"include/c/run.c": 'int main() { system("x"); }\n'}, ["c"], "calls system. It may fork"),
     "forks": (
         {"include/java/Run.java": "// {}\nvoid f() { fork(); }\n"},
         ["java"],
-        "solution in java is there",
+        "no accepted solution in java",
     ),
 }
 
@@ -83,7 +83,7 @@ def test_language_whose_included_file_cannot_be_used_is_left_out(tmp_path: Path,
     assert [file.name for file in problem.included] == ["c++/own.h"]
     assert not {language.name for language in admitted(problem)} & {*languages}
     assert not {solution.language for solution in problem.solutions} & {*languages}
-    (note,) = (note for note in package.notes if "is left out: " in note)
+    (note,) = (note for note in package.notes if "is excluded: " in note)
     assert words in note
     with pytest.raises(
         JudgeFailure, match=f"is not judged in {languages[0]}: {next(iter(files))}"
