@@ -1,4 +1,4 @@
-"""The problem whose statement a text contains, word for word: a prompt, or a column with the statement."""
+"""Find the problem whose statement is contained literally in a prompt."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from enum import Enum
 
 from ioi_eval.model.values import Problem
 
-SHORTEST = 20  # characters of a statement that identifies a problem, white space not counted
+SHORTEST = 20  # minimum length of a statement that identifies a problem, in characters without white space
 
 
 class Unclear(Enum):
-    """The reasons why a text identifies no problem."""
+    """Why a prompt identifies no problem."""
 
     NONE = "no problem's statement is in {}"
     SEVERAL = "the statements of several problems are in {}"
 
 
 class StatementIndex:
-    """Finds problems by their statements. Only white space may differ."""
+    """Finds problems by their statements, ignoring white space."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self._by_head: dict[str, list[tuple[str, Problem]]] = {}
-        self._found: dict[bytes, Problem | Unclear] = {}  # by hash of the text: samples share their prompt
+        self._found: dict[
+            bytes, Problem | Unclear
+        ] = {}  # by hash of the prompt, because samples share prompts
         for problem in problems:
             if problem.statement is not None:
                 text = _normal(problem.statement.read().decode(errors="replace"))
@@ -32,7 +34,7 @@ class StatementIndex:
                     self._by_head.setdefault(text[:SHORTEST], []).append((text, problem))
 
     def find(self, text: str) -> Problem | Unclear:
-        """Return the problem whose statement is in the text, or why there is not exactly one.
+        """Return the problem whose statement is in the text, or the reason if there is not exactly one.
 
         A statement inside a longer statement does not count.
         """
@@ -42,33 +44,36 @@ class StatementIndex:
         return self._found[key]
 
     def _search(self, text: str) -> Problem | Unclear:
+        """Search for statements in a text without white space."""
         spans: list[tuple[int, int, Problem]] = []
         for start in range(len(text) - SHORTEST + 1):
             for statement, problem in self._by_head.get(text[start : start + SHORTEST], ()):
                 if text.startswith(statement, start):
                     spans.append((start, start + len(statement), problem))
-        found = [
+        problems = [
             problem
             for start, end, problem in spans
             if not any(_is_within(start, end, other) for other in spans)
         ]
-        if not found:
+        if not problems:
             return Unclear.NONE
-        return found[0] if all(_is_same(found[0], other) for other in found) else Unclear.SEVERAL
+        return problems[0] if all(_is_same(problems[0], other) for other in problems) else Unclear.SEVERAL
 
 
 def _normal(text: str) -> str:
+    """Return the text in Unicode's normal form NFC, without white space."""
     return "".join(unicodedata.normalize("NFC", text).split())
 
 
 def _is_within(start: int, end: int, longer: tuple[int, int, Problem]) -> bool:
+    """Return True if the range is inside the range of a longer statement."""
     return longer[0] <= start and end <= longer[1] and longer[1] - longer[0] > end - start
 
 
 def _is_same(one: Problem, other: Problem) -> bool:
-    """Return True for one problem under two ids, as of two divisions of a contest: the tests are the same."""
+    """Return True if two problems have the same tests, as a problem in two divisions of a contest."""
     if one is other:
         return True
-    tests = ([(test.input, test.answer) for test in each.tests] for each in (one, other))
+    tests = ([(test.input, test.answer) for test in problem.tests] for problem in (one, other))
     first, second = ([(a.sha256, b.sha256 if b else "") for a, b in pairs] for pairs in tests)
     return bool(first) and first == second
