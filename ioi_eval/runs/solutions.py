@@ -50,15 +50,16 @@ from ioi_eval.store.rows import result_of
 
 
 class ValidatedSolutions(Value):
-    """The results of solutions of known worth, beside the expected ones."""
+    """The results of solutions, compared with the expected results."""
 
     out: str  # the run's folder
     call: RunSummary
     validation: Validation
-    note: str = ""  # how a file's column was understood, and which of its rows were left out
-    rejected: int = 0  # rows of a file that cannot be used
+    note: str = ""  # how the column of expected results was read, and which rows were excluded
+    rejected: int = 0  # number of rows in the file that cannot be used
 
     def as_json(self) -> dict[str, Any]:
+        """Return the content of the command's JSON output."""
         return {
             "out": self.out,
             "report": f"{self.out}/report.md",
@@ -70,22 +71,22 @@ class ValidatedSolutions(Value):
 
     @property
     def conclusion(self) -> str:
-        """Return the sentence that says the most important thing."""
+        """Return a summary in one sentence."""
         return conclusion(self.validation)
 
     def differences(self) -> list[tuple[str, list[str]]]:
-        """A sentence for each difference, and the lines that are its evidence."""
+        """Return a sentence for each difference, with lines that show the evidence."""
         return list(differences(self.validation))
 
 
-class _Plan(Value):
-    """The solutions to judge, their expectations, and those that cannot be judged, with reasons."""
+class _ValidationPlan(Value):
+    """The solutions to judge and their expected results."""
 
     work: Work
     cases: tuple[KeyedExpectation, ...]
-    hopeless: Mapping[str, str] = {}
+    hopeless: Mapping[str, str] = {}  # reasons by key, for solutions that cannot be judged
     note: str = ""
-    rejected: Sequence[InputError] = ()  # of a file's rows
+    rejected: Sequence[InputError] = ()  # errors of the file's rows
 
 
 async def validate(
@@ -104,38 +105,53 @@ async def validate(
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> ValidatedSolutions:
-    """Judge solutions of known worth on all tests, and compare what they get with what they should.
+    """Judge solutions on all tests, and compare their results with the expected results.
 
-        found = await validate("packages")
-        print(found.validation.differences)
+        result = await validate("packages")
+        print(result.validation.differences)
 
-    Without `problems`, packages bring the solutions, or a benchmark up to `most` of each kind; with them,
-    `solutions` is a file with a `column` of scores or verdicts. Raises InputError before anything is written.
+    Args:
+        solutions: Packages or a benchmark with solutions, or a file of solutions.
+        problems: The problems, if `solutions` is a file.
+        out: The folder of the run.
+        choice: The selection of problems.
+        most: Maximum number of solutions of each kind, for a benchmark.
+        column: The file's column with expected scores or verdicts.
+        scale: The scale of scores in this column.
+        reading: How the rows of the file are read.
+        selection: Which solutions are judged.
+        engine: Executes the programs.
+        options: Options for judging.
+        store: The cache.
+        on_event: Receives events.
+
+    Raises:
+        InputError: The input is unusable. Nothing has been written.
     """
     _check_kind(solutions, problems)
     if problems is None:
         _refuse_columns(column, scale, reading or DumpOptions())
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
-    # All tests: one that was left out could be taken for one that went wrong.
+    # Run all tests, because a skipped test would look like a failed one.
     options = msgspec.structs.replace(options or RunOptions(), all_tests=True)
     setup = RunSetup.of(folder, engine, options, store, on_event)
     if problems is None:
-        planning = _of_packages(solutions, choice, most, selection, setup)
+        planning = _plan_of_packages(solutions, choice, most, selection, setup)
     else:
         rows = Rows.of([str(solutions)], reading, selection, problems, setup)
-        planning = _of_file(rows, problems, choice, column, scale, setup)
+        planning = _plan_of_file(rows, problems, choice, column, scale, setup)
     with planning as plan:
         call = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
         results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
         failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
         limits = limits_of(setup.folder, judged_problems)
-        found = validation(plan.cases, judged_problems, results, failures, limits)
+        result = validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected(setup.folder, plan.rejected)
-    write_json(setup.folder / VALIDATION, found)
+    write_json(setup.folder / VALIDATION, result)
     write_reports(setup.folder)
     return ValidatedSolutions(
-        out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)
+        out=str(setup.folder), call=call, validation=result, note=plan.note, rejected=len(plan.rejected)
     )
 
 
@@ -143,6 +159,7 @@ validate_sync = synchronous(validate)
 
 
 def _check_kind(solutions: Source, problems: Source | None) -> None:
+    """Raise an InputError if a file of solutions has no problems, or packages have other problems."""
     name = source_name(solutions)
     suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
     if problems is None and is_dump(Path(name)):
@@ -154,32 +171,35 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
 
 
 def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:
-    """Refuse what says how a file of solutions is read, where there is none."""
-    usual = DumpOptions()
-    of_rows = {name: getattr(reading, name) != getattr(usual, name) for name in reading.__struct_fields__}
-    given = {"column": column is not None, "scale": scale is not None, **of_rows}
-    if idle := next((name for name in given if given[name]), ""):
+    """Raise an InputError for options that need a file of solutions."""
+    defaults = DumpOptions()
+    changed_options = {
+        name: getattr(reading, name) != getattr(defaults, name) for name in reading.__struct_fields__
+    }
+    given_options = {"column": column is not None, "scale": scale is not None, **changed_options}
+    if unused_option := next((name for name in given_options if given_options[name]), ""):
         remedy = "Leave it out, or name a file of solutions and problems=..."
-        raise InputError("only a file of solutions has columns and rows", field=idle, remedy=remedy)
+        raise InputError("only a file of solutions has columns and rows", field=unused_option, remedy=remedy)
 
 
 # --- a file of solutions -----------------------------------------------------------------------------
 
 
 @contextmanager
-def _of_file(
+def _plan_of_file(
     rows: Rows,
     problems: Source,
     choice: BenchmarkOptions | None,
     column: str | None,
     scale: str | None,
     setup: RunSetup,
-) -> Iterator[_Plan]:
+) -> Iterator[_ValidationPlan]:
+    """Yield the plan for the solutions in a file."""
     with opened(problems, choice, setup.store, rows.mentioned) as usable:
         dump = looked_through(rows, usable, setup)
         official = read_official(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
-        yield _Plan(
+        yield _ValidationPlan(
             work=msgspec.structs.replace(rows.work(dump, usable, setup.matter, named), trusted=True),
             cases=official.cases,
             note=". ".join(
@@ -222,28 +242,29 @@ def _as_solution(submission: Submission, case: KeyedExpectation, problems: Probl
 
 
 @contextmanager
-def _of_packages(
+def _plan_of_packages(
     source: Source,
     choice: BenchmarkOptions | None,
     most: int,
     selection: Selection | None,
     setup: RunSetup,
-) -> Iterator[_Plan]:
-    where, wanted = source_name(source), selection.keys if selection else frozenset()
+) -> Iterator[_ValidationPlan]:
+    """Yield the plan for the solutions of packages or of a benchmark."""
+    where, selected_keys = source_name(source), selection.keys if selection else frozenset()
     with opened(source, choice, setup.store) as loaded:
         if most != MOST and not isinstance(loaded, Loaded):
-            words = "only a benchmark's solutions are counted: all of a package are judged"
-            raise InputError(words, field="most", remedy="Leave it out")
+            problem = "only a benchmark's solutions are counted: all of a package are judged"
+            raise InputError(problem, field="most", remedy="Leave it out")
         problems, left_out = with_references(loaded, most)
         submissions, cases_of_all = of_packages(problems)
         if not cases_of_all:
             raise InputError("no solutions in it", where=where, remedy="Is it the right source?")
-        cases = _selected(cases_of_all, wanted, where)
+        cases = _selected(cases_of_all, selected_keys, where)
         keys = {case.key for case in cases}
         hopeless = {
-            submission.key: why
+            submission.key: language_error
             for submission in submissions
-            if submission.key in keys and (why := _unknown_language(submission))
+            if submission.key in keys and (language_error := _unknown_language(submission))
         }
         chosen = [
             submission
@@ -260,31 +281,34 @@ def _of_packages(
             settings={"solutions": where},
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
-        yield _Plan(work=work, cases=cases, hopeless=hopeless, note=f"Left out: {note}" if note else "")
+        yield _ValidationPlan(
+            work=work, cases=cases, hopeless=hopeless, note=f"Left out: {note}" if note else ""
+        )
 
 
 def _selected(
     cases: Iterable[KeyedExpectation], wanted: Collection[str], where: str
 ) -> tuple[KeyedExpectation, ...]:
-    """All, or those of the keys or names asked for."""
+    """Return the cases with these keys or names of solutions, or all cases if none are given."""
     cases, names = tuple(cases), set(wanted)
     if not names:
         return cases
-    found = tuple(case for case in cases if names & {case.key, case.solution})
-    if missing := sorted(names - {name for case in found for name in (case.key, case.solution)}):
-        # What is there and close: keys to who asked for one, else files.
-        given = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
+    selected = tuple(case for case in cases if names & {case.key, case.solution})
+    if missing := sorted(names - {name for case in selected for name in (case.key, case.solution)}):
+        # Suggest keys if the user gave a key, else names of files.
+        alternatives = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
         raise InputError(
             f"no solution {', '.join(map(repr, missing))} in it",
             where=where,
             field="selection.keys",
-            remedy=nearest(missing[0], tuple(given)),
+            remedy=nearest(missing[0], tuple(alternatives)),
         )
-    return found
+    return selected
 
 
 def _unknown_language(submission: Submission) -> str:
-    if not submission.code:  # files alone, or none of those that are asked for
+    """Return an error message if the submission's language is not supported, or an empty string."""
+    if not submission.code:  # a submission of output files
         return ""
     try:
         find(submission.language)
@@ -294,6 +318,7 @@ def _unknown_language(submission: Submission) -> str:
 
 
 def _digest(submissions: Iterable[Submission]) -> str:
+    """Return a hash of the submissions' programs and files."""
     digest = hashlib.sha256()
     for submission in submissions:
         files = [(file.name, file.content.sha256) for file in (*submission.outputs, *submission.files)]
@@ -302,51 +327,65 @@ def _digest(submissions: Iterable[Submission]) -> str:
 
 
 # --- other comparisons -------------------------------------------------------------------------------
-# Problems that each built-in comparison decides differently.
 
 
-# Those for programs; results of functions are compared as JSON whatever is asked for.
+# Comparisons of outputs. Results of functions are always compared as JSON.
 KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.value.startswith("json"))
 
 
 class Decision(Value):
-    """The verdicts of one comparison on one problem's solutions."""
+    """How a comparison differs from the benchmark's own comparison, on one problem's solutions."""
 
     problem: str
     checker: str
-    accepts: int  # solutions that the benchmark's own comparison rejects
-    rejects: int  # solutions that it accepts
+    accepts: int  # number of accepted solutions that the own comparison rejects
+    rejects: int  # number of rejected solutions that the own comparison accepts
 
 
 async def compare_checkers(
     solutions: str | Path, problems: str | Path | None = None, *, out: str | Path, **same: Any
 ) -> tuple[ValidatedSolutions, tuple[Decision, ...]]:
-    """Validate by the benchmark's own comparison, then by each of `KINDS`, each in a folder below `out`.
+    """Validate with the benchmark's own comparison and with each of `KINDS`, and return the differences.
 
-    Takes what `validate` takes. Only solutions that were judged in both are compared.
+    Only solutions that were judged in both runs are compared.
+
+    Args:
+        solutions: As for `validate`.
+        problems: As for `validate`.
+        out: The folder that gets a folder for each comparison.
+        same: Further arguments of `validate`.
+
+    Raises:
+        InputError: `choice` selects a comparison.
     """
     choice = same.pop("choice", None) or BenchmarkOptions()
     if choice.checker:
         raise InputError("this command tries every comparison", field="choice.checker", remedy="Leave it out")
     own = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **same)
-    found: list[Decision] = []
+    decisions: list[Decision] = []
     for kind in KINDS:
         chosen = msgspec.structs.replace(choice, checker=kind.value)
         other = await validate(solutions, problems, out=Path(out) / kind.value, choice=chosen, **same)
-        before, after = _solved(own), _solved(other)
-        # By problem: of those that are decided differently, which are accepted now.
+        own_results, other_results = _accepted_by_key(own), _accepted_by_key(other)
+        # For each problem and each solution that differs: True if only the other comparison accepts it.
         changed = dict[str, list[bool]]()
-        for key, (problem_id, solved) in before.items():
-            if key in after and after[key][1] != solved:
+        for key, (problem_id, solved) in own_results.items():
+            if key in other_results and other_results[key][1] != solved:
                 changed.setdefault(problem_id, []).append(not solved)
-        found += [
-            Decision(problem=name, checker=kind.value, accepts=sum(now), rejects=len(now) - sum(now))
-            for name, now in sorted(changed.items())
+        decisions += [
+            Decision(
+                problem=name,
+                checker=kind.value,
+                accepts=sum(accepted_now),
+                rejects=len(accepted_now) - sum(accepted_now),
+            )
+            for name, accepted_now in sorted(changed.items())
         ]
-    return own, tuple(found)
+    return own, tuple(decisions)
 
 
-def _solved(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
+def _accepted_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
+    """Return the problem of each solution, and whether the solution was accepted, by key."""
     checks = outcome.validation.solutions
     return {check.key: (check.problem, check.status is Verdict.AC) for check in checks}
 
@@ -354,7 +393,7 @@ def _solved(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
 # --- how far solutions are from their limits ---------------------------------------------------------
 
 
-REACH = 5.0  # times the limit: what a solution may take before it is ended
+REACH = 5.0  # a solution is stopped after this factor times the time limit
 
 
 async def calibrate(
@@ -367,18 +406,27 @@ async def calibrate(
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> Calibration:
-    """Return how far right solutions and those meant to be too slow are from their limits, and a factor.
+    """Measure how far solutions are from their time limits, and return a factor for this machine.
 
-        found = await calibrate("packages")
-        print(found.factor)
+        result = await calibrate("packages")
+        print(result.factor)
 
-    One solution at a time by default: the machine is what is measured. JudgeFailure of one solution makes
-    it unclear and no more.
+    Right solutions and solutions that should be too slow are measured. If the judge fails for a solution,
+    that solution is reported as unclear.
+
+    Args:
+        problems: Packages or a benchmark.
+        choice: The selection of problems.
+        reach: A solution is stopped after this factor times the time limit.
+        at_once: Number of solutions that run at a time. Other values than 1 disturb the measurement.
+        engine: Executes the programs.
+        store: The cache.
+        on_event: Receives events.
     """
     setup = RunSetup(Path(), engine or EngineChoice(), RunOptions(), store or Store.private(), on_event)
     with opened(problems, choice, setup.store) as usable:
         async with judging(setup) as (judge, _):
-            return await _measured(
+            return await _measure_solutions(
                 usable, judge.but(trusts=True), reach, asyncio.Semaphore(at_once), on_event
             )
 
@@ -386,16 +434,17 @@ async def calibrate(
 calibrate_sync = synchronous(calibrate)
 
 
-async def _measured(
-    problems: Problems, judge: Judging, reach: float, room: asyncio.Semaphore, tell: OnEvent
+async def _measure_solutions(
+    problems: Problems, judge: Judging, reach: float, semaphore: asyncio.Semaphore, on_event: OnEvent
 ) -> Calibration:
+    """Judge all solutions with extended time limits, and return the calibration."""
     submissions, _ = of_packages(problems)
 
     async def one(problem: Problem, number: int, submission: Submission) -> Distance | str | None:
         solution = problem.solutions[number]
         if (kind := kind_of(problem, solution)) is None:
             return None
-        async with room:
+        async with semaphore:
             try:
                 result = await judge.judge(with_time_factor(problem, reach), submission)
             except JudgeFailure as failure:
@@ -403,7 +452,7 @@ async def _measured(
         found = distance(problem, solution, kind, result)
         if not isinstance(found, Distance):
             return f"{submission.key}: {found}"
-        tell(DistanceMeasured(distance=found))
+        on_event(DistanceMeasured(distance=found))
         return found
 
     numbers = [number for problem in problems.values() for number in range(len(problem.solutions))]
