@@ -43,6 +43,7 @@ from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
 from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_recipe, sights_of
 from ioi_eval.engines.jobs.run import (
+    COMMAND,
     PLAN,
     PROCTOR_MEMORY,
     RUN_SCRIPT,
@@ -100,6 +101,8 @@ class HttpDelivery:
         job = build_job(recipe, tool, prebuilt, profile)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, made_for={recipe.tool: identities})
+        # Which modules Python waits with is read from a program's sources.
+        may_stay = may_stay and not (recipe.tool == COMMAND and profile.waiting)
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
             ahead = () if prebuilt is None else self._headers(recipe, tool, profile)
             job = msgspec.structs.replace(job, keep=(recipe.output,), ahead=ahead)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ioi_eval.errors import InputError
-from ioi_eval.models import Blob, JobFile
+from ioi_eval.engines.contract import SUBMISSION, Recipe
+from ioi_eval.engines.jobs.parcels import Parcels, Shipping
+from ioi_eval.errors import InputError, JobRejected, JudgeFailure
+from ioi_eval.model.job import Toolchain
+from ioi_eval.models import Blob, BuildLimits, Job, JobFile, JobResult, NamedBlob, Profile
 from ioi_eval.plugins.ray.cluster import Seen
+from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
 from ioi_eval.plugins.ray.wire import _carried
 
 pytestmark = pytest.mark.alike
@@ -32,3 +36,36 @@ def test_where_ray_is_missing_its_address_is_refused_all_the_same() -> None:
 
     with pytest.raises(InputError, match="not a Ray cluster"):
         find_engine("ray:somewhere")
+
+
+class Seeing:
+    """A transport that notes a job and refuses it."""
+
+    def __init__(self) -> None:
+        self.stays = list[str]()
+
+    async def execute(self, job: Job) -> JobResult:
+        self.stays.append(job.stays)
+        raise JobRejected("noted")
+
+
+async def test_program_in_python_comes_back_from_nodes_where_python_waits() -> None:
+    """Its sources name the modules to wait with; other programs stay where they were built."""
+    tools = {
+        name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1", identity=name)
+        for name in ("python3", "g++")
+    }
+    profile = Profile(
+        name="ray", architecture="x86_64", confines=True, runtimes=("ioi_eval",), toolchains=tools,
+        proctor=PROCTOR, waiting=LIBRARY,
+    )  # fmt: skip
+    seeing = Seeing()
+    source = NamedBlob(name="a", content=Blob.of("import math\n"))
+    for tool in tools:
+        recipe = Recipe(
+            kind=SUBMISSION, output="made", command=(tool, "a"), sources=(source,), control=source,
+            limits=BuildLimits(),
+        )  # fmt: skip
+        with pytest.raises(JudgeFailure, match="noted"):
+            await Parcels(seeing, Shipping()).build(recipe, None, profile, may_stay=True)  # type: ignore[arg-type]
+    assert seeing.stays == ["", "made"]
