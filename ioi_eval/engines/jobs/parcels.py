@@ -180,7 +180,8 @@ class HttpDelivery:
             files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
             run_cpu_time=least(together, profile.max_run_cpu_time),
             run_memory_limit=memory,
-            plan="",
+            # An engine with an interpreter that waits for programs executes plans, too.
+            plan="" if changes or profile.waiting is None else job.plan,
         )
 
     async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
