@@ -119,7 +119,7 @@ def document(
                 counted(len(of), "model"),
                 counted(run.problems, "problem"),
                 counted(run.submissions, "submission"),
-                *(["complete"] if run.complete and run.of is not None else []),
+                *(["complete"] if run.complete and run.of is not None and not run.unscored else []),
                 *([run.date] if run.date else []),
             ]
         ),
