@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ioi_eval.engines.contract import SUBMISSION, Recipe
-from ioi_eval.engines.jobs.parcels import Parcels, Shipping
+from ioi_eval.engines.contract import SUBMISSION, BuildSpec
+from ioi_eval.engines.jobs.parcels import HttpDelivery
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.job import Toolchain
-from ioi_eval.models import Blob, BuildLimits, Job, JobFile, JobResult, NamedBlob, Profile
+from ioi_eval.models import Blob, BuildLimits, Capabilities, Job, JobFile, JobResult, NamedBlob
 from ioi_eval.plugins.ray.cluster import Seen
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
 from ioi_eval.plugins.ray.wire import _carried
@@ -44,8 +44,8 @@ class Seeing:
     def __init__(self) -> None:
         self.stays = list[str]()
 
-    async def execute(self, job: Job) -> JobResult:
-        self.stays.append(job.stays)
+    async def execute(self, job: Job, check: object = None) -> JobResult:
+        self.stays.append(*(job.keep or ("",)))
         raise JobRejected("noted")
 
 
@@ -55,17 +55,17 @@ async def test_program_in_python_comes_back_from_nodes_where_python_waits() -> N
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1", identity=name)
         for name in ("python3", "g++")
     }
-    profile = Profile(
+    profile = Capabilities(
         name="ray", architecture="x86_64", confines=True, runtimes=("ioi_eval",), toolchains=tools,
         proctor=PROCTOR, waiting=LIBRARY,
     )  # fmt: skip
     seeing = Seeing()
     source = NamedBlob(name="a", content=Blob.of("import math\n"))
     for tool in tools:
-        recipe = Recipe(
+        recipe = BuildSpec(
             kind=SUBMISSION, output="made", command=(tool, "a"), sources=(source,), control=source,
             limits=BuildLimits(),
         )  # fmt: skip
         with pytest.raises(JudgeFailure, match="noted"):
-            await Parcels(seeing, Shipping()).build(recipe, None, profile, may_stay=True)  # type: ignore[arg-type]
+            await HttpDelivery(seeing).build(recipe, None, profile, may_stay=True)  # type: ignore[arg-type]
     assert seeing.stays == ["", "made"]

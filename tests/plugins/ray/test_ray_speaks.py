@@ -15,7 +15,7 @@ from support.waits import until
 
 from ioi_eval.engines.contract import Capabilities, Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
+from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 from ioi_eval.plugins.ray import RayEngine, cluster
 from ioi_eval.plugins.ray.cluster import NodeLost, Seen
 from ioi_eval.plugins.ray.node import VERSION, Lacking, NodeProfile
@@ -62,7 +62,7 @@ class FakeCluster:
         names = {file.content.sha256 for file in job.files if file.content.data is None}
         if lacking := names - self.kept:
             return Lacking(names=tuple(lacking))
-        return JobResult(run=Stage(code=0))
+        return JobResult(run=Ending(code=0))
 
     async def has(self, actor: str, name: str) -> bool:
         return name in self.kept

@@ -127,7 +127,7 @@ def test_a_block_is_run_or_says_why_not(block: Block) -> None:
     elif block.kind in PARSERS:
         PARSERS[block.kind](block.code)
     else:
-        known = ("sh", "python", "text")
+        known = ("sh", "python", "text", "mermaid")
         assert block.kind in known, f"{block}: nothing runs {block.kind or 'a block without a language'}"
         assert block.kind != "text" or block.page in SESSIONS, f"{block}: nothing prints it"
 
