@@ -106,7 +106,7 @@ class Condition(Value):
 # --- builds ------------------------------------------------------------------------------------------
 
 
-class Recipe(Value):
+class BuildSpec(Value):
     """A build: everything that decides what its artifact is, and nothing else."""
 
     kind: str  # proctor, checker, submission, header, object
@@ -162,7 +162,7 @@ def artifact_key(
     return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
 
 
-class Built(Value):
+class BuildSuccess(Value):
     """A build's artifact, with its words."""
 
     artifact: Blob
@@ -175,7 +175,7 @@ class Built(Value):
 class Far(Blob, kw_only=True):
     """An artifact that lies where it was made, and what makes it again where that machine is gone."""
 
-    recipe: Recipe
+    recipe: BuildSpec
     toolchain: str  # the identity of what made it
 
 
@@ -193,7 +193,7 @@ class ArtifactsLost(JobRejected):
         super().__init__("artifacts were lost with the machine that had made them")
 
 
-class Rejected(Value):
+class CompileError(Value):
     """The source is at fault, never the machine: that is a JudgeFailure."""
 
     log: str = ""
@@ -202,7 +202,7 @@ class Rejected(Value):
     lasting: bool = True  # False: under other load it might end otherwise, so it is not remembered
 
 
-Build = Callable[[Recipe], Awaitable[Built | Rejected]]
+Build = Callable[[BuildSpec], Awaitable[BuildSuccess | CompileError]]
 
 
 # --- batches -----------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Batch(Value):
         for far in lost:
             built = await build(far.recipe)
             if (
-                isinstance(built, Rejected)
+                isinstance(built, CompileError)
                 or built.toolchain != far.toolchain
                 or built.artifact.sha256 != far.sha256
             ):

@@ -19,10 +19,10 @@ from ioi_eval.engines.contract import (
     OWN,
     Answers,
     Batch,
-    Built,
+    BuildSuccess,
     Capabilities,
+    CompileError,
     Program,
-    Rejected,
     Stall,
 )
 from ioi_eval.engines.jobs.runner import TestRunner
@@ -219,7 +219,7 @@ class Judge:
             ours = made(programs)  # a broken checker is told before anything else
             if isinstance(built, BaseException):
                 raise built
-            if isinstance(built, Rejected):
+            if isinstance(built, CompileError):
                 judged_by = terms.judged_by
                 result = submission_result(problem, submission, {}, compiles=False, checker=judged_by)
                 return _with_build(result, submission, built)
@@ -356,7 +356,7 @@ def _logged(result: SubmissionResult) -> SubmissionResult:
 
 
 def _with_build(
-    result: SubmissionResult, submission: Submission, built: Built | Rejected
+    result: SubmissionResult, submission: Submission, built: BuildSuccess | CompileError
 ) -> SubmissionResult:
     """The result, perhaps of an equal program, as that of a submission with a build of its own.
 
@@ -424,7 +424,7 @@ class Partner:
             files=solution.files,
         )
         built = await self._artifacts.submission(self._prepared, own)
-        if not isinstance(built, Built):
+        if not isinstance(built, BuildSuccess):
             return None
         honest = terms.program(own, built, self._ours)
         return msgspec.structs.replace(batch, problem=terms.problem, program=honest)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import Built, Capabilities, Program, Recipe, Rejected
+from ioi_eval.engines.contract import BuildSpec, BuildSuccess, Capabilities, CompileError, Program
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, refuse_untaken, trusted_programs
 from ioi_eval.judge.recipes import (
@@ -127,7 +127,7 @@ class _OwnProgram:
     def __init__(self, problem: Problem, kind: str, limits: BuildLimits) -> None:
         self.problem, self.kind = problem, kind
         self.program = trusted_programs(problem).get(kind)
-        self.recipe: Recipe | None = None  # None: it runs as it is written
+        self.recipe: BuildSpec | None = None  # None: it runs as it is written
         if self.program is None:
             return
         where = problem.source or problem.id
@@ -213,7 +213,7 @@ class Artifacts:
         self._chosen = builder
         self._proctor: Blob | None = None  # where the builder has one
         self._chosen_for: Capabilities | None = None
-        self._proctor_recipe: Recipe | None = None
+        self._proctor_recipe: BuildSpec | None = None
         self._prepared = Bounded[PreparedProblem](MOST_PROBLEMS)
 
     def prepared(self, problem: Problem) -> PreparedProblem:
@@ -250,7 +250,7 @@ class Artifacts:
         if self._proctor_recipe is None:
             self._proctor_recipe = proctor_recipe(proctor_sources(graders() / "proctor"), self._limits)
         built = await builder.build(self._proctor_recipe)
-        if isinstance(built, Rejected):
+        if isinstance(built, CompileError):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
 
@@ -267,18 +267,20 @@ class Artifacts:
         if own.recipe is None:
             return own.ready
         built = await (await self.chosen_builder()).build(own.recipe)
-        if isinstance(built, Rejected):
+        if isinstance(built, CompileError):
             raise _broken(problem.problem, own.program, kind, built)
         file = msgspec.structs.replace(own.ready.file, content=built.artifact)
         return Trusted(file=file, argv=own.ready.argv)
 
-    async def submission(self, problem: PreparedProblem, submission: Submission) -> Built | Rejected:
+    async def submission(
+        self, problem: PreparedProblem, submission: Submission
+    ) -> BuildSuccess | CompileError:
         """Build a submission; sources that no compiler can be given are rejected."""
         language = find(submission.language, where=problem.problem.source or problem.problem.id)
         try:
             recipe = problem.sources(language).recipe(submission)
         except JobRejected as refused:
-            return Rejected(log=str(refused))
+            return CompileError(log=str(refused))
         with step(BUILD):
             if not (await self.builder.capabilities()).confines:
                 recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
@@ -304,7 +306,7 @@ def made(found: T | BaseException) -> T:
     return found
 
 
-def _broken(problem: Problem, program: Checker | Manager, kind: str, built: Rejected) -> ProgramBroken:
+def _broken(problem: Problem, program: Checker | Manager, kind: str, built: CompileError) -> ProgramBroken:
     first = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
     broken = _BROKEN.get(kind, ProgramBroken)
     return broken(
@@ -352,7 +354,7 @@ class Terms:
         """The digest of the problem, with the language's limits."""
         return problem_digest(self.problem)
 
-    def program(self, submission: Submission, built: Built | None, ours: ProblemPrograms) -> Program:
+    def program(self, submission: Submission, built: BuildSuccess | None, ours: ProblemPrograms) -> Program:
         """Return everything that judging the submission takes."""
         if self._judges is None:
             self._judges = (

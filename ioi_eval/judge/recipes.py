@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe, check_names
+from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, BuildSpec, check_names
 from ioi_eval.model.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.options import BuildLimits
@@ -80,7 +80,7 @@ class Sources:
             self._prelude = options.prelude + (_LINE_BUFFERED if options.line_buffered else "")
         self._usual = self._with(())
 
-    def recipe(self, submission: Submission) -> Recipe:
+    def recipe(self, submission: Submission) -> BuildSpec:
         """Return the build of a submission.
 
         Raises JobRejected for sources that no compiler can be given: too many bytes, or names of no files.
@@ -101,7 +101,7 @@ class Sources:
             sources=(*recipe.sources[:-1], NamedBlob(name=recipe.main.name, content=Blob.of(data))),
         )
 
-    def _with(self, files: Sequence[NamedBlob]) -> Recipe:
+    def _with(self, files: Sequence[NamedBlob]) -> BuildSpec:
         """Return the build with these files of a submission and an empty source, which is the last."""
         problem, language, grader = self._problem, self._language, self._grader
         further = (*self._own(files), *self._included)
@@ -127,7 +127,7 @@ class Sources:
             units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
         sources = (*self._helpers, *beside, *further, NamedBlob(name=name, content=Blob.of("")))
         _check_places([file.name for file in sources])
-        return Recipe(
+        return BuildSpec(
             kind=SUBMISSION,
             output=language.artifact_name,
             command=language.build(
@@ -165,13 +165,13 @@ def _check_places(names: Sequence[str]) -> None:
         raise JobRejected(f"{name!r} is a file and a folder at once")
 
 
-def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> Recipe:
+def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> BuildSpec:
     """Return the build of a program that has scripts of its own: the archive that Python starts it from."""
     helper = NamedBlob(name=_SCRIPTS, content=packer)
     first, *others = program.sources
     python = find("python")
     folder = str(PurePosixPath(first.name).parent)
-    return Recipe(
+    return BuildSpec(
         kind=kind,
         output=kind + _PROGRAM,
         command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
@@ -181,12 +181,12 @@ def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, p
     )
 
 
-def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> Recipe:
+def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> BuildSpec:
     """A checker's or a manager's. `kind` says which."""
     first, *others = program.sources
     language = find(program.language, where=problem.source or problem.id, field=kind)
     units = [first.name, *_further_units(problem, program, language)]
-    return Recipe(
+    return BuildSpec(
         kind=kind,
         output=kind + _PROGRAM,
         command=language.build(
@@ -207,12 +207,12 @@ def _further_units(problem: Problem, program: Checker | Manager, language: Langu
     return [name for name in names if PurePosixPath(name).suffix in language.suffixes]
 
 
-def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
+def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSpec:
     """`sources`: all files of graders/proctor. It is C++17, so that older compilers than ours make it too."""
     files = tuple(sorted(sources, key=lambda file: file.name))
     units = [file.name for file in files if file.name.endswith(".cpp")]
     command = ("g++", *proctor_arguments(units, PROCTOR))
-    return Recipe(
+    return BuildSpec(
         kind=PROCTOR,
         output=PROCTOR,
         command=command,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from ioi_eval.engines.contract import Built, Program
+from ioi_eval.engines.contract import BuildSuccess, Program
 from ioi_eval.model.digests import digest
 from ioi_eval.model.values import SubmissionResult
 from ioi_eval.store.rows import PROGRAM_RULE
@@ -17,7 +17,7 @@ from ioi_eval.store.rows import PROGRAM_RULE
 Finding = Callable[[str], SubmissionResult | None]
 
 
-def program_identity(problem_sha256: str, program: Program, built: Built) -> str:
+def program_identity(problem_sha256: str, program: Program, built: BuildSuccess) -> str:
     """Equal for programs that must get the same result: the bytes that run, what runs them, tests and limits.
 
     Nothing is normalised, because a program may see all that it is made of.

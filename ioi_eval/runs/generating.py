@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 
-from ioi_eval.engines.contract import GENERATED, Built, Recipe, Rejected
+from ioi_eval.engines.contract import GENERATED, BuildSpec, BuildSuccess, CompileError
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.runner import opened
@@ -139,7 +139,7 @@ class _Producer:
             )
         stdin = "-" if given is None else f"./{_GIVEN}"
         python = find("python")
-        recipe = Recipe(
+        recipe = BuildSpec(
             kind=GENERATED,
             output=_OUTPUT,
             command=(
@@ -179,9 +179,9 @@ class _Producer:
             self._built[program] = NamedBlob(name=name, content=content)
         return self._built[program]
 
-    async def _made(self, recipe: Recipe, what: str) -> Built:
+    async def _made(self, recipe: BuildSpec, what: str) -> BuildSuccess:
         built = await self._builder.build(recipe)
-        if isinstance(built, Rejected):
+        if isinstance(built, CompileError):
             log = " ".join(built.log.split()).replace("The compiler was stopped: ", "")
             remedy = "Correct it in the package"
             if recipe.kind == GENERATED and "took too long" in log:

@@ -19,7 +19,7 @@ from support.builds import graded_problem, named, plain_problem, submitted
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines import Check
-from ioi_eval.engines.contract import Built
+from ioi_eval.engines.contract import BuildSuccess
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import BuildOptions, Job, JobResult, Problem
 
@@ -58,7 +58,7 @@ async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = N
     made = await artifacts.submission(artifacts.prepared(problem or plain_problem()), submitted(source))
     while artifacts.builder.busy:  # noqa: ASYNC110 - made in the background
         await asyncio.sleep(0.01)
-    return f"{made.artifact.sha256} {made.log}" if isinstance(made, Built) else made.log
+    return f"{made.artifact.sha256} {made.log}" if isinstance(made, BuildSuccess) else made.log
 
 
 class Bench(NamedTuple):

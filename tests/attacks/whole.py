@@ -28,7 +28,7 @@ from ground import Ground, lost
 from harness import Bench
 from naive_words import words_are_believed
 from rounds import WHITE_DIFF, Round, scripts, sources
-from support.engines import Recipe, compile_script
+from support.engines import BuildSpec, compile_script
 
 from ioi_eval import Engine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded import engine as embedded_engine
@@ -98,7 +98,7 @@ def _something_on_standard_input() -> Iterator[None]:
 
 @contextmanager
 def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
-    def naive(recipe: Recipe, **more: Any) -> str:
+    def naive(recipe: BuildSpec, **more: Any) -> str:
         return re.sub(for_each, instead, compile_script(recipe, **more))
 
     with mock.patch.object(builder, "compile_script", naive):

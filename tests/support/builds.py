@@ -26,7 +26,7 @@ from ioi_eval.models import (
     TaskOptions,
 )
 from ioi_eval.testing import FakeEngine
-from support.engines import Recipe, submission_recipe
+from support.engines import BuildSpec, submission_recipe
 
 HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
 
@@ -59,12 +59,12 @@ def submitted(code: str | None = HELLO, language: str = "c++", key: str = "1") -
     return Submission(key=key, problem_id="sum", code=code, language=language)
 
 
-def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
+def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> BuildSpec:
     """Return how the source is built: for the plain problem, where no other is named."""
     return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
 
 
-def lay_out(box: Path, recipe: Recipe) -> None:
+def lay_out(box: Path, recipe: BuildSpec) -> None:
     """Write the files of a build as they lie in its box."""
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)

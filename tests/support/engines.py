@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.engines.contract import Batch, Built, Program, Recipe, Rejected
+from ioi_eval.engines.contract import Batch, BuildSpec, BuildSuccess, CompileError, Program
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_capabilities
 from ioi_eval.engines.jobs.build import compile_script
@@ -24,13 +24,13 @@ __all__ = [
     "LANGUAGES",
     "Batch",
     "BuildEnding",
-    "Built",
+    "BuildSpec",
+    "BuildSuccess",
+    "CompileError",
     "Fault",
     "Language",
     "Outcome",
     "Program",
-    "Recipe",
-    "Rejected",
     "compile_script",
     "compiler_in_shell",
     "fake_capabilities",
@@ -50,6 +50,6 @@ def compiler_in_shell(folder: Path, text: str, **fields: Any) -> Toolchain:
 
 def submission_recipe(
     problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
-) -> Recipe:
+) -> BuildSpec:
     language = find(submission.language, where=problem.source or problem.id)
     return Sources(problem, language, limits, helpers).recipe(submission)

@@ -30,11 +30,11 @@ from ioi_eval.engines.contract import (
     LIBRARY_HEADER,
     OTHER_MACHINE,
     SUBMISSION,
-    Built,
+    BuildSpec,
+    BuildSuccess,
     Capabilities,
+    CompileError,
     Engine,
-    Recipe,
-    Rejected,
     Staying,
 )
 from ioi_eval.engines.jobs.headers import (
@@ -85,7 +85,9 @@ def hidden(name: str) -> str:
     return f"{secrets.token_hex(16)}/{name}"
 
 
-def compile_script(recipe: Recipe, tool: Toolchain, *, prebuilt: bool = False, brought: bool = False) -> str:
+def compile_script(
+    recipe: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, brought: bool = False
+) -> str:
     """Return the script of a build job.
 
     Args:
@@ -154,7 +156,7 @@ def _around(words: Sequence[str], word: str) -> tuple[Sequence[str], Sequence[st
     return words[:place], words[place + 1 :]
 
 
-def _finding(recipe: Recipe, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
+def _finding(recipe: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
     """Return the lines that set `begins` and `object` to what there is."""
     lines = ["begins= object="]
     if prebuilt:
@@ -175,7 +177,7 @@ def _finding(recipe: Recipe, head: Sequence[str], *, prebuilt: bool, brought: bo
     return "\n".join(lines)
 
 
-def control_command(recipe: Recipe) -> tuple[str, ...]:
+def control_command(recipe: BuildSpec) -> tuple[str, ...]:
     """The same command with the control program in the place of all sources."""
     names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
     output = re.compile(rf"^(|-o./|-out:){re.escape(recipe.output)}$")  # some take it glued to the option
@@ -184,7 +186,7 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     return (*kept[:place], recipe.control.name, *kept[place:])
 
 
-def _control_recipe(recipe: Recipe) -> Recipe:
+def _control_recipe(recipe: BuildSpec) -> BuildSpec:
     """Return the same build of the control program alone."""
     main, others = recipe.main.name, {source.name for source in recipe.sources[:-1]}
     return msgspec.structs.replace(
@@ -195,7 +197,7 @@ def _control_recipe(recipe: Recipe) -> Recipe:
     )
 
 
-def sources(recipe: Recipe) -> Iterable[JobFile]:
+def sources(recipe: BuildSpec) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
 
 
@@ -207,11 +209,11 @@ def sources(recipe: Recipe) -> Iterable[JobFile]:
 _GRADER_SIGHTS = 2  # builds with a grader: at this one its object is made
 
 
-def object_recipe(recipe: Recipe) -> Recipe:
+def object_recipe(recipe: BuildSpec) -> BuildSpec:
     """The shared source alone, compiled with the flags of the build that it is shared by."""
     others = {source.name for source in recipe.sources} - {recipe.shared}
     words = (OBJECT if word == recipe.output else word for word in recipe.command[1:] if word not in others)
-    return Recipe(
+    return BuildSpec(
         kind="object",
         output=OBJECT,
         command=(recipe.command[0], "-c", *words),
@@ -227,7 +229,7 @@ _TAKEN = "taken\n"
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-async def check(delivery: Delivery, recipe: Recipe, profile: Capabilities) -> Built | None:
+async def check(delivery: Delivery, recipe: BuildSpec, profile: Capabilities) -> BuildSuccess | None:
     """Return what a build would make; None where it takes a build to say.
 
     It does not for a program in Python of one source, beside what builds it.
@@ -241,7 +243,7 @@ async def check(delivery: Delivery, recipe: Recipe, profile: Capabilities) -> Bu
     return _built(recipe, tool, ended.stdout, nonce)
 
 
-def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
+def _job(recipe: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
     helper, source = recipe.sources
     submission, waiting = wait_for(
         PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),
@@ -262,7 +264,7 @@ def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library:
     )
 
 
-def _plan(recipe: Recipe, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
+def _plan(recipe: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
     limits = recipe.limits
     return Plan(
         nonce=nonce,
@@ -278,7 +280,7 @@ def _plan(recipe: Recipe, tool: Toolchain, submission: PlanSubmission, nonce: st
     )
 
 
-def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | None:
+def _built(recipe: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
     try:
         lines = list(decode_lines(stdout, nonce))
     except BrokenReply:
@@ -286,7 +288,7 @@ def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | 
     said = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
     if said != _TAKEN:
         return None
-    return Built(artifact=recipe.main.content, compiler=tool.name, toolchain=tool.identity)
+    return BuildSuccess(artifact=recipe.main.content, compiler=tool.name, toolchain=tool.identity)
 
 
 # --- how a build and its outcome lie in the store: a folder per key ----------------------------------
@@ -302,8 +304,8 @@ _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at th
 class _Record(Value):
     """An outcome: built or rejected. The artifact lies beside it in the store, or stays with a worker."""
 
-    built: Built | None = None
-    rejected: Rejected | None = None
+    built: BuildSuccess | None = None
+    rejected: CompileError | None = None
     at: str = ""  # the worker's address
 
 
@@ -327,7 +329,7 @@ class Shelf:
         """Return True if something is remembered under one of the keys. Takes no time worth a thread."""
         return any(self._store.get(key) is not None for key in keys)
 
-    def stays(self, recipe: Recipe, *keys: str) -> Built | None:
+    def stays(self, recipe: BuildSpec, *keys: str) -> BuildSuccess | None:
         """Return a program that stays with the worker that built it, if there is one for one of the keys."""
         record = next(filter(None, map(self._staying.get, keys)), None)
         if record is None or record.built is None:
@@ -336,7 +338,7 @@ class Shelf:
         far = Staying(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=tool)
         return msgspec.structs.replace(record.built, artifact=far)
 
-    def find(self, *keys: str) -> Built | Rejected | None:
+    def find(self, *keys: str) -> BuildSuccess | CompileError | None:
         """Return the first outcome that is remembered under one of the keys."""
         for key in keys:
             if self._store.get(key) is None:
@@ -345,13 +347,13 @@ class Shelf:
             found = recalled(self._store, key, _Record)
             outcome = found and _outcome(*found)
             # Earlier versions remembered also what may have been installed since.
-            if outcome is not None and not (isinstance(outcome, Rejected) and lacks_library(outcome.log)):
+            if outcome is not None and not (isinstance(outcome, CompileError) and lacks_library(outcome.log)):
                 return outcome
             if found is not None:
                 self._store.remove(key)
         return None
 
-    def keep(self, key: str, outcome: Built | Rejected) -> Built | Rejected:
+    def keep(self, key: str, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
         outcome = self.bounded(outcome)
         self._pin(key)
@@ -360,19 +362,19 @@ class Shelf:
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
-    def note(self, key: str, built: Built, at: str) -> None:
+    def note(self, key: str, built: BuildSuccess, at: str) -> None:
         """Remember where a program stays. Takes no time worth a thread."""
         bare = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
         self._staying.put(key, _Record(built=msgspec.structs.replace(built, artifact=bare), at=at))
 
-    def bounded(self, outcome: Built | Rejected) -> Built | Rejected:
+    def bounded(self, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
         """Return the outcome, or the refusal of a program that is too large."""
-        size, most = outcome.artifact.size if isinstance(outcome, Built) else 0, self._store.largest
+        size, most = outcome.artifact.size if isinstance(outcome, BuildSuccess) else 0, self._store.largest
         if size <= most:
             return outcome
         words = f"The program has {size} bytes, and {most} are the most that is taken."
         log = f"{outcome.log}\n{words}".lstrip()
-        return Rejected(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
+        return CompileError(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
 
     def close(self) -> None:
         with self._lock:
@@ -384,8 +386,8 @@ class Shelf:
                 self._pins.keep(key, self._store.pin(key))
 
 
-def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
-    if isinstance(outcome, Rejected):
+def _filled(folder: Path, outcome: BuildSuccess | CompileError) -> _Record:
+    if isinstance(outcome, CompileError):
         return _Record(rejected=outcome)
     made, target = outcome.artifact, folder / _ARTIFACT
     bare = Blob(sha256=made.sha256, size=made.size)
@@ -398,7 +400,7 @@ def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
     return _Record(built=built)
 
 
-def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
+def _outcome(record: _Record, folder: Path) -> BuildSuccess | CompileError | None:
     """Return a remembered outcome; None where a power cut or a disk took or changed the artifact."""
     if record.built is None:
         return record.rejected
@@ -431,10 +433,10 @@ class Builder:
     def __init__(self, engine: Engine, delivery: Delivery, store: Store, options: BuildOptions) -> None:
         self.engine, self.delivery = engine, delivery
         self._shelf = Shelf(store)
-        self._under_way: Shared[Built | Rejected] = Shared()
+        self._under_way: Shared[BuildSuccess | CompileError] = Shared()
         self._precompiles = options.precompile
         self._headers, self._graders = Demand(MAX_HEADERS), Demand()
-        self._background: dict[str, asyncio.Task[Built | Rejected]] = {}
+        self._background: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
         self._come_here = set[str]()  # sources whose programs were lost with the machine that had built them
 
     async def close(self) -> None:
@@ -452,7 +454,7 @@ class Builder:
     async def capabilities(self) -> Capabilities:
         return await self.engine.capabilities()
 
-    async def build(self, recipe: Recipe) -> Built | Rejected:
+    async def build(self, recipe: BuildSpec) -> BuildSuccess | CompileError:
         """Return what a build made, as content that any engine can use, or the compiler's refusal.
 
         Raises JudgeFailure if the engine is at fault, and not the source.
@@ -467,15 +469,17 @@ class Builder:
                 with logged_work(_log, f"{recipe.kind} build"):
                     outcome = await self._under_way.call(" ".join(keys), making)
                     if _log.isEnabledFor(logging.DEBUG):
-                        made = "built" if isinstance(outcome, Built) else "does not compile"
+                        made = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
                         log_step(_log, "%s, %s", made, outcome.compiler)
                 refusal = self.delivery.refusal if recipe.kind == SUBMISSION else None
-                if isinstance(outcome, Rejected) or refusal is None:
+                if isinstance(outcome, CompileError) or refusal is None:
                     return outcome
                 if not (reason := await refusal(outcome.artifact, profile)):
                     return outcome
                 confinement = outcome.confinement
-                return Rejected(log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False)
+                return CompileError(
+                    log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False
+                )
             except ToolchainGone as error:  # servers have changed since: the next job is for these
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
@@ -483,14 +487,14 @@ class Builder:
             f"servers changed their {recipe.tool} again and again, {used_up}", phase="compiling"
         )
 
-    async def build_anew(self, recipe: Recipe) -> Built | Rejected:
+    async def build_anew(self, recipe: BuildSpec) -> BuildSuccess | CompileError:
         """Build what was lost with the machine that had built it. This time it comes here."""
         self._come_here.add(recipe.main.content.sha256)
         return await self.build(recipe)
 
     async def _find_or_make(
-        self, recipe: Recipe, profile: Capabilities, keys: Sequence[str]
-    ) -> Built | Rejected:
+        self, recipe: BuildSpec, profile: Capabilities, keys: Sequence[str]
+    ) -> BuildSuccess | CompileError:
         if (found := await self._found(recipe, keys)) is not None:
             log_step(_log, "found in the cache")
             return found
@@ -499,13 +503,15 @@ class Builder:
         async with self._shelf.turn(keys[0]):
             return await self._found(recipe, keys) or await self._make(recipe, profile, keys)
 
-    async def _found(self, recipe: Recipe, keys: Sequence[str]) -> Built | Rejected | None:
+    async def _found(self, recipe: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
         places = [place for key in keys for place in (key, _under_limits(key, recipe))]
         if not self._shelf.there(*places):
             return None
         return await asyncio.to_thread(self._shelf.find, *places)
 
-    async def _make(self, recipe: Recipe, profile: Capabilities, keys: Sequence[str]) -> Built | Rejected:
+    async def _make(
+        self, recipe: BuildSpec, profile: Capabilities, keys: Sequence[str]
+    ) -> BuildSuccess | CompileError:
         may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self.delivery.refusal
         far = self._shelf.stays(recipe, *keys) if may_stay and refusal is not None else None
         # Where servers take less at a time than before, it may fit when it is packed.
@@ -520,7 +526,7 @@ class Builder:
         build = partial(self.delivery.build, may_stay=may_stay)
         made = await build(recipe, files, profile)
         if made.too_large:
-            return Rejected(log=stopped_by(made.too_large), compiler=made.tool.name, lasting=False)
+            return CompileError(log=stopped_by(made.too_large), compiler=made.tool.name, lasting=False)
         end = build_ending(made.ended, recipe.refusals)
         # With something prebuilt it may have been compiled twice under the limits of one build.
         maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(recipe)))
@@ -533,8 +539,8 @@ class Builder:
         return await self._take(recipe, profile, made, lasting=False)
 
     async def _take(
-        self, recipe: Recipe, profile: Capabilities, made: BuildResult, *, lasting: bool
-    ) -> Built | Rejected:
+        self, recipe: BuildSpec, profile: Capabilities, made: BuildResult, *, lasting: bool
+    ) -> BuildSuccess | CompileError:
         key = recipe.key(profile.architecture, made.tool)
         end = build_ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
@@ -551,7 +557,7 @@ class Builder:
             faulty = gone or end in (BuildEnding.MACHINE, BuildEnding.KILLED)
             if faulty and recipe.acts and await self._builds(_control_recipe(recipe), profile):
                 told["log"] += "\nWhat the source has run while it is built has ended its build."
-                return Rejected(**told, lasting=False)
+                return CompileError(**told, lasting=False)
             if end is BuildEnding.MACHINE:
                 words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(
@@ -573,7 +579,7 @@ class Builder:
             if end is BuildEnding.BUILT:
                 if made.content is None:
                     raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
-                built = Built(
+                built = BuildSuccess(
                     artifact=made.content,
                     toolchain=made.tool.identity,
                     **told,
@@ -586,7 +592,7 @@ class Builder:
                 return outcome
             by_limits = end in _LASTING and not lacked_room(made.ended)
             lasting = lasting and end is BuildEnding.REFUSED and not lacks_library(told["log"])
-            refused = Rejected(**told, lasting=by_limits or lasting)
+            refused = CompileError(**told, lasting=by_limits or lasting)
             if not refused.lasting:
                 return refused
             place = _under_limits(key, recipe) if by_limits else key
@@ -594,7 +600,7 @@ class Builder:
         finally:
             made.discard()
 
-    async def _builds(self, recipe: Recipe, profile: Capabilities) -> bool:
+    async def _builds(self, recipe: BuildSpec, profile: Capabilities) -> bool:
         """Return True if such a build ends well."""
         made = await self.delivery.build(recipe, None, profile, may_stay=False)
         made.discard()
@@ -602,12 +608,12 @@ class Builder:
 
     # --- what is built beside the work, for many builds ---
 
-    async def _prebuilt(self, recipe: Recipe, profile: Capabilities) -> tuple[JobFile, ...]:
+    async def _prebuilt(self, recipe: BuildSpec, profile: Capabilities) -> tuple[JobFile, ...]:
         """Return the files that builds like this one share, once they have been made.
 
         A grader's object is waited for: it takes no longer than the build itself, and many come at once.
         """
-        files = dict[str, Built | None]()
+        files = dict[str, BuildSuccess | None]()
         # A header is too large to travel with every build.
         if self.delivery.is_here and (head := head_of(recipe)):
             wanted, sights = header_recipe(recipe, head), sights_of(head)
@@ -622,8 +628,8 @@ class Builder:
         )
 
     async def _made_ahead(
-        self, recipe: Recipe, profile: Capabilities, demand: Demand, sights: int, *, wait: bool = False
-    ) -> Built | None:
+        self, recipe: BuildSpec, profile: Capabilities, demand: Demand, sights: int, *, wait: bool = False
+    ) -> BuildSuccess | None:
         """Return what the profile's only toolchain has made."""
         [key] = recipe.keys(profile)
         found = await asyncio.to_thread(self._shelf.find, key)
@@ -632,14 +638,14 @@ class Builder:
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
             found = await asyncio.to_thread(self._shelf.find, key)
-        return found if isinstance(found, Built) else None
+        return found if isinstance(found, BuildSuccess) else None
 
-    def _begin(self, key: str, work: Coroutine[Any, Any, Built | Rejected]) -> None:
+    def _begin(self, key: str, work: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
         """Make something in the background. Where it fails, builds do without it, and do not try again."""
         task = self._background[key] = asyncio.create_task(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _under_limits(key: str, recipe: Recipe) -> str:
+def _under_limits(key: str, recipe: BuildSpec) -> str:
     """Return the key under which it is remembered that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from ioi_eval.engines.contract import HEADER, WRAPPER, Recipe
+from ioi_eval.engines.contract import HEADER, WRAPPER, BuildSpec
 from ioi_eval.model.job import PRECOMPILED
 from ioi_eval.model.languages import Language
 from ioi_eval.model.options import BuildLimits
@@ -66,7 +66,7 @@ _INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")
 _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
 
-def head_of(recipe: Recipe) -> tuple[str, ...]:
+def head_of(recipe: BuildSpec) -> tuple[str, ...]:
     """Return the names that a build's main source includes first; empty if no header may serve it."""
     units = {file.name for file in recipe.sources} & {*recipe.command}
     if not recipe.precompile or units - {recipe.main.name, recipe.shared}:
@@ -125,10 +125,10 @@ def begins_with(head: Sequence[str], folder: str) -> str:
     return taken.format(folder)
 
 
-def empty_recipe(language: Language, standard: str = "", tool: str = "") -> Recipe:
+def empty_recipe(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
     """Return a build of nothing with the flags of submissions, whose headers are therefore theirs."""
     empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
-    return Recipe(
+    return BuildSpec(
         kind=HEADER,
         output=HEADER,
         command=(tool or language.command,),
@@ -139,10 +139,10 @@ def empty_recipe(language: Language, standard: str = "", tool: str = "") -> Reci
     )
 
 
-def header_recipe(recipe: Recipe, head: Sequence[str] = BIG) -> Recipe:
+def header_recipe(recipe: BuildSpec, head: Sequence[str] = BIG) -> BuildSpec:
     """Return the build of the precompiled header of a head, with the flags of a recipe."""
     text = "".join(f"#include <{name}>\n" for name in head)
-    return Recipe(
+    return BuildSpec(
         kind=HEADER,
         output=HEADER,
         command=recipe.precompile,

@@ -32,10 +32,10 @@ from ioi_eval.engines.contract import (
     OWN,
     SUBMISSION,
     Batch,
+    BuildSpec,
     Capabilities,
     Engine,
     Far,
-    Recipe,
     Staying,
     least,
 )
@@ -89,7 +89,7 @@ class HttpDelivery:
 
     async def build(
         self,
-        recipe: Recipe,
+        recipe: BuildSpec,
         prebuilt: Sequence[JobFile] | None,
         profile: Capabilities,
         *,
@@ -140,7 +140,7 @@ class HttpDelivery:
             self.packing.delivered(made.content, packed)
         return made
 
-    def _headers(self, recipe: Recipe, tool: Toolchain, profile: Capabilities) -> tuple[Ahead, ...]:
+    def _headers(self, recipe: BuildSpec, tool: Toolchain, profile: Capabilities) -> tuple[Ahead, ...]:
         """Return the header that workers precompile for such builds. It is too large to travel."""
         head = head_of(recipe)
         if not (self._precompiles and head) or len(profile.offered(recipe.tool)) != 1:
@@ -225,7 +225,7 @@ _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
 def _made(
-    recipe: Recipe, tool: Toolchain, profile: Capabilities, result: JobResult
+    recipe: BuildSpec, tool: Toolchain, profile: Capabilities, result: JobResult
 ) -> tuple[BuildResult, bytes]:
     """Return what was made, and the form in which it travelled."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
@@ -260,7 +260,7 @@ def _made(
     return made, delivery.packed
 
 
-def _check_limits(recipe: Recipe, profile: Capabilities) -> None:
+def _check_limits(recipe: BuildSpec, profile: Capabilities) -> None:
     """Raise JudgeFailure where it was a server's own limit that cut a build short: the source may be good."""
     limits, wall = recipe.limits, recipe.limits.wall_time
     if profile.shell() == OWN:
@@ -311,7 +311,7 @@ _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's
 
 
 def build_job(
-    recipe: Recipe, tool: Toolchain, prebuilt: Sequence[JobFile] | None, profile: Capabilities
+    recipe: BuildSpec, tool: Toolchain, prebuilt: Sequence[JobFile] | None, profile: Capabilities
 ) -> Job:
     """Return the sources, the one that the build is about last, and the script that compiles them.
 
@@ -349,7 +349,7 @@ def build_job(
 
 
 def _job_of_one_stage(
-    recipe: Recipe,
+    recipe: BuildSpec,
     tool: Toolchain,
     profile: Capabilities,
     prebuilt: Sequence[JobFile] | None,
@@ -382,7 +382,7 @@ def _job_of_one_stage(
 
 
 def _job_in_a_box(
-    recipe: Recipe,
+    recipe: BuildSpec,
     tool: Toolchain,
     profile: Capabilities,
     proctor: Blob,
@@ -412,7 +412,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     )
 
 
-def _spec(recipe: Recipe, *, brought: bool) -> BoxSpec:
+def _spec(recipe: BuildSpec, *, brought: bool) -> BoxSpec:
     """Return the box's spec. Words between @ are filled in where the job runs.
 
     `brought`: programs see the headers of the server's package, if the source has their head.

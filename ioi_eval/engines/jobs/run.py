@@ -21,11 +21,11 @@ from ioi_eval.engines.contract import (
     Answers,
     ArtifactsLost,
     Batch,
+    BuildSpec,
     Capabilities,
     Check,
     Engine,
     Program,
-    Recipe,
     least,
 )
 from ioi_eval.engines.jobs.piston_api import BODY
@@ -467,7 +467,7 @@ class Delivery(Protocol):
 
     async def build(
         self,
-        recipe: Recipe,
+        recipe: BuildSpec,
         prebuilt: Sequence[JobFile] | None,
         profile: Capabilities,
         *,

@@ -15,10 +15,10 @@ from ioi_eval.engines.contract import (
     Answers,
     ArtifactsLost,
     Batch,
+    BuildSpec,
     Capabilities,
     Check,
     Engine,
-    Recipe,
     Stall,
 )
 from ioi_eval.engines.jobs.build import Builder, compile_script, sources
@@ -57,7 +57,7 @@ class LocalDelivery:
 
     async def build(
         self,
-        recipe: Recipe,
+        recipe: BuildSpec,
         prebuilt: Sequence[JobFile] | None,
         profile: Capabilities,
         *,

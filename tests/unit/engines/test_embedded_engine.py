@@ -14,7 +14,7 @@ import pytest_asyncio
 from engine_helpers import alive, boxes, file, folder_for_boxes, inside, mark, mode, path_file, script, stays
 from lent import artifacts_on
 from support.builds import plain_problem, submitted
-from support.engines import Built, Rejected
+from support.engines import BuildSuccess, CompileError
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -207,7 +207,7 @@ async def test_a_build_leaves_its_files_in_the_store_alone(store: Store, base: P
         EmbeddedEngine(store=store, slots=1, boxes=base) as engine,
         artifacts_on(engine, Store(tmp_path)) as artifacts,
     ):
-        for sent, kind in ((code, Built), ("no program", Rejected)):
+        for sent, kind in ((code, BuildSuccess), ("no program", CompileError)):
             assert isinstance(
                 await artifacts.submission(artifacts.prepared(plain_problem()), submitted(sent)), kind
             )

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_samples import problem, scored, submission
-from support.engines import Built, Program
+from support.engines import BuildSuccess, Program
 from support.plans import PlanChecker, PlanSubmission
 from support.waits import settle
 
@@ -57,7 +57,7 @@ def test_the_same_bytes_of_another_compiler_are_another_program() -> None:
         checker=PlanChecker(kind="white-diff"),
         files=(),
     )
-    built = [Built(artifact=Blob.of("classes"), compiler=f"java {number}") for number in (17, 17, 21)]
+    built = [BuildSuccess(artifact=Blob.of("classes"), compiler=f"java {number}") for number in (17, 17, 21)]
     digest = problem_digest(problem())
     first, same, other = (program_identity(digest, program, each) for each in built)
     assert first == same != other

@@ -12,7 +12,7 @@ from leftovers import named
 from lent import artifacts_on
 from missing import needs
 from msgspec.structs import replace
-from support.engines import Built
+from support.engines import BuildSuccess
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
@@ -317,7 +317,7 @@ async def test_a_precompiled_header_changes_nothing_but_the_time(
                 await quick.submission(quick.prepared(summing()), submission(f"{source}// {number}\n"))
                 await until(lambda: not quick.builder.busy, every=0.001)
             build = await quick.submission(quick.prepared(summing()), submission(source))
-    assert isinstance(without, Built) and isinstance(build, Built)
+    assert isinstance(without, BuildSuccess) and isinstance(build, BuildSuccess)
     assert build.artifact.sha256 == without.artifact.sha256
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from lent import artifacts_on
 from support.builds import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
-from support.engines import CPU_LIMIT, HARD_STOP, IDLED, Built, Fault, Rejected, fake_capabilities
+from support.engines import CPU_LIMIT, HARD_STOP, IDLED, BuildSuccess, CompileError, Fault, fake_capabilities
 
 from ioi_eval import Scorer, Store
 from ioi_eval.errors import (
@@ -49,8 +49,8 @@ pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
 NOTHING_AHEAD = BuildOptions(precompile=False)
 
 
-def made_of(outcome: Built | Rejected) -> Blob:
-    assert isinstance(outcome, Built)
+def made_of(outcome: BuildSuccess | CompileError) -> Blob:
+    assert isinstance(outcome, BuildSuccess)
     return outcome.artifact
 
 
@@ -63,7 +63,7 @@ async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -
     async with opened(tmp_path, engine) as artifacts:
         built = await artifacts.submission(artifacts.prepared(graded_problem()), submitted("code"))
     (job,) = engine.jobs
-    assert isinstance(built, Built)
+    assert isinstance(built, BuildSuccess)
     assert [file.name for file in job.files] == [
         "compile",
         "ioi-eval-control.cpp",
@@ -136,7 +136,8 @@ async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) ->
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         for source in (HELLO, HELLO + ";", HELLO):
             assert isinstance(
-                await artifacts.submission(artifacts.prepared(plain_problem()), submitted(source)), Built
+                await artifacts.submission(artifacts.prepared(plain_problem()), submitted(source)),
+                BuildSuccess,
             )
 
 
@@ -151,8 +152,8 @@ async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted(HELLO + ";"))
             for _ in range(2)
         ]
-    assert isinstance(taken, Built)
-    assert isinstance(large[0], Rejected) and large == large[:1] * 2
+    assert isinstance(taken, BuildSuccess)
+    assert isinstance(large[0], CompileError) and large == large[:1] * 2
     words = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
     assert large[0].log == words
     assert len(engine.builds) == 2, "it is remembered"
@@ -164,7 +165,7 @@ async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Pat
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
     assert first == second
-    assert isinstance(first, Rejected) and first.log == "x.cpp:1: error: bad"
+    assert isinstance(first, CompileError) and first.log == "x.cpp:1: error: bad"
     assert len(engine.builds) == 1
 
 
@@ -180,10 +181,12 @@ async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
     async with engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-        assert isinstance(first, Rejected) and first == second and len(engine.builds) == 1
+        assert isinstance(first, CompileError) and first == second and len(engine.builds) == 1
         assert "The compiler was stopped" in first.log
         larger = Artifacts(artifacts.builder, BuildLimits(memory=4 << 30))
-        assert isinstance(await larger.submission(larger.prepared(plain_problem()), submitted()), Built)
+        assert isinstance(
+            await larger.submission(larger.prepared(plain_problem()), submitted()), BuildSuccess
+        )
 
 
 STOPPED = Ending(signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
@@ -196,7 +199,9 @@ async def test_a_compiler_that_something_else_ended_builds_once_more_beside_othe
 ) -> None:
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
+        assert isinstance(
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+        )
     assert [job.exclusive for job in engine.builds] == [False, False]
 
 
@@ -205,7 +210,7 @@ async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path:
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-    assert (type(first), type(second)) == (Rejected, Built)
+    assert (type(first), type(second)) == (CompileError, BuildSuccess)
     assert first.log == "The compiler was stopped: it took too long."
 
 
@@ -215,7 +220,7 @@ async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-    assert isinstance(first, Rejected) and first == second
+    assert isinstance(first, CompileError) and first == second
     assert first.log == "The compiler was stopped: it did nothing for 3 s."
     assert [job.exclusive for job in engine.builds] == [False, False]
 
@@ -233,7 +238,9 @@ CRASH = Ending(stdout="internal compiler error: Segmentation fault", code=4, sta
 async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
+        assert isinstance(
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+        )
     assert len(engine.builds) == 2
 
 
@@ -244,7 +251,8 @@ async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> N
     engine = FakeEngine(profile=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("x", "go")), Rejected
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("x", "go")),
+            CompileError,
         )
     assert len(engine.builds) == 1
 
@@ -254,7 +262,7 @@ async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_pat
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-    assert isinstance(first, Rejected) and second == first, "copies of it cost no build"
+    assert isinstance(first, CompileError) and second == first, "copies of it cost no build"
     assert "internal compiler error" in first.log and len(engine.builds) == 2
 
 
@@ -265,7 +273,7 @@ async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Pat
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-    assert (type(first), type(second)) == (Rejected, Built)
+    assert (type(first), type(second)) == (CompileError, BuildSuccess)
     assert [job.exclusive for job in engine.builds] == [False] * 3
 
 
@@ -296,7 +304,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
                     await build
                 continue
             refused = await build
-        assert isinstance(refused, Rejected) and refused.log.endswith("has ended its build.")
+        assert isinstance(refused, CompileError) and refused.log.endswith("has ended its build.")
         sent = {file.name: file.content.read() for file in engine.builds[-1].files}
         assert b"Template" not in b"".join(sent.values()) and "graders/submission.hs" in sent
 
@@ -315,7 +323,9 @@ async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> N
 async def test_a_passing_fault_is_tried_again_and_then_a_judge_failure(tmp_path: Path, fault: Fault) -> None:
     engine = FakeEngine(faults=[fault, fault, fault])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
+        assert isinstance(
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+        )
     assert len(engine.jobs) == 4
     async with opened(tmp_path / "other", FakeEngine(faults=[fault] * 4)) as artifacts:
         with pytest.raises(JudgeFailure, match="compiling"):
@@ -463,7 +473,9 @@ async def test_a_cancelled_build_leaves_no_job_and_can_be_asked_for_again(tmp_pa
             await task
         assert engine.running == 0
         engine.delay = 0
-        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
+        assert isinstance(
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+        )
 
 
 async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Path) -> None:

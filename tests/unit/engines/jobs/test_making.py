@@ -21,7 +21,7 @@ import pytest
 from lent import artifacts_on
 from msgspec.json import decode
 from support.builds import checked_problem, plain_problem, submitted
-from support.engines import CPU_LIMIT, Built, Rejected, fake_capabilities
+from support.engines import CPU_LIMIT, BuildSuccess, CompileError, fake_capabilities
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
@@ -98,7 +98,7 @@ async def test_a_build_of_two_stages(tmp_path: Path) -> None:
     server = Server(GOOD, max_compile_time=20_000, max_run_cpu_time=5000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-    assert isinstance(built, Built) and built.artifact.read() == MADE
+    assert isinstance(built, BuildSuccess) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ("submission",)
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (20_000, 20_000, 2 << 30)
@@ -110,7 +110,7 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     run = delivered(large)
     async with opened(tmp_path, Server(JobResult(compile=Ending(code=0), run=run))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-        assert isinstance(built, Built) and built.artifact.read() == large
+        assert isinstance(built, BuildSuccess) and built.artifact.read() == large
         parcel = await artifacts.builder.delivery.packing.parcel(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
 
@@ -119,7 +119,7 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
 def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damaged: bytes) -> None:
     """Run as it lies there, it would crash, and that would be its author's fault."""
 
-    async def built() -> tuple[Built | Rejected, int]:
+    async def built() -> tuple[BuildSuccess | CompileError, int]:
         server = Server(GOOD)
         async with opened(tmp_path, server) as artifacts:
             return await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code")), len(
@@ -128,7 +128,7 @@ def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damage
 
     for _ in range(2):
         found, jobs = asyncio.run(built())
-        assert isinstance(found, Built) and found.artifact.read() == MADE and jobs == 1
+        assert isinstance(found, BuildSuccess) and found.artifact.read() == MADE and jobs == 1
         assert found.artifact.path is not None
         Path(found.artifact.path).write_bytes(damaged)
 
@@ -137,18 +137,18 @@ async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_com
     """Otherwise a submission could choose to be unscored: by a table that cannot be compressed."""
     noise = random.Random(7).randbytes(1 << 20)
     made = JobResult(compile=Ending(code=0), run=delivered(noise))
-    for room, kind in ((8 << 20, Built), (2 << 20, Rejected)):
+    for room, kind in ((8 << 20, BuildSuccess), (2 << 20, CompileError)):
         async with opened(tmp_path, Server(made, max_body=room)) as artifacts:
             found = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert isinstance(found, kind), "one store: what another server lets through is not taken over"
-    assert isinstance(found, Rejected) and "of a request, and server has 1048576 for it" in found.log
+    assert isinstance(found, CompileError) and "of a request, and server has 1048576 for it" in found.log
 
 
 async def test_a_build_of_one_stage(tmp_path: Path) -> None:
     server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-    assert isinstance(built, Built) and built.artifact.read() == MADE
+    assert isinstance(built, BuildSuccess) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"] and job.runtime == "bash"
     assert (job.compile_timeout, job.run_timeout, job.run_cpu_time) == (None, 60_000, 90_000)
@@ -268,7 +268,7 @@ async def test_how_a_box_ended_is_its_proctors_word(
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
             built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-    assert isinstance(built, Rejected)
+    assert isinstance(built, CompileError)
     assert (built.log, built.confinement["landlock"]) == (words, 7)
     once = 2 if report.get("killed") in ("wall", "hard") else 1  # below its limit of CPU time
     assert len(server.jobs) == (once if lasting else 2 * once)
@@ -311,7 +311,11 @@ async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
     """The source is the same, and so is the store."""
     stopped = JobResult(compile=Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
     refusing, taking = Server(stopped), Server(GOOD)
-    for server, seconds, kind in ((refusing, 1, Rejected), (refusing, 1, Rejected), (taking, 2, Built)):
+    for server, seconds, kind in (
+        (refusing, 1, CompileError),
+        (refusing, 1, CompileError),
+        (taking, 2, BuildSuccess),
+    ):
         async with opened(tmp_path, server) as artifacts:
             patient = Artifacts(artifacts.builder, BuildLimits(cpu_time=seconds))
             assert isinstance(
@@ -335,14 +339,14 @@ async def test_what_a_machine_lacks_may_be_installed(tmp_path: Path, words: str)
         refused = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     async with opened(tmp_path, unconfined(ended(made=True))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-    assert isinstance(refused, Rejected) and refused.log == words
-    assert isinstance(built, Built)
+    assert isinstance(refused, CompileError) and refused.log == words
+    assert isinstance(built, BuildSuccess)
 
 
 def test_what_an_earlier_version_remembered_of_a_lack_is_forgotten(tmp_path: Path) -> None:
     shelf = Shelf(Store(tmp_path / "store"))
     for key, log in (("lack", "gmpxx.h: No such file or directory"), ("fault", "x.cpp: error")):
-        shelf.keep(key, Rejected(log=log))
+        shelf.keep(key, CompileError(log=log))
     assert shelf.find("lack") is None and shelf.find("fault") is not None
     shelf.close()
 
@@ -421,7 +425,7 @@ async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
             built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-            assert isinstance(built, Rejected)
+            assert isinstance(built, CompileError)
     assert len(server.jobs) == 4, "each was tried twice"
 
 
@@ -452,7 +456,7 @@ async def test_a_program_that_no_server_lets_through_is_its_sources_fault(
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
             built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-            assert isinstance(built, Rejected) and "takes 64000001 bytes" in built.log
+            assert isinstance(built, CompileError) and "takes 64000001 bytes" in built.log
         with pytest.raises(JudgeFailure, match="takes 64000001 bytes"):
             await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
     assert len(server.jobs) == 3
@@ -463,7 +467,7 @@ async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path
     forged = Ending(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-    assert isinstance(built, Rejected)
+    assert isinstance(built, CompileError)
 
 
 @pytest.mark.parametrize(("architecture", "here"), [("x86_64", True), ("aarch64", False)])

@@ -18,7 +18,7 @@ from support.builds import (
     recipe,
     submitted,
 )
-from support.engines import Recipe, submission_recipe
+from support.engines import BuildSpec, submission_recipe
 from support.once import seen_tool
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
@@ -216,7 +216,7 @@ ALONE = "int main() { return add(1, 2) - 3; }\n"
 
 def run_build(
     box: Path,
-    recipe: Recipe,
+    recipe: BuildSpec,
     header: Path | None = None,
     shared: bytes | None = None,
     refused: str = "",
@@ -304,11 +304,11 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return box / "header"
 
 
-def exit_code(box: Path, recipe: Recipe) -> int:
+def exit_code(box: Path, recipe: BuildSpec) -> int:
     return subprocess.run([box / recipe.output], check=False).returncode
 
 
-def marks(head: str = BEGINNING) -> Recipe:
+def marks(head: str = BEGINNING) -> BuildSpec:
     return recipe(f"{head}#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
 
 

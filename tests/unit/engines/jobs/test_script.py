@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from missing import needs
 from support.builds import HELLO, lay_out, named, plain_problem, submitted
-from support.engines import CPU_LIMIT, Recipe, compiler_in_shell, find, submission_recipe
+from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find, submission_recipe
 from support.once import seen_tool
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.alike
 LIMITS = BuildLimits()
 
 
-def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> Recipe:
+def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> BuildSpec:
     name = find(language).helper
     helpers = [NamedBlob(name=name, content=Blob.of_file(graders() / name))] if name else []
     return submission_recipe(plain_problem(), submitted(code, language), limits, helpers)
 
 
-def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ending:
+def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
     """Runs the script as an engine does: in the folder of its files."""
     box = folder / "box"
     lay_out(box, recipe)

@@ -19,7 +19,7 @@ from support.engines import submission_recipe
 from support.servers import EndpointReport, Fixed, counts
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
-from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
+from ioi_eval.engines.contract import ArtifactsLost, BuildSpec, BuildSuccess, Staying
 from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
@@ -185,7 +185,7 @@ BUILD = Job(
     ),
     keep=("made",),
 )
-RECIPE = Recipe(
+RECIPE = BuildSpec(
     kind="submission",
     output="made",
     command=("g++",),
@@ -317,7 +317,7 @@ async def test_a_worker_s_header_changes_no_byte(
                 built = await tests.builder.build(
                     submission_recipe(PROBLEM, submitted(source), BuildLimits())
                 )
-                assert isinstance(built, Built)
+                assert isinstance(built, BuildSuccess)
                 found.append(built.artifact.sha256)
                 if precompiles and number == 1:
                     await until_made(server, 3)
