@@ -89,7 +89,7 @@ _GROUPS = (
 )
 # What most people use of commands with many options: all that `--help` shows.
 _USUAL = {
-    "score": "problems problem year difficulty limit columns engine workers time-factor out results dry-run",
+    "score": "problems problem year difficulty limit columns engine workers time-factor out dry-run",
     "judge": "problems problem year language all-tests time-factor engine json",
     "run": "config problems problem difficulty limit model base-url samples command workers out",
     "validate": "problems problem year limit calibrate engine workers time-factor out json",

@@ -36,6 +36,7 @@ _TYPED = {
     "column=NAME": "--columns expected=NAME",
     "seconds=S": "--generate-seconds S",
     "scale=...": "--expected-scale",
+    "solutions=FILE": "--solutions FILE",
     "data_dir=FOLDER": "--data-dir",
     "problems=...": "--problems",
     "problems=": "--problems ",

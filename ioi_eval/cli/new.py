@@ -53,7 +53,9 @@ def new(
         StarterType,
         typer.Option(
             "--type",
-            help="examples: problems and a dump of generations. config: the commented YAML file of"
+            metavar="TYPE",
+            help="batch, grader, function, communication, interactive, output-only, examples or config."
+            " examples: problems and a dump of generations. config: the commented YAML file of"
             " `ioi-eval run`. Others: a package. batch reads and prints; grader: code of yours calls the"
             " submission; function: the same in Python, with arguments as JSON.",
         ),

@@ -98,11 +98,8 @@ _READ = tuple(each for each in declared(DumpOptions) if not each.field.endswith(
 _COLUMNS = Declared(
     "columns",
     Said(
-        metavar="WHAT=COLUMN[,...]",
-        help=f"Columns with other names, such as problem=meta.id,code=out (`a.b` is b in a). WHAT is"
-        f" {', '.join(_PARTS[:-1])} or {_PARTS[-1]}. prompt: the problem's statement, word for word, also"
-        " inside a prompt; code: the program, or with --always-extract the reply it is in; id= (no column):"
-        " rows without ids.",
+        metavar="K=NAME",
+        help="Columns with other names: problem=meta.id,code=out.",
     ),
     list[str],
     None,
@@ -110,9 +107,9 @@ _COLUMNS = Declared(
 _REPAIR_OPTION = Declared(
     "repair",
     Said(
-        metavar="WHAT[,...]",
-        help="Add to programs what they lack: includes (bits/stdc++.h), header (the problem's own),"
-        " namespace (using namespace std;), imports (what benchmarks import for Python programs).",
+        metavar="WHAT",
+        help="Add to programs what they lack, with commas: includes (bits/stdc++.h), header (the"
+        " problem's own), namespace (using namespace std;), imports (what benchmarks import for Python programs).",
     ),
     str,
     None,
@@ -165,8 +162,7 @@ def _read_repairs(typed: str) -> Repairs:
 ScoredRows = Annotated[RowOptions, OptionGroup("Input", of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
 _SOLUTION_ROWS = tuple(each for each in _READ if each.field != "extract")
 _AND_EXPECTED = _COLUMNS.met(
-    help=f"{_COLUMNS.said.help} expected: the score or verdict of a file's solution; without it, the only"
-    " column of scores or verdicts."
+    help=f"{_COLUMNS.said.help} expected: the scores or verdicts of a file of solutions."
 )
 SolutionRows = Annotated[RowOptions, OptionGroup("Input", of=(_AND_EXPECTED, *_SOLUTION_ROWS))]
 TimingOptions = Annotated[Timing, OptionGroup("Judging")]

@@ -9,7 +9,6 @@ from typing import Any
 
 from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import near
 
 FILE = Path("ioi-eval.toml")
 _NOT_SET = frozenset({"help"})  # options that show a page and end
@@ -46,6 +45,8 @@ def option_values(
 
 
 def _check_keys(keys: Iterable[str], known: Collection[str]) -> None:
+    from ioi_eval.model.fields import near  # not for help
+
     for key in keys:
         if key not in known:
             meant = "".join(f". Did you mean {close}?" for close in near(key, known)[:1])

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines.contract import Capabilities, artifact_key
+from ioi_eval.engines.contract import Capabilities, Check, artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
@@ -169,7 +169,8 @@ class Prepared:
     async def capabilities(self) -> Capabilities:
         return await self._engine.capabilities()
 
-    async def execute(self, job: Job) -> JobResult:
+    async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+        """Execute a job. `check` is not called: there is one machine."""
         profile = await self._engine.capabilities()
         package = find_package(self.packages, job.runtime, job.version)
         submission = None if package is None else _submission(job, package)

@@ -28,7 +28,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def no_authorities(own_folder: Path) -> Path:
     folder = own_folder / "no-authorities"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)  # tests of two folders have this fixture
     return folder
 
 

@@ -24,7 +24,7 @@ TOO_SLOW = "is too slow to be asked"
 RUNS_NOTHING = "takes jobs, but runs no script"
 MOVED = "sends its callers to"
 TURNED = "became another server"
-_ANOTHER = "is another server than before"  # as ServerReplaced says it
+_ANOTHER = "is not the same server as before"  # as ServerReplaced says it
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
 NEEDS_TLS = "serves https alone"

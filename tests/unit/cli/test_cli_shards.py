@@ -36,7 +36,7 @@ def score(cli: CommandLine, problems: Path) -> Score:
 
 def summary_but_for_times(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
-    del found["settings"]["given"]["command"]
+    del found["settings"]["given"]["command"], found["date"]
     for model in found["models"]:
         del model["uses"]  # shares of the time and memory limits
     return found

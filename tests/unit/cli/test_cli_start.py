@@ -96,7 +96,7 @@ def test_a_user_that_may_start_no_threads_is_told(usual_cache: Path, beside: str
 
 def test_help_loads_no_command(shared_cache: Path) -> None:
     ours = {name for name in loaded_by("--help", cache=shared_cache) if name.startswith("ioi_eval.")}
-    light = ("cli", "cli.console", "model", "model.errors", "registries")
+    light = ("cli", "cli.console", "cli.settings", "model", "model.errors", "registries")
     assert ours <= {f"ioi_eval.{name}" for name in light}
 
 

@@ -123,7 +123,7 @@ def test_a_line_that_is_no_row(tmp_path: Path, line: bytes) -> None:
     keep(tmp_path, "a")
     with (tmp_path / "generations.jsonl").open("ab") as stream:
         stream.write(line)
-    with pytest.raises(InputError, match="is no generation"):
+    with pytest.raises(InputError, match="is not a generation"):
         kept(tmp_path)
 
 
