@@ -109,7 +109,7 @@ _REPAIR_OPTION = Declared(
     Said(
         metavar="WHAT",
         help="Add to programs what they lack, with commas: includes (bits/stdc++.h), header (the"
-        " problem's own), namespace (using namespace std;), imports (what benchmarks import for Python programs).",
+        " problem's own), namespace (using namespace std;), imports (what benchmarks import for Python).",
     ),
     str,
     None,

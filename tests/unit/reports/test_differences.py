@@ -145,7 +145,7 @@ def test_places_of_rows_from_elsewhere_are_no_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "columns, shared",
+    "columns, equal_rows",
     [
         ({}, 1),
         ({"problem_id": "b"}, 0),
@@ -156,10 +156,10 @@ def test_places_of_rows_from_elsewhere_are_no_keys(tmp_path: Path) -> None:
     ],
 )
 def test_rows_from_elsewhere_are_the_same_where_all_that_they_say_is(
-    tmp_path: Path, columns: dict[str, Any], shared: int
+    tmp_path: Path, columns: dict[str, Any], equal_rows: int
 ) -> None:
     row = {"id": 1, "problem_id": "a", "model": "m", "generation": "a program", "passed": True}
-    assert from_elsewhere(tmp_path, [row], [{**row, **columns}]).shared == shared
+    assert from_elsewhere(tmp_path, [row], [{**row, **columns}]).shared == equal_rows
 
 
 def test_two_runs_are_compared_row_by_row_and_three_are_not(tmp_path: Path) -> None:
