@@ -172,6 +172,8 @@ class RayWire:
             finally:
                 if node.actor is None:
                     self._nodes.pop(address, None)
+        if address not in self._nodes:
+            raise NodeLost("it left the cluster while its actor was started")
         node = self._nodes[address]
         try:
             node.about = await _about(node)
