@@ -13,13 +13,13 @@ import functools
 import inspect
 import json
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
-from ioi_eval.plugins.contest import NotJudged, Refused
-from ioi_eval.plugins.contest.episodes import Episode, Episodes
-from ioi_eval.plugins.contest.tools import tools_for
+
+if TYPE_CHECKING:  # what judges is loaded by the first task
+    from ioi_eval.plugins.contest.episodes import Episode, Episodes
 
 with needs("inspect-ai"):
     from inspect_ai import Task, task
@@ -41,6 +41,8 @@ _MESSAGES = 200  # of a sample; --message-limit says otherwise
 @task
 def contest(source: str, **options: Any) -> Task:
     """Problems of packages (a folder or a zip) or of a benchmark, with tools to try and submit programs."""
+    from ioi_eval.plugins.contest.episodes import Episodes
+
     try:
         episodes = Episodes(source, options)
         samples = [
@@ -59,6 +61,9 @@ def contest(source: str, **options: Any) -> Task:
 
 def contest_tools(source: str, **options: Any) -> list[Tool]:
     """Return the tools `run`, `test` and `submit`, for any agent; a sample's metadata has `problem_id`."""
+    from ioi_eval.plugins.contest.episodes import Episodes
+    from ioi_eval.plugins.contest.tools import tools_for
+
     episodes = Episodes(source, options)
     return [_tool(episodes, tool.__name__) for tool in tools_for(episodes.problems.values())]
 
@@ -87,6 +92,9 @@ async def _goes_on(state: AgentState) -> bool:
 
 
 def _tool(episodes: Episodes, name: str) -> Tool:
+    from ioi_eval.plugins.contest import NotJudged, Refused
+    from ioi_eval.plugins.contest.episodes import Episode
+
     call = getattr(Episode, name)
 
     @functools.wraps(call)
