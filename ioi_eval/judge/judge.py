@@ -96,15 +96,22 @@ class Judge:
         """The number of builds and batches that run at the same time."""
         return self._tests.slots
 
-    def but(self, **changes: Any) -> Judge:
-        """Return a judge on the same engine, with the same artifacts, that differs in these options.
+    def but(self, *, sharing: Sharing | None = None, trusts: bool | None = None, **options: Any) -> Judge:
+        """Return a judge with the same engine and artifacts and with some settings changed.
 
-        `sharing`: judge equal programs once, or with None each. `trusts`: of solutions that are trusted, for
-        which a package that one imports is the judge's to have.
+        Args:
+            sharing: judges equal programs once. `None` keeps the present setting.
+            trusts: True if the submissions are trusted solutions: a package that they import and
+                the interpreter lacks is then a judge failure. `None` keeps the present setting.
+            options: fields of `JudgeOptions` to change.
         """
-        sharing, trusts = changes.pop("sharing", self._sharing), changes.pop("trusts", self._trusts)
-        options = replace(self._options, **changes)
-        return Judge(self._tests, self._artifacts, options, sharing, trusts=trusts)
+        return Judge(
+            self._tests,
+            self._artifacts,
+            replace(self._options, **options),
+            self._sharing if sharing is None else sharing,
+            trusts=self._trusts if trusts is None else trusts,
+        )
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError where submissions in these languages may count on packages that are missing."""

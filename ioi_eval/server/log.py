@@ -153,8 +153,8 @@ class Metrics:
                 "Contents by their hash: received, used by jobs, or lacking when a job named them.",
                 [("", {"event": name}, count) for name, count in sorted(self.contents.items())],
             ),
-            family("contents_bytes", "gauge", "Contents that are kept.", [("", {}, kept)]),
-            family("contents_limit_bytes", "gauge", "The most that may be.", [("", {}, room)]),
+            family("contents_bytes", "gauge", "Size of the cached contents.", [("", {}, kept)]),
+            family("contents_limit_bytes", "gauge", "Maximum size of the cached contents.", [("", {}, room)]),
             *callers,
             family("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
         )
