@@ -31,7 +31,7 @@ from ioi_eval.rules.scoring import PassRate, pass_rate
 from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Budget
 
 if TYPE_CHECKING:
-    from ioi_eval.judge.sharing import Sharing
+    from ioi_eval.judge.deduplication import Deduplication
     from ioi_eval.reports.records import ModelSummary
     from ioi_eval.reports.summary import summarise
     from ioi_eval.store.rows import plain as json_value
@@ -39,7 +39,7 @@ else:
     __getattr__, __dir__ = shown_in(
         __name__,
         {
-            "judge.sharing": "Sharing",
+            "judge.deduplication": "Deduplication",
             "reports.records": "ModelSummary",
             "reports.summary": "summarise",
             "store.rows": "json_value=plain",
@@ -55,10 +55,10 @@ __all__ = [
     "Budget",
     "Case",
     "Cases",
+    "Deduplication",
     "Language",
     "ModelSummary",
     "PassRate",
-    "Sharing",
     "choose_language",
     "extract",
     "find_language",

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import read_packages
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
 from ioi_eval.problems.package import find_testlib
 from ioi_eval.rules.json_tests import CasesError
@@ -144,36 +144,38 @@ class BenchmarkOptions(Value):
     """
 
     problems: Annotated[
-        frozenset[str], Said(name="problem", metavar="ID", help="Only this problem; may be repeated.")
+        frozenset[str], CliOption(name="problem", metavar="ID", help="Only this problem; may be repeated.")
     ] = frozenset()
     years: Annotated[
         frozenset[int],
-        Said(name="year", metavar="YEAR", help="Only problems of this year; may be repeated."),
+        CliOption(name="year", metavar="YEAR", help="Only problems of this year; may be repeated."),
     ] = frozenset()
     difficulty: Annotated[
         frozenset[str],  # the dataset's names of difficulties, in any case
-        Said(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
+        CliOption(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = frozenset()
     tags: Annotated[
         frozenset[str],  # a problem needs one of these, in any case; the platform counts as a tag
-        Said(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
+        CliOption(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
     ] = frozenset()
     date_from: Annotated[
-        str, Said(metavar="DAY", help="Only problems from this day on: 2024-05-31.", read=read_day)
+        str, CliOption(metavar="DAY", help="Only problems from this day on: 2024-05-31.", read=read_day)
     ] = ""
-    date_to: Annotated[str, Said(metavar="DAY", help="Only problems up to this day.", read=read_day)] = ""
+    date_to: Annotated[str, CliOption(metavar="DAY", help="Only problems up to this day.", read=read_day)] = (
+        ""
+    )
     first: Annotated[
         Count | None,  # after the other filters, in the order of the rows
-        Said(metavar="N", help="Only the first N problems."),
+        CliOption(metavar="N", help="Only the first N problems."),
     ] = None
     sample: Annotated[
         Count | None,  # after the other filters, independent of the order of the rows
-        Said(metavar="N", help="Only N of the selected problems."),
+        CliOption(metavar="N", help="Only N of the selected problems."),
     ] = None
-    seed: Annotated[int, Said(metavar="S", help="Seed of the sample.")] = 0
+    seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.")] = 0
     data_dir: Annotated[
         str,
-        Said(
+        CliOption(
             typed=Path,
             read=str,
             metavar="DIR",
@@ -182,21 +184,22 @@ class BenchmarkOptions(Value):
     ] = ""
     dataset: Annotated[
         str,  # a hub id, or a file of rows
-        Said(metavar="ID", help="Another dataset with the benchmark's columns."),
+        CliOption(metavar="ID", help="Another dataset with the benchmark's columns."),
     ] = ""
-    config: Annotated[str, Said(metavar="NAME", help="The dataset's config, where it has several.")] = ""
-    split: Annotated[str, Said(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
-    revision: Annotated[str, Said(metavar="REV", help="The dataset's revision on the hub.")] = ""
+    config: Annotated[str, CliOption(metavar="NAME", help="The dataset's config, where it has several.")] = ""
+    split: Annotated[str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
+    revision: Annotated[str, CliOption(metavar="REV", help="The dataset's revision on the hub.")] = ""
     generated_tests: Annotated[
-        bool, Said(help="Include tests that the contest itself did not have.")  # if the dataset marks them
+        bool,
+        CliOption(help="Include tests that the contest itself did not have."),  # if the dataset marks them
     ] = True
     checker: Annotated[
         str,  # for outputs of programs, unless the problem has a checker
-        Said(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
+        CliOption(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
     ] = ""
     packages: Annotated[
         tuple[str, ...] | None,  # names of modules; None for the packages that the benchmark allows
-        Said(
+        CliOption(
             typed=str,
             read=read_packages,
             metavar="NAME[,NAME...]",
@@ -207,7 +210,7 @@ class BenchmarkOptions(Value):
     ] = None
     time_limit: Annotated[
         Annotated[float, msgspec.Meta(ge=0.001, le=1e6)] | None,
-        Said(
+        CliOption(
             metavar="S",
             help="Seconds of CPU for each test, instead of the problems' own.",
             panel="Judging",
@@ -215,7 +218,7 @@ class BenchmarkOptions(Value):
     ] = None
     memory_limit: Annotated[
         Count | None,  # bytes
-        Said(
+        CliOption(
             typed=float,
             least=1,
             most=1e9,

@@ -36,7 +36,7 @@ from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, text_of
@@ -548,7 +548,7 @@ class DumpOptions(Value):
 
     language: Annotated[
         str,  # empty: detected, see rules.languages
-        Said(
+        CliOption(
             metavar="NAME",
             help="The language of rows that name none, whatever else tells it.",
             unset="told by the dump's format, the problem, the reply; the benchmark's; c++",
@@ -558,43 +558,49 @@ class DumpOptions(Value):
     default_language: str = ""  # used if no language is detected; empty for the benchmark's, else C++
     id_column: Annotated[
         str | None,
-        Said(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
+        CliOption(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
     ] = None
     # Make keys of rows without an id from their content; False, as in older runs: from their file and index.
     keys_of_content: bool = True
     # Columns, or paths into them. None means the standard columns.
     code_column: Annotated[
         str | None,
-        Said(
+        CliOption(
             metavar="PATH",
             help="The column with the program; with always_extract=True, the reply it is in;"
             " `a.b` is b in a.",
         ),
     ] = None
     always_extract: Annotated[
-        bool, Said(help="Read code from `generation`, even where there is a `code`.")
+        bool, CliOption(help="Read code from `generation`, even where there is a `code`.")
     ] = False
     split_lists: Annotated[
         bool,
-        Said(help="Read a text that is a list, as JSON or Python writes it, as several replies."),
+        CliOption(help="Read a text that is a list, as JSON or Python writes it, as several replies."),
     ] = False
-    problem_column: Annotated[str | None, Said(metavar="PATH", help="The column with the problem.")] = None
+    problem_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the problem.")] = (
+        None
+    )
     prompt_column: Annotated[
         str | None,
-        Said(
+        CliOption(
             metavar="PATH",
             help="The column with the problem's statement, word for word, also inside a prompt.",
         ),
     ] = None
-    language_column: Annotated[str | None, Said(metavar="PATH", help="The column with the language.")] = None
-    model_column: Annotated[str | None, Said(metavar="PATH", help="The column with the model.")] = None
-    year_column: Annotated[str | None, Said(metavar="PATH", help="The column with the year.")] = None
-    subtask_column: Annotated[
-        str | None, Said(metavar="PATH", help="The column with the subtask aimed at.")
+    language_column: Annotated[
+        str | None, CliOption(metavar="PATH", help="The column with the language.")
     ] = None
-    skip_bad_rows: Annotated[bool, Said(help="Leave out rows that cannot be used, and list them.")] = False
+    model_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the model.")] = None
+    year_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the year.")] = None
+    subtask_column: Annotated[
+        str | None, CliOption(metavar="PATH", help="The column with the subtask aimed at.")
+    ] = None
+    skip_bad_rows: Annotated[bool, CliOption(help="Leave out rows that cannot be used, and list them.")] = (
+        False
+    )
     extract: Annotated[
-        Extraction, Said(help="Which part of a `generation` is the program: see docs/dumps.md.")
+        Extraction, CliOption(help="Which part of a `generation` is the program: see docs/dumps.md.")
     ] = Extraction.LAST
     repairs: Repairs = Repairs()
 
@@ -615,12 +621,12 @@ class Selection(Value):
     problems: frozenset[str] = frozenset()  # ids; empty for all problems
     keys: Annotated[
         frozenset[str],  # empty for all rows
-        Said(name="only", metavar="ID", help="Only this submission; may be repeated."),
+        CliOption(name="only", metavar="ID", help="Only this submission; may be repeated."),
     ] = frozenset()
-    limit: Annotated[Count | None, Said(metavar="N", help="Only the first N submissions.")] = None
+    limit: Annotated[Count | None, CliOption(metavar="N", help="Only the first N submissions.")] = None
     shard: Annotated[
         Shard | None,
-        Said(
+        CliOption(
             typed=str,
             read=Shard.of,
             metavar="I/N",

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Twice, distinct
+from ioi_eval.model.fields import DuplicateKey, distinct
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 from ioi_eval.store.files import MAY_READ, closed_folders, readable
 
@@ -292,7 +292,7 @@ def _row(text: str, path: Path, line: int) -> FileRow | InputError:
         return _object(_parsed(text), path, line)
     except json.JSONDecodeError as error:
         reason = f"{error.msg}, character {error.pos + 1}"
-    except Twice as error:
+    except DuplicateKey as error:
         return InputError(str(error), where=str(path), row=line, remedy=_ONE_OF_THEM)
     except ValueError as error:
         reason = str(error)
@@ -339,12 +339,12 @@ def _one_object(path: Path) -> dict[str, Any] | None:
         first = next((line for line in stream if line.strip()), "")
         try:
             _parsed(first)
-        except Twice:
+        except DuplicateKey:
             return None
         except ValueError:
             try:
                 found = _parsed(first + stream.read())
-            except Twice as error:
+            except DuplicateKey as error:
                 raise InputError(str(error), where=str(path), remedy=_ONE_OF_THEM) from error
             except ValueError:
                 return None
@@ -605,7 +605,7 @@ class _Window:
                 cut_off = cut_off or error.pos >= len(self._text) - _LONGEST_TOKEN
                 if not (cut_off and self._more()):
                     raise self.broken(error.msg, error.pos) from error
-            except Twice as error:
+            except DuplicateKey as error:
                 raise InputError(str(error), where=self._where, row=self.line, remedy=_ONE_OF_THEM) from error
             except ValueError as error:
                 raise self.broken(str(error)) from error

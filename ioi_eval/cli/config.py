@@ -19,13 +19,13 @@ import yaml
 from msgspec.structs import asdict, replace
 
 from ioi_eval.benchmarks.benchmark import in_bytes
-from ioi_eval.cli.groups import Declared, declared
+from ioi_eval.cli.groups import DeclaredOption, declared
 from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate.turns import Feedback, TurnRules, Turns
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import read_packages
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs import AgentOptions, Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
@@ -38,7 +38,7 @@ _OURS = "`ioi-eval new --type config` writes a file to start from"
 class Config(Value):
     """The configuration of a run. KEYS says where in it each key of the file goes."""
 
-    benchmark: Annotated[str, Said(short="b", metavar="SOURCE", help=SOURCE_HELP)] = "apps"
+    benchmark: Annotated[str, CliOption(short="b", metavar="SOURCE", help=SOURCE_HELP)] = "apps"
     choice: BenchmarkOptions = BenchmarkOptions()
     model: ModelOptions = ModelOptions(name="", base_url="")
     api_key_env: str = "OPENAI_API_KEY"
@@ -46,7 +46,7 @@ class Config(Value):
     asking: Asking = Asking()
     timeout_seconds: Annotated[
         _Positive,
-        Said(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
+        CliOption(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
     ] = 300.0
     turns: Turns = Turns(number=1)
     rules: TurnRules = TurnRules()
@@ -92,7 +92,7 @@ _OTHERWISE: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _options() -> Iterator[Declared]:
+def _options() -> Iterator[DeclaredOption]:
     """Find the options of all these values, each under its key."""
     inner = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
     kinds: dict[str, type[Value]] = {"": Config, **inner, "model.sampling": Sampling}
@@ -104,7 +104,7 @@ def _options() -> Iterator[Declared]:
                 yield each.met(**changes)._replace(field=key)
 
 
-OPTIONS: Mapping[str, Declared] = {each.field: each for each in _options()}
+OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _options()}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:

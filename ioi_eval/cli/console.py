@@ -146,7 +146,7 @@ def hush(quiet: bool) -> bool:
     return quiet
 
 
-class Stops:
+class StopSignals:
     """SIGTERM, SIGINT and SIGHUP to a program that serves, one at a time."""
 
     def __init__(self) -> None:

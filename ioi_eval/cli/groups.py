@@ -1,6 +1,6 @@
 """Options in groups: a command has a parameter for each group, and the group's options take its place.
 
-A group is `Annotated[Kind, OptionGroup(...)]`, for a value whose fields say how users meet them (`Said`): the
+A group is `Annotated[Kind, OptionGroup(...)]`, for a value whose fields say how users meet them (`CliOption`): the
 command gets the value.
 """
 
@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 
 from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 
 # Parameters of a command, and what makes a value of them.
 _Group = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
@@ -30,7 +30,7 @@ class OptionGroup(NamedTuple):
 
     title: str
     # The value, where the command gets another thing, made of what is typed; or the options themselves.
-    of: type[msgspec.Struct] | Iterable[Declared] | None = None
+    of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
     without: tuple[str, ...] = ()  # fields
     only: tuple[str, ...] = ()  # fields; empty: all
     but: Mapping[str, Mapping[str, Any]] | None = (
@@ -104,11 +104,11 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 # --- fields that say how users meet them -------------------------------------------------------------
 
 
-class Declared(NamedTuple):
+class DeclaredOption(NamedTuple):
     """A field that is an option."""
 
     field: str
-    said: Said
+    said: CliOption
     kind: Any  # of the field, with all that is said of it
     default: Any
 
@@ -195,20 +195,20 @@ def within(*, above: float | None = None, below: float | None = None) -> Callabl
     return checked
 
 
-def declared(kind: type[msgspec.Struct]) -> Iterator[Declared]:
+def declared(kind: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
     """Find the fields of a value that are options, in their order."""
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         hint = hints[field.name]
-        words = [word for word in getattr(hint, "__metadata__", ()) if isinstance(word, Said)]
+        words = [word for word in getattr(hint, "__metadata__", ()) if isinstance(word, CliOption)]
         if words:
-            found = Declared(field.name, words[0], hint, field.default)
+            found = DeclaredOption(field.name, words[0], hint, field.default)
             for more in words[1:]:
                 found = found.met(**{name: value for name, value in asdict(more).items() if value})
             yield found
 
 
-def options_of(kind: type[msgspec.Struct] | Iterable[Declared]) -> Mapping[str, Declared]:
+def options_of(kind: type[msgspec.Struct] | Iterable[DeclaredOption]) -> Mapping[str, DeclaredOption]:
     """Return options by field, and let messages name them."""
     found = {each.field: each for each in (declared(kind) if isinstance(kind, type) else kind)}
     console.FLAGS.update((field, each.flag) for field, each in found.items())
@@ -220,7 +220,7 @@ def option_of(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
     return options_of(kind)[field].met(**changes).option()
 
 
-def values_of(options: Iterable[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(options: Iterable[DeclaredOption], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that options say, read from what was typed. InputError names the option."""
     pairs = ((each, given.get(each.name)) for each in options)
     return {each.field: each.value(typed) for each, typed in pairs if typed is not None}

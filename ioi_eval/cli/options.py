@@ -17,10 +17,10 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import Declared, OptionGroup, declared, option_of, values_of
+from ioi_eval.cli.groups import DeclaredOption, OptionGroup, declared, option_of, values_of
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs import (
@@ -95,18 +95,18 @@ _PARTS = tuple(
 )
 _REPAIRS = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(Repairs))
 _READ = tuple(each for each in declared(DumpOptions) if not each.field.endswith(_COLUMN))
-_COLUMNS = Declared(
+_COLUMNS = DeclaredOption(
     "columns",
-    Said(
+    CliOption(
         metavar="K=NAME",
         help="Columns with other names: problem=meta.id,code=out.",
     ),
     list[str],
     None,
 )
-_REPAIR_OPTION = Declared(
+_REPAIR_OPTION = DeclaredOption(
     "repair",
-    Said(
+    CliOption(
         metavar="WHAT",
         help="Add to programs what they lack, with commas: includes (bits/stdc++.h), header (the"
         " problem's own), namespace (using namespace std;), imports (what benchmarks import for Python).",
@@ -209,11 +209,11 @@ class OutputOptions(Value):
 
     out: Annotated[
         Path | None,
-        Said(metavar="DIR", help="The run's folder: new, empty or a run's.", unset="runs/<its name>"),
+        CliOption(metavar="DIR", help="The run's folder: new, empty or a run's.", unset="runs/<its name>"),
     ] = None
-    quiet: Annotated[bool, Said(short="q", read=console.hush, help="No progress and no table.")] = False
+    quiet: Annotated[bool, CliOption(short="q", read=console.hush, help="No progress and no table.")] = False
     as_json: Annotated[
-        bool, Said(name="json", help="Print a summary as JSON at the end, and nothing else.")
+        bool, CliOption(name="json", help="Print a summary as JSON at the end, and nothing else.")
     ] = False
 
     @property

@@ -70,7 +70,7 @@ class RunProgress:
         self._bar: tqdm[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._judges_here = True  # jobs run on this machine
-        self._servers = ServerNews()
+        self._servers = ServerEventLog()
 
     def __enter__(self) -> Self:
         return self
@@ -436,7 +436,7 @@ def _in_words(server: ServerState) -> str:
     )
 
 
-class ServerNews:
+class ServerEventLog:
     """Gathers changes for a moment and makes lines of those that lasted."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -34,7 +34,7 @@ from ioi_eval.cli.options import (
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import counted
@@ -54,15 +54,15 @@ class ExportOptions(Value):
 
     results: Annotated[
         Path | None,
-        Said(typed=str, read=Path, metavar="FILE", help="Write the rows here too: .parquet or .jsonl."),
+        CliOption(typed=str, read=Path, metavar="FILE", help="Write the rows here too: .parquet or .jsonl."),
     ] = None
     push_to_hub: Annotated[
-        str, Said(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}.")
+        str, CliOption(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}.")
     ] = ""
-    public: Annotated[bool, Said(help="Create the dataset as public.")] = False
+    public: Annotated[bool, CliOption(help="Create the dataset as public.")] = False
     dry_run: Annotated[
         bool,
-        Said(help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."),
+        CliOption(help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."),
     ] = False
 
     def __post_init__(self) -> None:

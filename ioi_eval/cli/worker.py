@@ -129,7 +129,7 @@ async def _serve(
 
     The address is on standard output for people, but not beside JSON, which has it.
     """
-    signals = console.Stops()
+    signals = console.StopSignals()
     async with serving as server:
         found = await confinement(await asyncio.to_thread(find_compiler), store)
         if not as_json:
@@ -191,7 +191,7 @@ async def _shown(folder: Path, options: ServerOptions, show: bool) -> None:
     """Until a signal."""
     from ioi_eval.server.view import view as serve_view  # a worker makes no reports
 
-    ended = console.Stops()
+    ended = console.StopSignals()
     async with serve_view(folder, options) as address:
         console.show(f"ioi-eval view at {address}")
         if show:

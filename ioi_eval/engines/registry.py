@@ -18,7 +18,7 @@ from ioi_eval.engines.contract import Condition, Engine, Servers
 from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
-from ioi_eval.model.options import Count, Interpreter, JobShape, Said, Slots
+from ioi_eval.model.options import CliOption, Count, Interpreter, JobShape, Slots
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.registries import Registry, find_registered, registered_names
@@ -35,7 +35,7 @@ class EngineChoice(Value):
 
     text: Annotated[
         str,  # as it was named: NAME, or NAME:WHATEVER
-        Said(
+        CliOption(
             name="engine",
             metavar="ENGINE",
             help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE,"
@@ -45,31 +45,33 @@ class EngineChoice(Value):
     ] = EMBEDDED
     slots: Annotated[
         Slots,  # None: this process's cores here; on servers, all they have
-        Said(name="workers", unset="one per core here; on servers, as many jobs as they take"),
+        CliOption(name="workers", unset="one per core here; on servers, as many jobs as they take"),
     ] = None
     per_endpoint: Annotated[
         Count | None,
-        Said(metavar="N", help="Jobs at a time on each server.", unset="what it says, else 1"),
+        CliOption(metavar="N", help="Jobs at a time on each server.", unset="what it says, else 1"),
     ] = None
     cpus_per_slot: Annotated[
         Annotated[float, msgspec.Meta(ge=0.01)],
-        Said(metavar="N", help="CPUs of Ray for each job.", unset="1"),
+        CliOption(metavar="N", help="CPUs of Ray for each job.", unset="1"),
     ] = 1.0
-    same_compiler: Annotated[bool, Said(help="Refuse servers whose compilers differ.")] = False
+    same_compiler: Annotated[bool, CliOption(help="Refuse servers whose compilers differ.")] = False
     job: Annotated[
-        JobShape, Said(help="batched: many tests a job; classic: one; auto: the best supported.")
+        JobShape, CliOption(help="batched: many tests a job; classic: one; auto: the best supported.")
     ] = "auto"
     token: Annotated[
         Secret,
-        Said(
+        CliOption(
             name="token_file",
             typed=Path,
             metavar="FILE",
             help="Token for workers, or ADDRESS TOKEN for other servers. Default: $IOI_EVAL_TOKEN.",
         ),
     ] = Secret()
-    allow_unconfined: Annotated[bool, Said(help="Judge even where the kernel offers no confinement.")] = False
-    python: Annotated[Interpreter, Said(unset=f"${PYTHON}, else caller")] = ""
+    allow_unconfined: Annotated[
+        bool, CliOption(help="Judge even where the kernel offers no confinement.")
+    ] = False
+    python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
     promised: tuple[str, ...] = ()  # packages that programs in Python may count on
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 

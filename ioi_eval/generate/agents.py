@@ -22,7 +22,7 @@ from ioi_eval.engines.open_files import usual_open_files
 from ioi_eval.generate.asks import Ask, GenerationFailed, Text
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Value
 
 STATEMENT, LOG, _VARIABLES = "problem.md", "agent.log", ".mcp.env"
@@ -38,7 +38,7 @@ _NOT_STARTED = frozenset({"exit 126", "exit 127"})  # what shells say of a comma
 
 class AgentOptions(Value):
     # For a shell; it runs in the folder that has the statement.
-    command: Annotated[str, Said(metavar="TEXT", help="Start this agent instead of asking a model.")]
+    command: Annotated[str, CliOption(metavar="TEXT", help="Start this agent instead of asking a model.")]
     folder: str = ""  # where the folders of all asks lie
     timeout: float = 600.0  # seconds
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import find
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.retry import MODEL
 from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.store.files import readable
@@ -45,12 +45,12 @@ class Sampling(Value):
     """Sampling options for the model. `None` leaves an option to the model's server."""
 
     temperature: Annotated[
-        _Amount | None, Said(typed=float, metavar="T", help="The model's temperature.")
+        _Amount | None, CliOption(typed=float, metavar="T", help="The model's temperature.")
     ] = None
     top_p: _Amount | None = None
-    max_tokens: Annotated[Count | None, Said(metavar="N", help="Maximum number of tokens in one reply.")] = (
-        None
-    )
+    max_tokens: Annotated[
+        Count | None, CliOption(metavar="N", help="Maximum number of tokens in one reply.")
+    ] = None
     seed: int | None = None  # seed of the first sample; it increases by 1 for each sample
     extra: Mapping[str, Any] = {}  # further fields of the request
 
@@ -58,8 +58,8 @@ class Sampling(Value):
 class ModelOptions(Value):
     """A model, its server, and how requests are sent."""
 
-    name: Annotated[str, Said(name="model", short="m", metavar="NAME", help="The model's name.")]
-    base_url: Annotated[str, Said(metavar="URL", help="The model's server, without /chat/completions.")]
+    name: Annotated[str, CliOption(name="model", short="m", metavar="NAME", help="The model's name.")]
+    base_url: Annotated[str, CliOption(metavar="URL", help="The model's server, without /chat/completions.")]
     system: str = ""  # system message before the prompt
     sampling: Sampling = Sampling()
     timeout: float = 600.0  # maximum seconds for one reply

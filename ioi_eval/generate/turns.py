@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Value
 
 
@@ -18,7 +18,7 @@ class Feedback(StrEnum):
     NONE = "none"  # that it compiles
 
 
-FeedbackChoice = Annotated[Feedback, Said(help="The part of a result that its participant is told.")]
+FeedbackChoice = Annotated[Feedback, CliOption(help="The part of a result that its participant is told.")]
 
 
 class TurnRules(Value):
@@ -32,7 +32,7 @@ class Turns(Value):
 
     number: Annotated[
         Count,
-        Said(
+        CliOption(
             name="turns",
             metavar="N",
             help="Programs that a model or an agent may submit for a problem, with feedback in between.",
@@ -40,7 +40,7 @@ class Turns(Value):
     ] = 10
     template: Annotated[
         str,  # a file in Jinja; empty: ours
-        Said(
+        CliOption(
             name="feedback_prompt",
             metavar="PATH",
             help="The template of the message after a submission.",

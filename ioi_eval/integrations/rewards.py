@@ -13,7 +13,7 @@ import msgspec
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
 from ioi_eval.integrations.misses import note, together
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -31,8 +31,8 @@ from ioi_eval.rules.extraction import ANSWERS
 from ioi_eval.rules.extraction import text_of as text_of_parts
 from ioi_eval.scoring import (
     PUBLIC_AND_PRIVATE,
+    Deduplication,
     Language,
-    Sharing,
     choose_language,
     extract,
     find_language,
@@ -53,25 +53,25 @@ class RewardMode(StrEnum):
 class RewardOptions(Value):
     """Rewards are in [0, 1] unless these shape them; what they say of broken code holds in every mode."""
 
-    mode: Annotated[RewardMode, Said("How results become a reward.")] = RewardMode.PARTIAL
-    no_code: Annotated[float, Said("The reward of a completion without code.")] = 0.0
-    no_compile: Annotated[float, Said("The reward of code that does not compile.")] = 0.0
-    partial_weight: Annotated[float, Said("The weight of the share in `weighted_sum`.")] = 0.1
+    mode: Annotated[RewardMode, CliOption("How results become a reward.")] = RewardMode.PARTIAL
+    no_code: Annotated[float, CliOption("The reward of a completion without code.")] = 0.0
+    no_compile: Annotated[float, CliOption("The reward of code that does not compile.")] = 0.0
+    partial_weight: Annotated[float, CliOption("The weight of the share in `weighted_sum`.")] = 0.1
     language: Annotated[
         str,
-        Said(
+        CliOption(
             "The language of rows without a column `language`.", unset="the problem's only one, else Python"
         ),
     ] = ""
-    time_limit: Annotated[float, Said("Seconds for each test of tests that come with the row.")] = 10.0
+    time_limit: Annotated[float, CliOption("Seconds for each test of tests that come with the row.")] = 10.0
     checker: Annotated[
         str,
-        Said(
+        CliOption(
             "How outputs are compared to answers that come with the row.",
             unset="`stripped-lines`; in verl `prime-code`",
         ),
     ] = CheckerKind.STRIPPED_LINES
-    share: Annotated[bool, Said("Judge equal programs of a batch once.")] = True
+    share: Annotated[bool, CliOption("Judge equal programs of a batch once.")] = True
 
     def __post_init__(self) -> None:
         """Refuse options that are wrong for all rows before the first."""
@@ -112,9 +112,9 @@ class Rewards(Value):
 
         Equal programs for one problem are judged once: samples of one prompt repeat.
         """
-        problems, sharing = self._problems(rows), Sharing() if self.options.share else None
+        problems, deduplication = self._problems(rows), Deduplication() if self.options.share else None
         return await together(
-            self._or_not(completion, row, problem, own, sharing)
+            self._or_not(completion, row, problem, own, deduplication)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
@@ -123,7 +123,7 @@ class Rewards(Value):
         completion: str,
         row: RewardRow,
         own: Runtime,
-        sharing: Sharing | None = None,
+        deduplication: Deduplication | None = None,
         problem: Problem | None = None,
     ) -> RewardOutcome:
         """Raises IoiEvalError where there is no reward. `problem`: the row's, where it was read before."""
@@ -139,7 +139,7 @@ class Rewards(Value):
             language=language.name,
             target_subtask=row.target,
         )
-        result = await own.score(problem, submission, sharing)
+        result = await own.score(problem, submission, deduplication)
         if not result.compiles:
             return RewardOutcome(self.options.no_compile, Verdict.CE)
         share = _share(problem, result, submission.target_subtask)
@@ -159,12 +159,12 @@ class Rewards(Value):
         row: RewardRow,
         problem: Problem | CasesError,
         own: Runtime,
-        sharing: Sharing | None,
+        deduplication: Deduplication | None,
     ) -> RewardOutcome:
         try:
             if isinstance(problem, CasesError):
                 raise problem
-            return await self.of_one(completion, row, own, sharing, problem)
+            return await self.of_one(completion, row, own, deduplication, problem)
         except IoiEvalError as error:
             note(error)
             return RewardOutcome(None, NOT_JUDGED)

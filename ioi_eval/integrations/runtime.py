@@ -19,7 +19,7 @@ from ioi_eval import Engine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
-from ioi_eval.scoring import Sharing
+from ioi_eval.scoring import Deduplication
 
 T = TypeVar("T")
 
@@ -86,10 +86,10 @@ class Runtime:
         return self._open_scorer().judge
 
     def score(
-        self, problem: Problem, submission: Submission, sharing: Sharing | None = None
+        self, problem: Problem, submission: Submission, deduplication: Deduplication | None = None
     ) -> Coroutine[Any, Any, SubmissionResult]:
         """For `call` and `wait`. JudgeFailure where the judge cannot say."""
-        return self._open_scorer().score(problem, submission, sharing=sharing)
+        return self._open_scorer().score(problem, submission, deduplication=deduplication)
 
     def _open_scorer(self) -> Scorer:
         if self._scorer is None:

@@ -16,7 +16,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations.misses import together
 from ioi_eval.integrations.rewards import RewardRow
 from ioi_eval.integrations.verl import outcome, rewards_of, row_of
-from ioi_eval.scoring import Sharing
+from ioi_eval.scoring import Deduplication
 
 CustomRm = Callable[..., Awaitable[float | list[float | None] | None]]
 
@@ -35,9 +35,9 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
         own = await asyncio.to_thread(rewards.runtime)
         group = samples if isinstance(samples, Sequence) else [samples]
         rows = [_row(sample) for sample in group]
-        sharing = Sharing() if rewards.options.share else None
+        deduplication = Deduplication() if rewards.options.share else None
         judged = together(
-            outcome(rewards, own, sample.response, row, on_failure, sharing)
+            outcome(rewards, own, sample.response, row, on_failure, deduplication)
             for sample, row in zip(group, rows, strict=True)
         )
         found = [each.reward for each in await own.wait(judged)]

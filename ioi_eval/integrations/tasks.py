@@ -19,7 +19,7 @@ from msgspec.structs import fields
 
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.options import AllTests, Interpreter, Said, Slots
+from ioi_eval.model.options import AllTests, CliOption, Interpreter, Slots
 from ioi_eval.models import Problem, Submission, SubmissionResult, SubtaskResult, TestResult, Value, Verdict
 from ioi_eval.scoring import (
     STATUS_ORDER,
@@ -51,17 +51,19 @@ class JudgingOptions(Value):
 
     language: Annotated[
         str,
-        Said(
+        CliOption(
             "The language of the programs: the prompt asks for it, and replies are read as that.",
             unset="the problem's, if it admits one only; the benchmark's own; C++",
         ),
     ] = ""
     unscored: Annotated[
         Literal["keep", "error"],
-        Said("What becomes of a sample that cannot be judged; `error`: an error of the sample, see below."),
+        CliOption(
+            "What becomes of a sample that cannot be judged; `error`: an error of the sample, see below."
+        ),
     ] = "keep"
-    slots: Annotated[Slots, Said(unset="all slots of the machine or the servers")] = None
-    python: Annotated[Interpreter, Said(unset="see [integrations](integrations.md#which-python)")] = ""
+    slots: Annotated[Slots, CliOption(unset="all slots of the machine or the servers")] = None
+    python: Annotated[Interpreter, CliOption(unset="see [integrations](integrations.md#which-python)")] = ""
     all_tests: AllTests = False
 
 

@@ -33,7 +33,7 @@ from ioi_eval.integrations.rewards import (
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.models import CheckerKind
-from ioi_eval.scoring import Sharing
+from ioi_eval.scoring import Deduplication
 
 COMPARISON = CheckerKind.PRIME_CODE  # of outputs, as verl's own reward for code compares them
 # What reward managers hand to every function besides the user's own keywords.
@@ -82,11 +82,11 @@ def compute_score_batch(
     """The same for managers that have all of a batch at once. Equal programs are judged once."""
     rewards = rewards_of(options)
     own = rewards.runtime()
-    sharing = Sharing() if rewards.options.share else None
+    deduplication = Deduplication() if rewards.options.share else None
     infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
     given = zip(solution_strs, ground_truths, infos, strict=True)
     outcomes = (
-        outcome(rewards, own, solution, row_of(truth, info), on_failure, sharing)
+        outcome(rewards, own, solution, row_of(truth, info), on_failure, deduplication)
         for solution, truth, info in given
     )
     return [_number(each) for each in own.call(together(outcomes))]
@@ -119,7 +119,7 @@ async def outcome(
     solution: Any,
     row: RewardRow,
     on_failure: float | None,
-    sharing: Sharing | None = None,
+    deduplication: Deduplication | None = None,
 ) -> RewardOutcome:
     """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it.
 
@@ -127,7 +127,7 @@ async def outcome(
     """
     text = text_of(solution)  # InputError: not of this row alone
     try:
-        return await rewards.of_one(text, row, own, sharing)
+        return await rewards.of_one(text, row, own, deduplication)
     except InterpreterRefused:
         raise
     except IoiEvalError as error:

@@ -17,7 +17,7 @@ from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from ioi_eval.integrations.rewards import NOT_JUDGED
 from ioi_eval.integrations.verl import outcome, rewards_of, row_of
-from ioi_eval.scoring import Sharing
+from ioi_eval.scoring import Deduplication
 
 
 class RewardManager(RewardManagerBase):  # type: ignore[misc]
@@ -35,7 +35,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         options = dict(config.reward.get("reward_kwargs") or {})
         self._on_failure: float | None = options.pop("on_failure", 0.0)
         self._rewards = rewards_of(options)
-        self._sharing, self._under_way = Sharing(), 0
+        self._sharing, self._under_way = Deduplication(), 0
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """The reward of one row. Of several sequences the last one counts, as in verl's own managers."""
@@ -44,14 +44,16 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         row = item.non_tensor_batch
         columns = row_of((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
         own = await asyncio.to_thread(self._rewards.runtime)
-        sharing = self._sharing if self._rewards.options.share else None
+        deduplication = self._sharing if self._rewards.options.share else None
         self._under_way += 1
         try:
-            found = await own.wait(outcome(self._rewards, own, text, columns, self._on_failure, sharing))
+            found = await own.wait(
+                outcome(self._rewards, own, text, columns, self._on_failure, deduplication)
+            )
         finally:
             self._under_way -= 1
             if self._under_way == 0:
-                self._sharing = Sharing()  # the next batch has other programs
+                self._sharing = Deduplication()  # the next batch has other programs
         extra = {
             "acc": float(found.solved),
             "verdict": str(found.verdict),

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, least
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
-from ioi_eval.judge.programs import Terms, checker_name
+from ioi_eval.judge.programs import JudgingSetup, checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, ungrouped
 from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find
@@ -238,7 +238,9 @@ def takes(problem: Problem, submission: Submission, profile: Capabilities) -> bo
     return packages or find(submission.language).command == "g++"
 
 
-async def judge_one_by_one(tests: TestRunner, terms: Terms, submission: Submission) -> SubmissionResult:
+async def judge_one_by_one(
+    tests: TestRunner, terms: JudgingSetup, submission: Submission
+) -> SubmissionResult:
     """Judge a submission with code. JudgeFailure where classic jobs cannot."""
     problem = terms.given
     if submission.files:
@@ -267,7 +269,7 @@ async def judge_one_by_one(tests: TestRunner, terms: Terms, submission: Submissi
 
 class _Run:
     def __init__(
-        self, tests: TestRunner, terms: Terms, submission: Submission, profile: Capabilities
+        self, tests: TestRunner, terms: JudgingSetup, submission: Submission, profile: Capabilities
     ) -> None:
         self._tests, self._terms, self._problem = tests, terms, terms.given
         self._submission, self._profile = submission, profile

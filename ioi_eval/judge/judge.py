@@ -27,6 +27,7 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, speaks, takes
+from ioi_eval.judge.deduplication import Deduplication, program_identity
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import (
     lacks,
@@ -36,15 +37,14 @@ from ioi_eval.judge.needs import (
 )
 from ioi_eval.judge.programs import (
     Artifacts,
+    JudgingSetup,
     PreparedProblem,
     ProblemPrograms,
-    Terms,
     checker_name,
     is_empty,
     made,
     runs_code,
 )
-from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.doing import TESTS, log_step, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
@@ -84,11 +84,11 @@ class Judge:
         tests: TestRunner,
         artifacts: Artifacts,
         options: JudgeOptions | None = None,
-        sharing: Sharing | None = None,
+        deduplication: Deduplication | None = None,
         *,
         trusts: bool = False,
     ) -> None:
-        self._tests, self._artifacts, self._sharing = tests, artifacts, sharing
+        self._tests, self._artifacts, self._sharing = tests, artifacts, deduplication
         self._options, self._trusts = options or JudgeOptions(), trusts
 
     @property
@@ -96,7 +96,9 @@ class Judge:
         """The number of builds and batches that run at the same time."""
         return self._tests.slots
 
-    def but(self, *, sharing: Sharing | None = None, trusts: bool | None = None, **options: Any) -> Judge:
+    def but(
+        self, *, deduplication: Deduplication | None = None, trusts: bool | None = None, **options: Any
+    ) -> Judge:
         """Return a judge with the same engine and artifacts and with some settings changed.
 
         Args:
@@ -109,7 +111,7 @@ class Judge:
             self._tests,
             self._artifacts,
             replace(self._options, **options),
-            self._sharing if sharing is None else sharing,
+            self._sharing if deduplication is None else deduplication,
             trusts=self._trusts if trusts is None else trusts,
         )
 
@@ -206,7 +208,7 @@ class Judge:
         return not profile.toolchains.keys() >= {*language.tools}
 
     async def _built_and_judged(
-        self, prepared: PreparedProblem, terms: Terms, submission: Submission
+        self, prepared: PreparedProblem, terms: JudgingSetup, submission: Submission
     ) -> SubmissionResult:
         tests, problem = self._tests, terms.given
         if terms.language is None:
@@ -255,7 +257,7 @@ class _Judging:
     """The judging of one submission on its tests."""
 
     tests: TestRunner
-    terms: Terms
+    terms: JudgingSetup
     submission: Submission
     program: Program
     ours: ProblemPrograms

@@ -52,7 +52,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules.limits import manager_limits, plan_limits, processes_of, stretched
 from ioi_eval.rules.plan import Schedule, refuse_impossible
-from ioi_eval.rules.verdicts import Company
+from ioi_eval.rules.verdicts import SubmissionProcesses
 from ioi_eval.store.memory import MOST_PROBLEMS, Bounded, room_of
 from ioi_eval.store.resources import graders, proctor_sources
 
@@ -178,16 +178,16 @@ class PreparedProblem:
 
         return self._once(("sources", language.name, language.standard), make)
 
-    def terms(self, language: Language | None, options: JudgeOptions) -> Terms:
+    def terms(self, language: Language | None, options: JudgeOptions) -> JudgingSetup:
         """Return the terms of judging in a language; None is for submissions of files alone.
 
         Raises for a language in which no program can be judged on the problem.
         """
 
-        def make() -> Terms:
+        def make() -> JudgingSetup:
             if language is not None:
                 refuse_untaken(self.problem, language)
-            return Terms(self.problem, language, options)
+            return JudgingSetup(self.problem, language, options)
 
         named = language and (language.name, language.standard)
         return self._once(("terms", named, options), make)
@@ -328,7 +328,7 @@ _STREAM = "/dev/std"  # leads to /proc
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
-class Terms:
+class JudgingSetup:
     """The terms of judging that are the same for all submissions to a problem in one language.
 
     `language`: None for submissions of files alone.
@@ -341,7 +341,9 @@ class Terms:
             self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
         self.as_run = stretched(self.problem, options.borderline)
         self.judged_by = checker_name(problem)
-        self.company = Company(processes=processes_of(problem), each=problem.task_type is TaskType.TWO_STEPS)
+        self.company = SubmissionProcesses(
+            processes=processes_of(problem), each=problem.task_type is TaskType.TWO_STEPS
+        )
         self._judges: tuple[PlanChecker, PlanManager | None] | None = None
 
     @cached_property

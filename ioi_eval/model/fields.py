@@ -195,16 +195,16 @@ def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | N
     return json.loads(shallow(text), parse_constant=refuse, object_pairs_hook=pairs_hook or distinct)
 
 
-class Twice(ValueError):
+class DuplicateKey(ValueError):
     """Raised for a JSON object with a duplicate key, because either value could be meant."""
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object from its pairs; an `object_pairs_hook` that raises `Twice` for duplicate keys."""
+    """Return an object from its pairs; an `object_pairs_hook` that raises `DuplicateKey` for duplicate keys."""
     result = dict(pairs)
     if len(result) < len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise Twice(f"the key {shown(name)} is there twice")
+        raise DuplicateKey(f"the key {shown(name)} is there twice")
     return result
 
 

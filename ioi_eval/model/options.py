@@ -12,12 +12,12 @@ from ioi_eval.model.values import Value
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class Said(Value):
-    """A field as an option for users: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
+class CliOption(Value):
+    """A field as an option for users: `Annotated[int | None, CliOption("Jobs at the same time.", ...)]`.
 
     Bounds come from the type's msgspec.Meta. A command line makes its options from such fields
     (cli/groups.py). If a field of another value has the same meaning, it uses the same type, and a second
-    `Said` with only the differences.
+    `CliOption` with only the differences.
     """
 
     help: str = ""
@@ -35,11 +35,13 @@ class Said(Value):
 
 
 # Types of fields that several values share.
-AllTests = Annotated[bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")]
-Slots = Annotated[Count | None, Said(metavar="N", help="Jobs at the same time.")]
+AllTests = Annotated[
+    bool, CliOption(help="Also run tests that can no longer change a score.", panel="Judging")
+]
+Slots = Annotated[Count | None, CliOption(metavar="N", help="Jobs at the same time.")]
 Interpreter = Annotated[
     str,  # a path, a version, or `caller`
-    Said(
+    CliOption(
         metavar="PATH|VERSION",
         help="Python for submissions on this machine; caller: the one running ioi-eval.",
     ),
@@ -88,7 +90,7 @@ class Borderline(Value):
 
 Band = Annotated[
     Borderline | None,
-    Said(
+    CliOption(
         typed=str,
         metavar="LOW:HIGH",
         help="Measure times in this band of the limit again; 1:1 switches it off.",

@@ -25,6 +25,7 @@ from ioi_eval.model.values import (
     Checker,
     CheckerKind,
     Grading,
+    KeywordForTests,
     Limits,
     NamedBlob,
     Points,
@@ -36,7 +37,6 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
     Value,
-    WordOfTests,
 )
 from ioi_eval.problems.package import (
     MIB,
@@ -1515,7 +1515,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 class Expected(NamedTuple):
     """The expected results of one submission in submissions.yaml."""
 
-    said: tuple[WordOfTests, ...] = ()  # rules about verdicts
+    said: tuple[KeywordForTests, ...] = ()  # rules about verdicts
     score: tuple[float, float] | None = None
     language: str = ""
     entrypoint: str = ""
@@ -1571,7 +1571,7 @@ class PackageRules:
             tuple(verdict_rules), _score(fields), _language(fields), fields.text("entrypoint", "")
         )
 
-    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[WordOfTests]:
+    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
         """Yield the rules about the tests whose names match the pattern."""
         tests = [name for name in self._tests if _matches(pattern, name)]
         if not tests:
@@ -1584,7 +1584,7 @@ class PackageRules:
                 fields.fault(key, "unknown key", f"Expected {' or '.join(_RULE_KEYS)}")
         yield from self._rules(fields, pattern, tests)
 
-    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[WordOfTests]:
+    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[KeywordForTests]:
         """Yield the rules `permitted` and `required` in the fields, which apply to these tests."""
         for rule in _RULE_KEYS:
             if fields.has(rule):
@@ -1592,7 +1592,7 @@ class PackageRules:
                 if not verdicts or not set(_VERDICTS).issuperset(verdicts):
                     problem = f"{shown(fields.values[rule])} is not a list of verdicts"
                     fields.fault(rule, problem, f"Expected some of {', '.join(_VERDICTS)}")
-                yield WordOfTests(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
+                yield KeywordForTests(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
 def _score(fields: Fields) -> tuple[float, float] | None:

@@ -368,7 +368,7 @@ def _parse_json(text: str, repeated: list[str]) -> Any:
                     values is root and key in _DESCRIPTIVE_KEYS
                 )
                 if not is_descriptive and seen[key] != value:
-                    distinct(pairs)  # raises `Twice`
+                    distinct(pairs)  # raises `DuplicateKey`
                 repeated.append(key)
             seen[key] = value
     return root

@@ -634,7 +634,7 @@ def _solutions(task: Task) -> Iterator[Section]:
         yield Section(
             title="Solutions of the package",
             table=TableBlock(
-                heads=["Solution", "Language", "Said to be"],
+                heads=["Solution", "Language", "CliOption to be"],
                 rows=[
                     [solution.name, solution.language, solution.expected or NOTHING]
                     for solution in task.solutions

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.reports.document import counted, drawn, percent, visible
@@ -36,16 +36,19 @@ class PagesOf(StrEnum):
 
 
 class ReportOptions(Value):
-    mode: Annotated[Mode, Said(help="How several submissions make a problem's points.")] = Mode.MAX_SUBTASK
+    mode: Annotated[Mode, CliOption(help="How several submissions make a problem's points.")] = (
+        Mode.MAX_SUBTASK
+    )
     submissions: Annotated[
-        Count, Said(metavar="N", help="Submissions per problem, where their number is limited.")
+        Count, CliOption(metavar="N", help="Submissions per problem, where their number is limited.")
     ] = SUBMISSIONS
     ks: Annotated[
-        tuple[Count, ...], Said(name="k", metavar="K", help="pass@K; may be repeated.", unset="1, 5 and 10")
+        tuple[Count, ...],
+        CliOption(name="k", metavar="K", help="pass@K; may be repeated.", unset="1, 5 and 10"),
     ] = (1, 5, 10)
     pages: Annotated[
         PagesOf | None,
-        Said(
+        CliOption(
             help="Submissions with pages of their own; sample and failed add those that the report names.",
             unset="all, of more than 20,000 submissions a sample",
         ),

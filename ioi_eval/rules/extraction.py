@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Protocol, TypeVar
 
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
@@ -741,13 +741,15 @@ _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M
 class Repairs(Value):
     """Repairs to apply to code. If all are off, the code is judged as it was written."""
 
-    add_includes: Annotated[bool, Said(help="Repair: add #include <bits/stdc++.h>.")] = False
+    add_includes: Annotated[bool, CliOption(help="Repair: add #include <bits/stdc++.h>.")] = False
     add_header: Annotated[
         bool,  # graders/<id>.h
-        Said(help="Repair: add the problem's own header."),
+        CliOption(help="Repair: add the problem's own header."),
     ] = False
-    add_namespace: Annotated[bool, Said(help="Repair: add using namespace std;")] = False
-    add_imports: Annotated[bool, Said(help="Repair: add what benchmarks import for Python programs.")] = False
+    add_namespace: Annotated[bool, CliOption(help="Repair: add using namespace std;")] = False
+    add_imports: Annotated[
+        bool, CliOption(help="Repair: add what benchmarks import for Python programs.")
+    ] = False
 
 
 def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:

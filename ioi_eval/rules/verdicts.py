@@ -80,17 +80,19 @@ def of_score(score: float) -> Verdict:
 # --- the proctor's lines -----------------------------------------------------------------------------
 
 
-class Company(Value):
+class SubmissionProcesses(Value):
     """The processes of a submission on one test. A report has the sum of their times and memory."""
 
     processes: int = 1
     each: bool = False  # the CPU limit applies to each process instead of all together
 
 
-ALONE = Company()
+ALONE = SubmissionProcesses()
 
 
-def test_result(test_name: str, line: Line, *, limits: Limits, company: Company = ALONE) -> TestResult:
+def test_result(
+    test_name: str, line: Line, *, limits: Limits, company: SubmissionProcesses = ALONE
+) -> TestResult:
     """Return the result that a proctor's report about a test describes.
 
     Args:
@@ -126,7 +128,9 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
     )
 
 
-def _failed_verdict(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[Verdict, str]:
+def _failed_verdict(
+    test_name: str, line: Line, limits: Limits, company: SubmissionProcesses
+) -> tuple[Verdict, str]:
     """Return the verdict and the feedback for a program that exceeded a limit or failed."""
     # The program's message before it failed, such as the name of an exception.
     detail = f": {line.feedback}" if line.feedback else ""

@@ -35,7 +35,7 @@ from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
@@ -61,10 +61,10 @@ AnyAuthor = ModelOptions | AgentOptions | Function
 class Asking(Value):
     """A request to an author."""
 
-    samples: Annotated[Count, Said(metavar="N", help="Programs for each problem.")] = 1
+    samples: Annotated[Count, CliOption(metavar="N", help="Programs for each problem.")] = 1
     language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
     prompt: str = ""  # a benchmark's name, or a template's file; empty: the benchmark's own
-    concurrency: Annotated[Count, Said(metavar="N", help="Requests or agents at a time.")] = 8
+    concurrency: Annotated[Count, CliOption(metavar="N", help="Requests or agents at a time.")] = 8
 
 
 class GeneratedRun(Value):

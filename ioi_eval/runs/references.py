@@ -20,7 +20,7 @@ from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
@@ -47,10 +47,11 @@ class ReferenceOptions(Value):
     """The options for judging a benchmark's own solutions, ahead of all others."""
 
     most: Annotated[
-        Count, Said(name="references", metavar="N", help="Reference solutions per problem.", unset=str(MOST))
+        Count,
+        CliOption(name="references", metavar="N", help="Reference solutions per problem.", unset=str(MOST)),
     ] = MOST
     skip: Annotated[
-        bool, Said(name="skip_unreliable", help="Leave out problems whose own solutions do not pass.")
+        bool, CliOption(name="skip_unreliable", help="Leave out problems whose own solutions do not pass.")
     ] = False
 
     @property

@@ -26,7 +26,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from ioi_eval.judge.sharing import repeating
+from ioi_eval.judge.deduplication import repeating
 from ioi_eval.model.doing import BUILD, Doing, doing
 from ioi_eval.model.errors import (
     EngineError,

@@ -17,9 +17,9 @@ from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.run import execute
 from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.judge.classic import classic_job, read_classic
+from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.doing import doing
 from ioi_eval.model.errors import EngineUnavailable, InputError, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
@@ -110,17 +110,17 @@ class Scorer:
         await self.judge.prepare(problem)
 
     async def score(
-        self, problem: Problem, submission: Submission, *, sharing: Sharing | None = None
+        self, problem: Problem, submission: Submission, *, deduplication: Deduplication | None = None
     ) -> SubmissionResult:
         """Return what a submission is worth, with a verdict for every test.
 
-        Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
+        Equal programs that have one `Deduplication` (of `ioi_eval.scoring`) are judged once.
         Raises:
             InputError: if the problem cannot be judged, or the submission names another problem.
             JudgeFailure: if the judge cannot say.
         """
         _refuse_another_problem(problem, submission)
-        judge = self.judge if sharing is None else self.judge.but(sharing=sharing)
+        judge = self.judge if deduplication is None else self.judge.but(deduplication=deduplication)
         with doing(submission.key, problem.id):
             return await judge.judge(problem, submission)
 

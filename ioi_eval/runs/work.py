@@ -26,9 +26,9 @@ import msgspec
 from ioi_eval.benchmarks import Dump, Loaded
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
-from ioi_eval.judge.sharing import Sharing
+from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.options import AllTests, Band, Borderline, JudgeOptions, Said
+from ioi_eval.model.options import AllTests, Band, Borderline, CliOption, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
@@ -78,13 +78,13 @@ class Timing(Value):
 
     factor: Annotated[
         Annotated[float, msgspec.Meta(ge=0.01, le=1000)],
-        Said(
+        CliOption(
             name="time_factor",
             metavar="F",
             help="Multiply all time limits; `ioi-eval validate` can propose a factor for this hardware.",
         ),
     ] = 1.0
-    borderline: Annotated[Band, Said(read=read_borderline, unset=str(Borderline()))] = Borderline()
+    borderline: Annotated[Band, CliOption(read=read_borderline, unset=str(Borderline()))] = Borderline()
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -97,15 +97,15 @@ class RunOptions(Value):
     """Options of a run, whatever it judges."""
 
     timing: Timing = Timing()
-    fresh: Annotated[bool, Said(help="Discard earlier results and start over.")] = False
+    fresh: Annotated[bool, CliOption(help="Discard earlier results and start over.")] = False
     reuse: Annotated[
         tuple[str, ...],  # folders
-        Said(metavar="DIR", help="Take over results of another run; may be repeated."),
+        CliOption(metavar="DIR", help="Take over results of another run; may be repeated."),
     ] = ()
-    accept_compiler: Annotated[bool, Said(help="Go on with another compiler than the run's.")] = False
-    share: Annotated[bool, Said(help="Judge equal submissions once.", panel="Judging")] = True
+    accept_compiler: Annotated[bool, CliOption(help="Go on with another compiler than the run's.")] = False
+    share: Annotated[bool, CliOption(help="Judge equal submissions once.", panel="Judging")] = True
     keep_outputs: Annotated[
-        bool, Said(help="Keep how the input and output of the first failing test begin.")
+        bool, CliOption(help="Keep how the input and output of the first failing test begin.")
     ] = False
     all_tests: AllTests = False
     command: str = ""  # what goes on with the run, for the reader of a report
@@ -237,24 +237,26 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 await work.check(judge)
             if work.trusted:
                 judge = judge.but(trusts=True)
-            sharing = Sharing(find) if setup.options.share else None
+            deduplication = Deduplication(find) if setup.options.share else None
             limited = time_limits(judge, setup, journal).limited
             if work.settled_by is not None:
                 work.settled_by(journal.settle)
             done = await judge_all(
-                judge.but(sharing=sharing),
+                judge.but(deduplication=deduplication),
                 work.problems,
                 work.submissions.behind(journal.done)
                 if isinstance(work.submissions, Dump)
                 else work.submissions,
                 journal,
                 # What waits for another build leaves its place to others.
-                workers=lambda: workers() + min(workers(), sharing.waiting if sharing is not None else 0),
+                workers=lambda: (
+                    workers() + min(workers(), deduplication.waiting if deduplication is not None else 0)
+                ),
                 check=partial(judge.keep_promises, work.problems.packages),
                 prepare=judge.prepare,
                 limited=limited,
                 expected=work.expected,
-                share=sharing is not None,
+                share=deduplication is not None,
                 outputs=setup.options.keep_outputs,
                 on_event=setup.tell,
             )

@@ -21,7 +21,7 @@ _AT_ONCE = 16  # contents on their way
 _NAMES = 10_000  # of programs, or twice those that are here, until those that are here no more are forgotten
 
 
-class Contents:
+class ContentCache:
     """The contents that a worker keeps. `depot`: None for none. `largest`: bytes of one, and of a job's."""
 
     def __init__(self, depot: Depot | None, largest: int, counts: Counter[str]) -> None:

@@ -19,7 +19,7 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, InputError, JobRejected
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
-from ioi_eval.server.log import Event, Metrics, Repeats, Tell, silent
+from ioi_eval.server.log import Event, Metrics, RepeatFilter, Tell, silent
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.queue import QueueEntry
 
@@ -120,7 +120,7 @@ class PackagedEngine(Protocol):
     async def execute(self, job: Job) -> JobResult: ...
 
 
-class FailedInside(EngineError):
+class JobFailed(EngineError):
     """A job that the server could not run. Piston tells its client nothing but that."""
 
 
@@ -136,13 +136,13 @@ class Jobs:
     ) -> None:
         self._engine, self._metrics, self._tell = engine, metrics, tell
         self._limits, self._most = options.limits(), _ESCAPES * options.max_output
-        self._verbose, self._refusals = options.log_jobs, Repeats()
+        self._verbose, self._refusals = options.log_jobs, RepeatFilter()
 
     async def read(self, body: bytes, *, by_hash: bool) -> Job:
         """The job that a request asks for, as it will run but for contents that it names `by_hash`."""
         try:
             return self.ready(await _beside(len(body), partial(piston.decode_request, body, by_hash=by_hash)))
-        except (piston.RefusedRequest, FailedInside) as error:
+        except (piston.RefusedRequest, JobFailed) as error:
             if not self._refusals.is_one(str(error)):
                 self._say("refused", f"a request was refused: {error}")
             raise
@@ -172,7 +172,7 @@ class Jobs:
         except EngineError as error:
             outcome = "failed"
             self._say("failed", f"a job in {job.runtime} failed: {error}", runtime=job.runtime)
-            raise FailedInside(str(error)) from error
+            raise JobFailed(str(error)) from error
         finally:
             seconds = time.monotonic() - started
             self._metrics.ended(outcome, seconds)
@@ -202,7 +202,7 @@ class Jobs:
         try:
             check_names(file.name for file in files)
         except JobRejected as error:
-            raise FailedInside(str(error)) from error
+            raise JobFailed(str(error)) from error
         return msgspec.structs.replace(job, files=files, **missing)
 
 

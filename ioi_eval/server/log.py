@@ -32,7 +32,7 @@ class Event(Value):
 Tell = Callable[[Event], None]
 
 
-class Repeats:
+class RepeatFilter:
     """Tells the same of some words again, so that no client fills a log by them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +48,7 @@ class Repeats:
         return False
 
 
-class Fullness:
+class RefusalLog:
     """Says once that requests are turned away, and once that they are not any more."""
 
     def __init__(self, tell: Tell) -> None:

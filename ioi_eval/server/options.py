@@ -16,7 +16,7 @@ from multidict import CIMultiDictProxy
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.piston.sending import is_loopback
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import machine_memory
@@ -36,8 +36,8 @@ def read_size(text: str) -> int:
     return int(match[1]) << _UNITS[match[2].lower()]
 
 
-_SIZED = Said(typed=str, read=read_size, metavar="SIZE")
-_TIMED = Said(typed=int, read=lambda seconds: 1000 * seconds, least=1, metavar="SECONDS")
+_SIZED = CliOption(typed=str, read=read_size, metavar="SIZE")
+_TIMED = CliOption(typed=int, read=lambda seconds: 1000 * seconds, least=1, metavar="SECONDS")
 
 
 class ServerOptions(Value):
@@ -45,15 +45,15 @@ class ServerOptions(Value):
 
     port: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=65535)],
-        Said(metavar="N", help="The port to listen on; 0: any free one.", panel="Access"),
+        CliOption(metavar="N", help="The port to listen on; 0: any free one.", panel="Access"),
     ] = 2000
     host: Annotated[
         str,
-        Said(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.", panel="Access"),
+        CliOption(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.", panel="Access"),
     ] = "127.0.0.1"
     allow_hosts: Annotated[
         tuple[str, ...],  # for requests without a token
-        Said(
+        CliOption(
             name="allow_host",
             metavar="NAME",
             help="A further name of this machine; the option may be repeated.",
@@ -63,41 +63,51 @@ class ServerOptions(Value):
     ] = ()
     tls_cert: Annotated[
         Path | None,
-        Said(metavar="FILE", help="Certificate, with its chain, in PEM: serve https only.", panel="Access"),
+        CliOption(
+            metavar="FILE", help="Certificate, with its chain, in PEM: serve https only.", panel="Access"
+        ),
     ] = None
     tls_key: Annotated[
         Path | None,
-        Said(metavar="FILE", help="Its private key, if that is not in the same file.", panel="Access"),
+        CliOption(metavar="FILE", help="Its private key, if that is not in the same file.", panel="Access"),
     ] = None
     queue: Annotated[
         Annotated[int, msgspec.Meta(ge=0)],
-        Said(metavar="N", help="Requests that may wait; further ones get 503."),
+        CliOption(metavar="N", help="Requests that may wait; further ones get 503."),
     ] = 64
-    max_body: Annotated[int, _SIZED, Said(default="512mb", help="Size of one request, inflated.")] = 512 << 20
+    max_body: Annotated[int, _SIZED, CliOption(default="512mb", help="Size of one request, inflated.")] = (
+        512 << 20
+    )
     max_bodies: Annotated[
         int | None,
         _SIZED,
-        Said(help="Size of all requests that run or wait; beyond it: 503.", unset="an eighth of the memory"),
+        CliOption(
+            help="Size of all requests that run or wait; beyond it: 503.", unset="an eighth of the memory"
+        ),
     ] = None
     max_contents: Annotated[
         int | None,
         _SIZED,
-        Said(
+        CliOption(
             help="Room on disk for contents that clients send once; 0: none.",
             unset="8gb, a quarter of what is free",
         ),
     ] = None
     contents_folder: Annotated[
         str,
-        Said(metavar="DIR", help="Where these contents lie, if not where boxes do.", unset="$TMPDIR"),
+        CliOption(metavar="DIR", help="Where these contents lie, if not where boxes do.", unset="$TMPDIR"),
     ] = ""
     max_output: Annotated[
-        int, _SIZED, Said(default="64mb", help="Size of a job's standard output, and of its error output.")
+        int,
+        _SIZED,
+        CliOption(default="64mb", help="Size of a job's standard output, and of its error output."),
     ] = 64 << 20
-    run_timeout: Annotated[int, _TIMED, Said(default=900, help="The longest that a job may run.")] = 900_000
-    compile_timeout: Annotated[int, _TIMED, Said(default=120, help="The longest that it may compile.")] = (
-        120_000
+    run_timeout: Annotated[int, _TIMED, CliOption(default=900, help="The longest that a job may run.")] = (
+        900_000
     )
+    compile_timeout: Annotated[
+        int, _TIMED, CliOption(default=120, help="The longest that it may compile.")
+    ] = 120_000
     run_cpu_time: int = 900_000
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1

@@ -42,24 +42,24 @@ _PASSES = re.compile(
 )  # in words of one that might later
 
 
-class KeptBuild(Value):
+class CachedBuild(Value):
     """A build's words, and the files that it made for jobs to come."""
 
     stage: Ending
     files: tuple[JobFile, ...] = ()
 
 
-class KeptBuilds:
+class BuildCache:
     """Builds kept in a store, or nowhere. The methods block and may be called from several threads."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
 
-    def find(self, key: str) -> KeptBuild | None:
+    def find(self, key: str) -> CachedBuild | None:
         if self._store is None:
             return None
         with self._store.pin(key):
-            found = recalled(self._store, key, KeptBuild)
+            found = recalled(self._store, key, CachedBuild)
         if found is None:
             return None
         for content in (file.content for file in found[0].files):
@@ -68,7 +68,7 @@ class KeptBuilds:
                 return None
         return found[0]
 
-    def keep(self, key: str, stage: Ending, made: Mapping[str, str]) -> KeptBuild:
+    def keep(self, key: str, stage: Ending, made: Mapping[str, str]) -> CachedBuild:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
 
         g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either,
@@ -77,14 +77,14 @@ class KeptBuilds:
         words = stage.stdout + stage.stderr
         broke = stage.code == _REFUSED and (_PASSES.search(words) or lacks_library(words))
         if stage.code not in (0, _REFUSED) or broke:
-            return KeptBuild(stage=stage)
+            return CachedBuild(stage=stage)
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
         files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
-        kept = KeptBuild(stage=stage, files=tuple(files))
+        kept = CachedBuild(stage=stage, files=tuple(files))
         size = sum(content.size for content in contents.values())
         if self._store is not None and size <= self._store.largest:
             with contextlib.suppress(OSError):  # as where its disk is full
-                remembered(self._store, key, KeptBuild, lambda _: kept)
+                remembered(self._store, key, CachedBuild, lambda _: kept)
         return kept
 
 
@@ -99,16 +99,16 @@ class SharedBuilds:
     """
 
     def __init__(self, store: Store | None) -> None:
-        self._kept = KeptBuilds(store)
-        self._builds: Shared[KeptBuild] = Shared(lasting=AWAY)
+        self._kept = BuildCache(store)
+        self._builds: Shared[CachedBuild] = Shared(lasting=AWAY)
 
     def under_way(self, key: str) -> bool:
         return key in self._builds
 
-    async def get(self, key: str, make: Callable[[], Awaitable[JobResult]]) -> KeptBuild:
+    async def get(self, key: str, make: Callable[[], Awaitable[JobResult]]) -> CachedBuild:
         """Return the build under a key; `make` runs its job where it is not kept and not under way."""
 
-        async def find_or_make() -> KeptBuild:
+        async def find_or_make() -> CachedBuild:
             with entry_held():
                 if (kept := await asyncio.to_thread(self._kept.find, key)) is not None:
                     return kept
@@ -141,7 +141,7 @@ _MAKES = {
 }
 
 
-class Prepared:
+class ClassicJobEngine:
     """An engine in front of another one, for classic jobs."""
 
     def __init__(self, engine: PackagedEngine, store: Store, *, memory: int | None = None) -> None:
@@ -197,7 +197,7 @@ class Prepared:
 
     async def _built(
         self, kind: str, job: Job, package: LanguagePackage, profile: Capabilities, files: Sequence[JobFile]
-    ) -> KeptBuild:
+    ) -> CachedBuild:
         # All that a build depends on, as docs/protocol.md has it under "Artifact key".
         command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())
         key = artifact_key(kind, profile.architecture, profile.toolchains[package.needs], command, files)

@@ -24,9 +24,9 @@ from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.registries import Registry, registered
-from ioi_eval.server.contents import Contents
-from ioi_eval.server.jobs import FailedInside, Jobs, NamedTokens, PackagedEngine
-from ioi_eval.server.log import CONTENT_TYPE, Fullness, Metrics, Tell
+from ioi_eval.server.contents import ContentCache
+from ioi_eval.server.jobs import JobFailed, Jobs, NamedTokens, PackagedEngine
+from ioi_eval.server.log import CONTENT_TYPE, Metrics, RefusalLog, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
 from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, TooLate
@@ -84,7 +84,7 @@ class Routes:
         queue: RequestQueue,
         jobs: Jobs,
         metrics: Metrics,
-        contents: Contents,
+        contents: ContentCache,
         builds: SharedBuilds,
         tell: Tell,
     ) -> None:
@@ -94,7 +94,7 @@ class Routes:
         self._builds = builds
         self._engine, self._options, self._tokens = engine, options, tokens
         self._queue, self._jobs, self._metrics = queue, jobs, metrics
-        self._contents, self._fullness = contents, Fullness(tell)
+        self._contents, self._fullness = contents, RefusalLog(tell)
 
     async def close(self) -> None:
         """End what goes on without a request."""
@@ -173,7 +173,7 @@ class Routes:
             if not isinstance(busy, Draining | TooLate):
                 self._fullness.refused(str(busy))
             return _message(str(busy), status=status, headers=_SOON)
-        except FailedInside:
+        except JobFailed:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     # --- about the server ----------------------------------------------------------------------------

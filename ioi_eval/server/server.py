@@ -22,11 +22,11 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes, Disk
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
-from ioi_eval.server.contents import Contents
+from ioi_eval.server.contents import ContentCache
 from ioi_eval.server.jobs import Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import Metrics, Tell, silent
 from ioi_eval.server.options import ServerOptions
-from ioi_eval.server.prepared import Prepared, SharedBuilds
+from ioi_eval.server.prepared import ClassicJobEngine, SharedBuilds
 from ioi_eval.server.queue import RequestQueue
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
@@ -67,7 +67,7 @@ class Server:
         self._queue = RequestQueue(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
-        contents = Contents(depot, self._options.max_body, metrics.contents)
+        contents = ContentCache(depot, self._options.max_body, metrics.contents)
         self._engine = engine
         builds = SharedBuilds(store)
         self._routes = Routes(
@@ -187,7 +187,7 @@ async def serve(
     memory = options.run_memory_limit
     with _depot(options) as depot:
         async with contextlib.AsyncExitStack() as opened:
-            prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
+            prepared = ClassicJobEngine(engine, store, memory=memory if memory > 0 else None)
             async with starting(options):
                 await opened.enter_async_context(engine)
                 await opened.enter_async_context(prepared)

@@ -19,7 +19,7 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.boxes import Uids
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Ending
-from ioi_eval.server.prepared import KeptBuilds
+from ioi_eval.server.prepared import BuildCache
 from ioi_eval.store import contents
 
 _MOST = 1 << 16  # bytes of output
@@ -101,7 +101,7 @@ async def _all_the_room(site: Site) -> str:
     # A small store, in which only the contents count.
     with mock.patch.object(contents, "_MIN_MAX_ENTRY_BYTES", 0), mock.patch.object(contents, "BESIDE", 0):
         store = Store(site.place / "cache", limit=16_000)
-        kept = KeptBuilds(store)
+        kept = BuildCache(store)
         for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):
             (site.place / key).write_bytes(b"x" * size)
             kept.keep(key, Ending(code=0), {"built/submission": str(site.place / key)})

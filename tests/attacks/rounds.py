@@ -36,7 +36,7 @@ from ioi_eval.models import (
     TaskType,
     Test,
 )
-from ioi_eval.scoring import Sharing
+from ioi_eval.scoring import Deduplication
 
 _MANY_WORDS = 1 << 20
 WHITE_DIFF = Checker()
@@ -159,7 +159,7 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
         NamedBlob(name=name, content=Blob.of(contents.get(name, b"fine\n"))) for name, _ in orders
     )
     submission = Submission(key="1", problem_id=problem.id, code=None, outputs=outputs)
-    return _round(FILES, await scorer.score(problem, submission, sharing=Sharing()), ground)
+    return _round(FILES, await scorer.score(problem, submission, deduplication=Deduplication()), ground)
 
 
 # --- builds, whole jobs ---
@@ -168,13 +168,13 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
 async def sources(
     scorer: Scorer, ground: Ground, attacks: Iterable[SourceAttack], checker: Checker = WHITE_DIFF
 ) -> Round:
-    found, sharing = {}, Sharing()
+    found, deduplication = {}, Deduplication()
     tests = _tests(ground, [("only", "1\n")])
     problem = Problem(id="compiled", tests=tests, limits=LIMITS, checker=checker)
     for attack in attacks:
         paths = {"answer": ground.answer, "home": ground.home, "neighbour": ground.neighbour}
         code = attack.source.format(depth=DEEP, **paths)
-        result = await _score(scorer, problem, code, attack.language, sharing)
+        result = await _score(scorer, problem, code, attack.language, deduplication)
         verdict = result.tests[0].status.value if result.compiles else "CE"
         found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result, attack.sign))
     return found
@@ -245,11 +245,15 @@ def _tests(
 
 
 async def _score(
-    scorer: Scorer, problem: Problem, code: str, language: str = "c++", sharing: Sharing | None = None
+    scorer: Scorer,
+    problem: Problem,
+    code: str,
+    language: str = "c++",
+    deduplication: Deduplication | None = None,
 ) -> SubmissionResult:
-    """As runs judge: equal programs have one result. `sharing`: with others of the round."""
+    """As runs judge: equal programs have one result. `deduplication`: with others of the round."""
     submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
-    return await scorer.score(problem, submission, sharing=sharing or Sharing())
+    return await scorer.score(problem, submission, deduplication=deduplication or Deduplication())
 
 
 def _round(

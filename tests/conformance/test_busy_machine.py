@@ -15,7 +15,7 @@ from support.places import examples, graders
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic
 from ioi_eval.models import Blob, Limits, Problem, Solution, Submission, Test, Verdict
-from ioi_eval.server.prepared import Prepared
+from ioi_eval.server.prepared import ClassicJobEngine
 
 pytestmark = pytest.mark.once
 
@@ -75,7 +75,7 @@ async def test_the_script_of_classic_jobs_tells_idling_from_waiting(
     problem = Problem(id="busy", limits=LIMITS, tests=(test,))
     own = Submission(key="1", problem_id=problem.id, code=code)
     async with EmbeddedEngine(store=store, packages=(graders() / "classic",)) as engine:
-        judging = partial(run_classic, Prepared(engine, store), problem, test, own, runtime="cms_ioi")
+        judging = partial(run_classic, ClassicJobEngine(engine, store), problem, test, own, runtime="cms_ioi")
         await judging()  # it is built while there is no crowd
         with one_processor(), crowd(23):
             result = await judging()

@@ -30,7 +30,7 @@ from ioi_eval.models import (
     TestResult,
 )
 from ioi_eval.models import Verdict as V
-from ioi_eval.server.prepared import Prepared
+from ioi_eval.server.prepared import ClassicJobEngine
 
 # Tasks that the contract takes as it takes the other one.
 ALIKE = {"garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
@@ -43,17 +43,17 @@ def shape(problem: Problem) -> tuple[object, ...]:
 
 
 @pytest.fixture
-async def classics(store: Store) -> AsyncIterator[Prepared]:
+async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
     """Takes jobs that bring their scripts as they are; what others compile it keeps."""
     async with EmbeddedEngine(store=store, packages=(graders() / "classic",)) as opened:
-        yield Prepared(opened, store)
+        yield ClassicJobEngine(opened, store)
 
 
 @pytest.mark.long  # the comparisons and Communication below are judged on both paths, too
 @pytest.mark.once
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_both_paths_agree(
-    classics: Prepared, cache: Path, shared: Path, shared_cache: Path, name: str
+    classics: ClassicJobEngine, cache: Path, shared: Path, shared_cache: Path, name: str
 ) -> None:
     """A solution of every kind: one of them as a pipeline sends it, the others with programs kept.
 
@@ -114,7 +114,10 @@ APART = [row for row in COMPARED if len(set(row[2:])) > 1]
 )
 @pytest.mark.parametrize("kind", COMPARISONS)
 async def test_the_comparisons(
-    classics: Prepared, store: Store, kind: CheckerKind, compared: list[tuple[str, str, int, int, int]]
+    classics: ClassicJobEngine,
+    store: Store,
+    kind: CheckerKind,
+    compared: list[tuple[str, str, int, int, int]],
 ) -> None:
     tests = tuple(
         Test(name=f"{answer!r} {output!r}", input=Blob.of(output), answer=Blob.of(answer))
@@ -321,7 +324,7 @@ async def test_communication(
     ("user_io", "processes"), [("std_io", 1), ("std_io", 3), ("fifo_io", 1), ("fifo_io", 3)]
 )
 async def test_both_paths_agree_on_communication(
-    classics: Prepared, store: Store, user_io: str, processes: int, body: str, status: V
+    classics: ClassicJobEngine, store: Store, user_io: str, processes: int, body: str, status: V
 ) -> None:
     code = f"#include <cstdlib>\nint twice(int n) {{ {body} }}\n"
     async with judge_on(classics, store) as judge:

@@ -18,7 +18,7 @@ from ioi_eval.cli.progress import measured
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.errors import ToolMissing
-from ioi_eval.model.values import WordOfTests
+from ioi_eval.model.values import KeywordForTests
 from ioi_eval.models import (
     Blob,
     Limits,
@@ -390,7 +390,7 @@ async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> No
 
 
 async def test_solutions_that_rules_accept_set_the_limit_too() -> None:
-    said = (WordOfTests(subtask="", word="permitted AC", tests=("a",)),)
+    said = (KeywordForTests(subtask="", word="permitted AC", tests=("a",)),)
     ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", said=said)
     problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))
     assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 3.0

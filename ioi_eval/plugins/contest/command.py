@@ -18,7 +18,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Value
 from ioi_eval.plugins.contest import Contest, Rules, Session, open_contest
 from ioi_eval.plugins.contest.harbor import write_tasks
@@ -47,13 +47,13 @@ class _Access(Value):
 
     participants: Annotated[
         str | None,
-        Said(
+        CliOption(
             metavar="FILE|N",
             help="A file with NAME or NAME<TAB>TOKEN in each line; or how many.",
         ),
     ] = None
     stdio: Annotated[
-        str | None, Said(metavar="NAME", help="Serve this participant over standard input and output.")
+        str | None, CliOption(metavar="NAME", help="Serve this participant over standard input and output.")
     ] = None
 
 
@@ -192,7 +192,7 @@ async def _serve(
     # Its package may be missing.
     from ioi_eval.plugins.contest.mcp import contest_server, endable_input, listen, serving
 
-    ended = console.Stops()
+    ended = console.StopSignals()
     if stdio is not None:
         async with opening as contest:
             _tell_each_line_once(quiet)

@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.generate.turns import Feedback, FeedbackChoice
 from ioi_eval.model.errors import InputError, IoiEvalError
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -49,7 +49,7 @@ _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
 
 
-_LIMITED = Said(typed=int, read=lambda number: number or None, least=0, metavar="N")
+_LIMITED = CliOption(typed=int, read=lambda number: number or None, least=0, metavar="N")
 
 
 class Rules(Value):
@@ -58,37 +58,40 @@ class Rules(Value):
     submissions: Annotated[
         Count | None,
         _LIMITED,
-        Said(
+        CliOption(
             help="Submissions of a participant for a problem; 0: no limit.",
             unset=str(SUBMISSIONS),
         ),
     ] = SUBMISSIONS
     pause: Annotated[
         Annotated[float, msgspec.Meta(ge=0)],
-        Said(metavar="S", help="Least seconds between two submissions of a participant for a problem."),
+        CliOption(metavar="S", help="Least seconds between two submissions of a participant for a problem."),
     ] = 0.0
     feedback: FeedbackChoice = Feedback.FULL
     seconds: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
-        Said(name="contest_time", metavar="S", least=1, help="Length of the contest.", unset="no end"),
+        CliOption(name="contest_time", metavar="S", least=1, help="Length of the contest.", unset="no end"),
     ] = None
     runs: Annotated[
         Count | None,
         _LIMITED,
-        Said(
+        CliOption(
             name="own_runs",
             help="Runs of a participant on own inputs for a problem; 0: no limit.",
             unset="200",
         ),
     ] = 200
     mode: Annotated[
-        Mode, Said(name="points_by", help="The rule by which several submissions make a problem's points.")
+        Mode,
+        CliOption(name="points_by", help="The rule by which several submissions make a problem's points."),
     ] = Mode.MAX_SUBTASK
-    times: Annotated[bool, Said(name="show_times", help="Tell the longest time of hidden tests.")] = False
-    scoreboard: Annotated[bool, Said(help="Show every participant the points of all.")] = False
+    times: Annotated[bool, CliOption(name="show_times", help="Tell the longest time of hidden tests.")] = (
+        False
+    )
+    scoreboard: Annotated[bool, CliOption(help="Show every participant the points of all.")] = False
     languages: Annotated[
         tuple[str, ...],  # empty: all that the engine has
-        Said(
+        CliOption(
             name="allow_language", metavar="NAME", help="A language to allow; may be repeated.", unset="all"
         ),
     ] = ()

@@ -27,6 +27,7 @@ from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
+    KeywordForTests,
     Limits,
     Manager,
     NamedBlob,
@@ -37,7 +38,6 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
     Test,
-    WordOfTests,
 )
 from ioi_eval.problems.archive import extracted, open_cache
 from ioi_eval.problems.package import (
@@ -822,7 +822,7 @@ def _solution(entry: Fields, path: Path, names: Sequence[str], faults: Faults) -
         if key in entry.values:
             faults.note(f"{key} is not compared", entry.file)
     if whole == {_NOT_COMPILED}:
-        expected, rules = "compile_error", list[WordOfTests]()
+        expected, rules = "compile_error", list[KeywordForTests]()
     elif _BROKEN in whole:
         faults.note("left out: it asks for a failure of the judge", entry.file)
         return None
@@ -860,7 +860,7 @@ def _codes(value: Any, entry: Fields, key: str) -> set[str]:
     return set(listed)
 
 
-def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[WordOfTests]:
+def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
     """Yield the codes that tests may have; where some may be skipped, those that one of them must have."""
     words = sorted({_CODES[code] for code in codes if code in _CODES})
     if not tests or _ANY in codes or not words:
@@ -868,7 +868,7 @@ def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[Word
     rule = "required" if _SKIPPED in codes else "permitted"
     if rule == "required" and (scope or "AC" in codes):
         return
-    yield WordOfTests(subtask=scope, word=" ".join((rule, *words)), tests=tests)
+    yield KeywordForTests(subtask=scope, word=" ".join((rule, *words)), tests=tests)
 
 
 FORMAT = Dmoj()

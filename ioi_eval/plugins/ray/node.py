@@ -22,7 +22,7 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.server.contents import Contents
+from ioi_eval.server.contents import ContentCache
 from ioi_eval.store import Store
 from ioi_eval.store.contents import BESIDE, Depot
 
@@ -152,7 +152,7 @@ class _Opened:
 
     def __init__(self, engine: EmbeddedEngine, depot: Depot, profile: Capabilities) -> None:
         self.engine, self._depot = engine, depot
-        self.contents = Contents(depot, depot.limit, Counter())
+        self.contents = ContentCache(depot, depot.limit, Counter())
         self._own = {PROCTOR.sha256: profile.proctor, LIBRARY.sha256: profile.waiting}
 
     async def execute(self, job: Job) -> JobResult | Lacking:

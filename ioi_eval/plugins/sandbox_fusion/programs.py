@@ -28,8 +28,8 @@ from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
-from ioi_eval.server.jobs import FailedInside
-from ioi_eval.server.prepared import KeptBuild
+from ioi_eval.server.jobs import JobFailed
+from ioi_eval.server.prepared import CachedBuild
 from ioi_eval.server.queue import AWAY, QueueEntry, TooLate
 from ioi_eval.server.routes import Answer, WorkerParts
 from ioi_eval.store.memory import Bounded
@@ -238,7 +238,7 @@ class SandboxFusion:
     async def _run_code(self, asked: RunCode, entry: QueueEntry) -> bytes:
         try:
             (reply,) = await self._run(asked, [asked.stdin or ""], entry)
-        except FailedInside as error:
+        except JobFailed as error:
             reply = RunCodeReply(status=_BROKEN, message=str(error))
         return msgspec.json.encode(reply)
 
@@ -249,7 +249,7 @@ class SandboxFusion:
         language = options.language or ""
         try:
             code = extract(asked.completion, _language(language)) or ""
-        except FailedInside as error:
+        except JobFailed as error:
             raise _unprocessable(str(error)) from error
         expected = [case.output.get("stdout", "") for case in cases]
         request = RunCode(
@@ -262,7 +262,7 @@ class SandboxFusion:
             inputs = [case.input.get("stdin", "") for case in cases] if code else []
             everything = bool(options.extra.get("run_all_cases"))
             replies = await self._run(request, inputs, entry, None if everything else expected)
-        except FailedInside as error:
+        except JobFailed as error:
             raise _broken(str(error)) from error
         for broken in (reply for reply in replies if reply.status == _BROKEN):
             raise _broken(broken.message)
@@ -282,7 +282,7 @@ class SandboxFusion:
             there = (await self._engine.capabilities()).toolchains
             for command in language.tools:
                 if command not in there:
-                    raise FailedInside(f"{command} is not installed here: {language.remedy}")
+                    raise JobFailed(f"{command} is not installed here: {language.remedy}")
             builder, runner = there[language.tools[0]].path, there[language.tools[-1]].path
         program = _Program(asked, language, builder, runner)
         built = await self._built(program, entry)
@@ -293,7 +293,7 @@ class SandboxFusion:
                 break
         return replies
 
-    async def _built(self, program: _Program, entry: QueueEntry) -> KeptBuild | None:
+    async def _built(self, program: _Program, entry: QueueEntry) -> CachedBuild | None:
         """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
@@ -306,7 +306,7 @@ class SandboxFusion:
         return await self._builds.get(key, partial(self._jobs.run, job, entry))
 
     async def _reply(
-        self, program: _Program, built: KeptBuild | None, given: str, entry: QueueEntry
+        self, program: _Program, built: CachedBuild | None, given: str, entry: QueueEntry
     ) -> RunCodeReply:
         compiled = None if built is None else _command(built.stage)
         if built is not None and built.stage.code != 0:
@@ -383,7 +383,7 @@ class _Program:
 
 def _language(name: str) -> Language:
     if name not in _LANGUAGES:
-        raise FailedInside(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
+        raise JobFailed(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
     return find("python" if name == "bash" else name)  # a shell's script is handled as any other script
 
 

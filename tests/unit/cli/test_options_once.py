@@ -13,7 +13,7 @@ from ioi_eval.cli import COMMANDS, console, loaded
 from ioi_eval.cli.config import KEYS, OPTIONS
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.errors import InputError
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import CliOption, Count
 from ioi_eval.models import Value
 
 pytestmark = pytest.mark.once
@@ -35,17 +35,17 @@ def test_every_option_of_a_file_s_key_is_its_field_s() -> None:
 
 
 class Brewing(Value):
-    cups: Annotated[Count, Said(metavar="N", help="Cups of tea.")] = 2
+    cups: Annotated[Count, CliOption(metavar="N", help="Cups of tea.")] = 2
 
 
 class Steeping(Value):
     minutes: Annotated[
-        Annotated[float, msgspec.Meta(gt=0, lt=60)] | None, Said(metavar="M", help="How long.")
+        Annotated[float, msgspec.Meta(gt=0, lt=60)] | None, CliOption(metavar="M", help="How long.")
     ] = None
-    degrees: Annotated[Annotated[float, msgspec.Meta(gt=0)], Said(least=20, metavar="C", help="How hot.")] = (
-        90.0
-    )
-    grams: Annotated[float, Said(metavar="G", help="How much tea.")] = 2.0
+    degrees: Annotated[
+        Annotated[float, msgspec.Meta(gt=0)], CliOption(least=20, metavar="C", help="How hot.")
+    ] = 90.0
+    grams: Annotated[float, CliOption(metavar="G", help="How much tea.")] = 2.0
 
 
 @pytest.mark.parametrize(

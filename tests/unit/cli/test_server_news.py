@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.clocks import Clock
 
-from ioi_eval.cli.progress import ServerNews, servers_line
+from ioi_eval.cli.progress import ServerEventLog, servers_line
 from ioi_eval.cli.progress import news as lines_about
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
 from ioi_eval.model.values import ServerState
@@ -20,7 +20,9 @@ def changed(name: str, change: Change, *, usable: int = 2, reason: str = "") -> 
     )
 
 
-def said(news: ServerNews, clock: Clock, *events: ServerChanged | JobsWait, after: float = 3.0) -> list[str]:
+def said(
+    news: ServerEventLog, clock: Clock, *events: ServerChanged | JobsWait, after: float = 3.0
+) -> list[str]:
     for event in events:
         news.add(event)
     clock.now += after
@@ -29,7 +31,7 @@ def said(news: ServerNews, clock: Clock, *events: ServerChanged | JobsWait, afte
 
 def test_a_change_is_a_line_once() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     lost = changed("a", Change.LOST, reason="connection refused")
     assert said(news, clock, lost, after=0.5) == []  # not yet: others may be lost with it
     assert said(news, clock) == [
@@ -44,7 +46,7 @@ def test_a_change_is_a_line_once() -> None:
 
 def test_many_at_once_are_a_line() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     events = [changed(f"n{number}", Change.LOST, usable=1500 - number) for number in range(1, 1500)]
     [line] = said(news, clock, *events)
     assert line == (
@@ -55,13 +57,13 @@ def test_many_at_once_are_a_line() -> None:
 
 def test_what_does_not_last_is_not_told() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     assert said(news, clock, changed("a", Change.FULL), changed("a", Change.BACK)) == []
 
 
 def test_another_compiler_is_told_however_soon_the_server_was_back() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     back = changed("a", Change.BACK, reason="it has another g++: 13.2.0")
     [line] = said(news, clock, changed("a", Change.REPLACED), back)
     assert line.startswith("http://a:2000 takes jobs again (it has another g++: 13.2.0); ")
@@ -69,7 +71,7 @@ def test_another_compiler_is_told_however_soon_the_server_was_back() -> None:
 
 def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     lines = []
     for _ in range(50):
         lines += said(news, clock, changed("a", Change.LOST))
@@ -81,14 +83,14 @@ def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
 
 def test_why_submissions_wait_is_said() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     lines = said(news, clock, changed("a", Change.SLOW, usable=0), JobsWait(seconds=300))
     assert lines[0].startswith("http://a:2000 does not answer in time; 0 servers")
     assert lines[1].startswith("No server can be used: submissions wait for one, 300 s at most")
 
 
 def test_at_the_end_all_is_told_at_once() -> None:
-    news = ServerNews(Clock())
+    news = ServerEventLog(Clock())
     news.add(changed("a", Change.GONE))
     assert len(list(news.lines(at_once=True))) == 1
 
@@ -106,7 +108,7 @@ def test_cores_that_idle_are_named_in_the_first_line(cores: int, words: str) -> 
 
 def test_trial_of_a_server_is_no_line_and_hides_none() -> None:
     clock = Clock()
-    news = ServerNews(clock)
+    news = ServerEventLog(clock)
     lost, trial = changed("a", Change.LOST), changed("a", Change.TRIAL)
     assert [line.partition(";")[0] for line in said(news, clock, lost, trial)] == ["http://a:2000 is lost"]
     assert said(news, clock, lost, trial, lost, trial) == [], "it is lost still"

@@ -9,7 +9,7 @@ import pytest
 from support.pages import ROOT
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.cli.groups import Declared, declared
+from ioi_eval.cli.groups import DeclaredOption, declared
 from ioi_eval.integrations.rewards import RewardOptions
 from ioi_eval.integrations.tasks import JudgingOptions
 from ioi_eval.reports import ReportOptions
@@ -24,7 +24,7 @@ PAGES = {
 }
 
 
-def default_of(option: Declared) -> str:
+def default_of(option: DeclaredOption) -> str:
     if option.said.unset:
         return option.said.unset
     return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"

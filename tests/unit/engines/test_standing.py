@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 from engine_helpers import boxes
+from ioi_eval.judge.deduplication import Deduplication
 from leftovers import named
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
 from ioi_eval.engines.embedded import standing
 from ioi_eval.engines.embedded.box import Leash
-from ioi_eval.judge.sharing import Sharing
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
 
 PROBLEM = Problem(
@@ -263,7 +263,7 @@ async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, store: Store, sou
         shelf = Store(tmp_path / f"{waiting}")
         engine = EmbeddedEngine(store=store, slots=1, waiting=waiting)
         async with Scorer(engine, store=shelf) as scorer:
-            judge = scorer.judge.but(sharing=Sharing())
+            judge = scorer.judge.but(deduplication=Deduplication())
             found.append(
                 {name: told(await judge.judge(SMALL, python(source))) for name, source in sources.items()}
             )

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ioi_eval.judge.deduplication import Deduplication, program_identity
 from judge_samples import problem, scored, submission
 from support.engines import BuildSuccess, Program
 from support.plans import PlanChecker, PlanSubmission
@@ -21,7 +22,6 @@ from support.waits import settle
 from ioi_eval import Scorer, Store
 from ioi_eval.engines.fake import FakeTest, Outcome
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
 from ioi_eval.testing import Broken, FakeEngine
@@ -34,7 +34,7 @@ async def results(
 ) -> list[SubmissionResult | BaseException]:
     problems = of if isinstance(of, list) else [of] * len(submissions)
     async with Scorer(engine) as scorer:
-        judge = scorer.judge.but(sharing=Sharing())
+        judge = scorer.judge.but(deduplication=Deduplication())
         both = zip(problems, submissions, strict=True)
         return await asyncio.gather(*(judge.judge(*each) for each in both), return_exceptions=True)
 
@@ -99,7 +99,7 @@ async def test_a_failure_of_the_judge_is_not_shared() -> None:
 
 
 async def test_who_leaves_while_others_wait_leaves_them_the_work() -> None:
-    sharing, started = Sharing(), asyncio.Event()
+    deduplication, started = Deduplication(), asyncio.Event()
     result = SubmissionResult(key="b", problem_id="p", compiles=True)
 
     async def never() -> SubmissionResult:
@@ -111,8 +111,8 @@ async def test_who_leaves_while_others_wait_leaves_them_the_work() -> None:
         return result
 
     async def in_turn(judge: Callable[[], Awaitable[SubmissionResult]]) -> SubmissionResult:
-        with sharing.turn("p") as turn:
-            return await sharing.once(turn, "same", judge)
+        with deduplication.turn("p") as turn:
+            return await deduplication.once(turn, "same", judge)
 
     leaving = asyncio.create_task(in_turn(never))
     await started.wait()
@@ -158,7 +158,7 @@ def test_the_first_in_turn_is_judged_whichever_build_ends_first(
     programs, order, failing = case
 
     async def all_of_them() -> tuple[list[int], list[str | None]]:
-        sharing, steps, judged = Sharing(), Steps(order), list[int]()
+        deduplication, steps, judged = Deduplication(), Steps(order), list[int]()
 
         async def one(number: int) -> str | None:
             async def judge() -> SubmissionResult:
@@ -168,18 +168,18 @@ def test_the_first_in_turn_is_judged_whichever_build_ends_first(
                     raise JudgeFailure("no")
                 return SubmissionResult(key=str(number), problem_id="p", compiles=True)
 
-            with sharing.turn("p") as turn:
+            with deduplication.turn("p") as turn:
                 await steps.step(number)
                 if programs[number] == "refused":
                     return None
                 try:
-                    return (await sharing.once(turn, programs[number], judge)).repeats
+                    return (await deduplication.once(turn, programs[number], judge)).repeats
                 except JudgeFailure:
                     return "failed"
 
         tasks = [asyncio.create_task(one(number)) for number in range(len(programs))]
         await asyncio.wait_for(steps.go(tasks), 60)
-        assert sharing.waiting == 0
+        assert deduplication.waiting == 0
         return judged, [task.result() for task in tasks]
 
     judged, found = asyncio.run(all_of_them())

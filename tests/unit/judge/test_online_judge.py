@@ -12,7 +12,7 @@ from support.plans import Plan
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, TaskOptions, Test
-from ioi_eval.scoring import Sharing
+from ioi_eval.scoring import Deduplication
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -56,10 +56,10 @@ async def engine(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[
 
 async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
     """With and without, as one batch has them: neither takes the result of the other."""
-    sharing, found = Sharing(), list[str]()
+    deduplication, found = Deduplication(), list[str]()
     for online in (True, False):
         submission = Submission(key=str(online), problem_id="echo", code=code, language=language)
-        result = await scorer.score(problem(online), submission, sharing=sharing)
+        result = await scorer.score(problem(online), submission, deduplication=deduplication)
         assert result.compiles, result.compile_output
         found.append(result.tests[0].status.value)
     return found

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from ioi_eval.judge.deduplication import Deduplication
 from judge_samples import problem, submission
 
 from ioi_eval import JudgeOptions, Scorer
 from ioi_eval.judge import programs
 from ioi_eval.judge.programs import Artifacts, PreparedProblem
-from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.languages import find
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Test
 from ioi_eval.testing import FakeEngine
@@ -43,7 +43,7 @@ async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
 
         monkeypatch.setattr(programs, name, counting)
 
-    once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "Terms", "refuse_untaken")
+    once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_untaken")
     for name in (*once, "_OwnProgram"):
         count(name)
     source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
@@ -52,10 +52,10 @@ async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
         await scorer.prepare(asked)
         for number in range(3):
             code = f"int main() {{ return {number}; }}"
-            await scorer.score(asked, submission(code, key=f"{number}"), sharing=Sharing())
+            await scorer.score(asked, submission(code, key=f"{number}"), deduplication=Deduplication())
         assert counted == dict.fromkeys(once, 1) | {"_OwnProgram": 3}, "a checker, a manager and a grader"
-        await scorer.score(asked, submission("pass", language="python"), sharing=Sharing())
-    every_language = {"problem_digest", "Schedule", "Sources", "Terms", "refuse_untaken"}
+        await scorer.score(asked, submission("pass", language="python"), deduplication=Deduplication())
+    every_language = {"problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_untaken"}
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 

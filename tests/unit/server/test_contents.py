@@ -24,7 +24,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.models import Ending, JobResult
 from ioi_eval.server import Server, ServerOptions, routes, serve
 from ioi_eval.server import contents as contents_module
-from ioi_eval.server.contents import Contents
+from ioi_eval.server.contents import ContentCache
 from ioi_eval.store.contents import Arrival, Depot
 
 pytestmark = pytest.mark.alike
@@ -239,7 +239,7 @@ async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(ca
 async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path, room: int) -> None:
     made = tmp_path / "made"
     made.write_bytes(b"a program")
-    contents = Contents(Depot(place, room) if room else None, 1000, Counter())
+    contents = ContentCache(Depot(place, room) if room else None, 1000, Counter())
     kept = await contents.keep(JobResult(run=Ending(), kept={"program": str(made)}))
     assert not made.exists() and list(kept.stayed) == (["program"] if room == 100 else [])
     assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
@@ -257,7 +257,7 @@ async def test_programs_are_looked_through_now_and_then(
             looks.append(name)
             return super().has(name)
 
-    contents = Contents(Looked(place, 1000), 1000, Counter())
+    contents = ContentCache(Looked(place, 1000), 1000, Counter())
     for number in range(64):
         (tmp_path / "made").write_bytes(b"%d" % number)
         await contents.keep(JobResult(run=Ending(), kept={"program": str(tmp_path / "made")}))
@@ -286,7 +286,7 @@ async def test_a_full_disk_takes_no_job_s_result_away(
     monkeypatch.setattr("ioi_eval.store.contents.shutil.copyfile", copied)
     made = tmp_path / "made"
     made.write_bytes(b"a program")
-    contents = Contents(Depot(place, ROOM), 1000, Counter())
+    contents = ContentCache(Depot(place, ROOM), 1000, Counter())
     result = await contents.keep(JobResult(run=Ending(stdout="7"), kept={"program": str(made)}))
     assert (result.run.stdout, result.stayed, inside(place), made.exists()) == ("7", {}, [], False)
 

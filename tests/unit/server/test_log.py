@@ -12,7 +12,7 @@ from support.waits import until
 
 from ioi_eval import EmbeddedEngine
 from ioi_eval.server import Event, Server, ServerOptions
-from ioi_eval.server.log import Fullness, Repeats
+from ioi_eval.server.log import RefusalLog, RepeatFilter
 
 pytestmark = pytest.mark.alike
 
@@ -55,7 +55,7 @@ async def test_a_request_that_is_no_http_is_not_told(
 
 def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> None:
     now = 1000.0
-    repeats = Repeats(lambda: now)
+    repeats = RepeatFilter(lambda: now)
     assert [repeats.is_one("a"), repeats.is_one("a")] == [False, True]
     now += 3601
     assert not repeats.is_one("a")
@@ -66,7 +66,7 @@ def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> No
 
 def test_being_full_is_told_once_and_having_room_again() -> None:
     told: list[Event] = []
-    full = Fullness(told.append)
+    full = RefusalLog(told.append)
     full.taken()
     for _ in range(5):
         full.refused("all slots are taken")

@@ -21,7 +21,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.server.prepared import KeptBuilds, Prepared
+from ioi_eval.server.prepared import BuildCache, ClassicJobEngine
 from ioi_eval.store import contents
 
 pytestmark = pytest.mark.once
@@ -67,8 +67,8 @@ async def watched(store: Store) -> AsyncIterator[Watched]:
 
 
 @pytest.fixture
-def prepared(watched: Watched, tmp_path: Path) -> Prepared:
-    return Prepared(watched, Store(tmp_path / "cache"))
+def prepared(watched: Watched, tmp_path: Path) -> ClassicJobEngine:
+    return ClassicJobEngine(watched, Store(tmp_path / "cache"))
 
 
 def olympiad(code: str, numbers: str = "2 3", answer: str = "5", *others: JobFile, **config: Any) -> Job:
@@ -90,7 +90,7 @@ def text(name: str, content: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(content), text=True)
 
 
-async def test_each_program_is_built_once(watched: Watched, prepared: Prepared) -> None:
+async def test_each_program_is_built_once(watched: Watched, prepared: ClassicJobEngine) -> None:
     answers = [("2 3", "5", "1.0\n"), ("2 3", "4", "0.5\n"), ("1 1", "7", "0.0\n")]
     for numbers, answer, score in answers:
         result = await prepared.execute(olympiad(RIGHT, numbers, answer))
@@ -109,7 +109,7 @@ async def test_each_program_is_built_once(watched: Watched, prepared: Prepared) 
 
 
 async def test_another_script_is_another_build(
-    watched: Watched, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    watched: Watched, prepared: ClassicJobEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of another version, which shares the store."""
     job = contest("main.python", PYTHON, "python3")
@@ -119,11 +119,11 @@ async def test_another_script_is_another_build(
     younger.write_text((graders() / "classic" / "compile").read_text() + "\n")
     monkeypatch.setattr("ioi_eval.server.prepared.graders", lambda: tmp_path / "graders")
     before = len(watched.builds)
-    await Prepared(watched, Store(tmp_path / "cache")).execute(job)
+    await ClassicJobEngine(watched, Store(tmp_path / "cache")).execute(job)
     assert len(watched.builds) == 2 * before > 0
 
 
-async def test_another_grader_is_another_build(watched: Watched, prepared: Prepared) -> None:
+async def test_another_grader_is_another_build(watched: Watched, prepared: ClassicJobEngine) -> None:
     for grader, score in ((GRADER, "1\n"), (GRADER.replace("add(a, b)", "add(a, b) + 1"), "0\n")):
         job = olympiad(RIGHT, checker="white-diff")
         files = (file for file in job.files if file.name not in ("graders/grader.cpp", "checker/checker.cpp"))
@@ -133,7 +133,9 @@ async def test_another_grader_is_another_build(watched: Watched, prepared: Prepa
     assert len(watched.builds) == 4
 
 
-async def test_a_checker_that_does_not_compile_is_told_as_ever(watched: Watched, prepared: Prepared) -> None:
+async def test_a_checker_that_does_not_compile_is_told_as_ever(
+    watched: Watched, prepared: ClassicJobEngine
+) -> None:
     job = olympiad(RIGHT)
     files = (
         *(file for file in job.files if file.name != "checker/checker.cpp"),
@@ -144,14 +146,14 @@ async def test_a_checker_that_does_not_compile_is_told_as_ever(watched: Watched,
     assert "The checker does not compile" in result.compile.stderr
 
 
-async def test_scripts_of_the_job_win(watched: Watched, prepared: Prepared) -> None:
+async def test_scripts_of_the_job_win(watched: Watched, prepared: ClassicJobEngine) -> None:
     own = (text("compile", "echo mine > made\n"), text("run", 'cat made; echo $0 "$@"\n'))
     result = await prepared.execute(olympiad(RIGHT, "2 3", "5", *own))
     assert result.run.stdout == "mine\nrun graders/sum.cpp\n"
     assert watched.builds == []
 
 
-async def test_an_output_to_check(prepared: Prepared) -> None:
+async def test_an_output_to_check(prepared: ClassicJobEngine) -> None:
     given = (text("user_output.txt", "4\n"),)
     job = olympiad("nobody compiles this", "", "3", *given)
     files = tuple(file for file in job.files if file.name != "graders/sum.cpp")
@@ -160,7 +162,7 @@ async def test_an_output_to_check(prepared: Prepared) -> None:
 
 
 @pytest.mark.long
-async def test_the_memory_limit_is_the_submissions_alone(prepared: Prepared) -> None:
+async def test_the_memory_limit_is_the_submissions_alone(prepared: ClassicJobEngine) -> None:
     """The request asks for 64 MB for all that runs, which neither shell nor checker would leave alone."""
     greedy = '#include "sum.h"\n#include <vector>\n'
     greedy += "int add(int a, int b) { std::vector<char> v(SIZE, 1); return v[7] + a + b - 1; }\n"
@@ -197,7 +199,7 @@ class Held:
 
 async def test_a_build_outlives_the_clients_that_asked_for_it(watched: Watched, tmp_path: Path) -> None:
     held, job = Held(watched), contest("main.python", PYTHON, "python3")
-    async with Prepared(held, Store(tmp_path / "cache")) as prepared:
+    async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
         for _ in range(3):
             asked = asyncio.create_task(prepared.execute(job))
             await until(lambda: held.begun == 1)
@@ -212,7 +214,7 @@ async def test_a_build_outlives_the_clients_that_asked_for_it(watched: Watched, 
 
 async def test_what_nobody_waits_for_ends_with_the_server(watched: Watched, tmp_path: Path) -> None:
     held = Held(watched)
-    async with Prepared(held, Store(tmp_path / "cache")) as prepared:
+    async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
         asked = asyncio.create_task(prepared.execute(olympiad(RIGHT)))
         await until(lambda: held.begun == 1)
         asked.cancel()
@@ -228,7 +230,7 @@ async def test_a_build_without_its_client_has_the_slot_of_its_request(
     held = Held(watched)
     body = piston.encode_request(contest("main.python", PYTHON, "python3"))
     async with (
-        Prepared(held, Store(tmp_path / "cache")) as prepared,
+        ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared,
         Server(prepared, ServerOptions(port=0, run_timeout=60_000, run_memory_limit=1 << 30)) as server,
         aiohttp.ClientSession(server.url, headers={"Content-Type": "application/json"}) as session,
     ):
@@ -272,7 +274,7 @@ def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "
     ],
 )
 async def test_codeforces(
-    watched: Watched, prepared: Prepared, name: str, language: str, code: str, broken: str
+    watched: Watched, prepared: ClassicJobEngine, name: str, language: str, code: str, broken: str
 ) -> None:
     if language == "cf_java":
         needs("java")
@@ -289,7 +291,7 @@ async def test_codeforces(
     assert watched.builds == [("built/submission",), ("built/submission",), ()]
 
 
-async def test_codeforces_by_file_and_with_a_checker(prepared: Prepared) -> None:
+async def test_codeforces_by_file_and_with_a_checker(prepared: ClassicJobEngine) -> None:
     code = "a, b = map(int, open('input.txt').read().split())\nprint(a + b, file=open('output.txt', 'w'))\n"
     by_file = await prepared.execute(contest("main.python", code, "python3", mode="file"))
     assert by_file.run.stdout == "1\n", by_file
@@ -304,7 +306,7 @@ async def test_codeforces_by_file_and_with_a_checker(prepared: Prepared) -> None
 
 @pytest.mark.parametrize(("code", "lasts"), [(0, True), (1, True), (3, False), (None, False)])
 def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, lasts: bool) -> None:
-    kept = KeptBuilds(Store(tmp_path / "cache"))
+    kept = BuildCache(Store(tmp_path / "cache"))
     stage = Ending(code=code, stdout="said")
     assert kept.keep("abcd", stage, {}).stage == stage
     found = kept.find("abcd")
@@ -322,7 +324,7 @@ def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, l
 )
 def test_a_compiler_that_was_killed_or_lacks_a_header_is_asked_again(tmp_path: Path, words: str) -> None:
     """It ends with the exit code of one that refuses."""
-    kept = KeptBuilds(Store(tmp_path / "cache"))
+    kept = BuildCache(Store(tmp_path / "cache"))
     assert kept.keep("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
     assert kept.find("abcd") is None
 
@@ -336,7 +338,7 @@ def test_a_build_for_which_the_disk_has_no_room_is_one(
     monkeypatch.setattr(Store, "folder", full)
     made = tmp_path / "made"
     made.write_bytes(b"program")
-    kept = KeptBuilds(Store(tmp_path / "cache"))
+    kept = BuildCache(Store(tmp_path / "cache"))
     (file,) = kept.keep("abcd", Ending(code=0), {"submission": str(made)}).files
     assert file.content.read() == b"program" and kept.find("abcd") is None
 
@@ -344,7 +346,7 @@ def test_a_build_for_which_the_disk_has_no_room_is_one(
 @pytest.mark.parametrize("changed", [(b"program", bytes(7)), (b"", b"")], ids=["zeros in it", "half of it"])
 def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, bytes]) -> None:
     store = Store(tmp_path / "cache")
-    kept = KeptBuilds(store)
+    kept = BuildCache(store)
     (tmp_path / "made").write_bytes(b"program")
     kept.keep("abcd", Ending(code=0), {"built/submission": str(tmp_path / "made")})
     folder = store.get("abcd")
@@ -362,7 +364,7 @@ def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(
     monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
     monkeypatch.setattr(contents, "BESIDE", 0)
     store = Store(tmp_path / "cache", limit=1600)
-    kept = KeptBuilds(store)
+    kept = BuildCache(store)
     for key, size, lasts in (("small", 100, True), ("large", 101, False)):
         (tmp_path / key).write_bytes(b"x" * size)
         (file,) = kept.keep(key, Ending(code=0), {"built/submission": str(tmp_path / key)}).files

@@ -32,7 +32,7 @@ def repeating(result: SubmissionResult) -> SubmissionResult:
     return msgspec.structs.replace(result, repeats=result.repeats or result.key)
 
 
-class Sharing:
+class Deduplication:
     """Results by what they are of. `find` looks among those that somebody keeps; else they are kept here.
 
     Of equal programs the one whose turn began first is judged, whichever build ends first. A failure belongs
