@@ -1,7 +1,7 @@
 """Options in groups: a command has a parameter for each group, and the group's options take its place.
 
-A group is `Annotated[Kind, OptionGroup(...)]`, for a value whose fields say how users meet them (`CliOption`): the
-command gets the value.
+A group is `Annotated[Kind, OptionGroup(...)]`. Fields of `Kind` with a `CliOption` become options, and the
+command gets a `Kind`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Equal programs once: one is judged, the others have its result."""
+"""Judge identical programs once: the others get the result of the first."""
 
 from __future__ import annotations
 
@@ -14,101 +14,107 @@ from ioi_eval.model.digests import digest
 from ioi_eval.model.values import SubmissionResult
 from ioi_eval.store.rows import PROGRAM_RULE
 
-Finding = Callable[[str], SubmissionResult | None]
+FindResult = Callable[[str], SubmissionResult | None]
 
 
 def program_identity(problem_sha256: str, program: Program, built: BuildSuccess) -> str:
-    """Equal for programs that must get the same result: the bytes that run, what runs them, tests and limits.
+    """Return a string that is equal for programs that must get the same result.
 
-    Nothing is normalised, because a program may see all that it is made of.
+    It depends on the program's files, the command that runs them, the compiler, the tests and the limits.
+    Nothing is normalised, because a program can read every byte of its own files.
     """
     files = tuple((file.name, file.content.sha256) for file in program.files)
-    runs = msgspec.structs.replace(program, files=())
-    return PROGRAM_RULE + digest((problem_sha256, runs, files, built.compiler))
+    program_without_files = msgspec.structs.replace(program, files=())
+    return PROGRAM_RULE + digest((problem_sha256, program_without_files, files, built.compiler))
 
 
 def repeating(result: SubmissionResult) -> SubmissionResult:
-    """Name the submission that was judged itself, also where this result was repeated from there."""
+    """Return the result with `repeats` set to the key of the submission that was really judged."""
     return msgspec.structs.replace(result, repeats=result.repeats or result.key)
 
 
 class Deduplication:
-    """Results by what they are of. `find` looks among those that somebody keeps; else they are kept here.
+    """Results by program identity, and the programs that wait for an identical one to be judged.
 
-    Of equal programs the one whose turn began first is judged, whichever build ends first. A failure belongs
-    to the submission that was tried: the next one is tried for itself.
+    Of identical programs, the one that was added first is judged, whichever build finishes first. If that
+    program gets no result, the next one is judged.
     """
 
-    def __init__(self, find: Finding | None = None) -> None:
-        self._kept: dict[str, SubmissionResult] = {}
-        self._keeps, self._find = find is None, find or self._kept.get
-        self._lines: dict[
-            str, deque[Turn]
-        ] = {}  # by problem: those behind a build that goes on, and that one
-        self._equals: dict[str, deque[Turn]] = {}  # by identity: the first is judged, the others wait for it
+    def __init__(self, find_result: FindResult | None = None) -> None:
+        """`find_result` looks up earlier results. If it is `None`, results are stored in this object."""
+        self._results: dict[str, SubmissionResult] = {}
+        self._stores_results = find_result is None
+        self._find_result = find_result or self._results.get
+        # By problem: the programs since the oldest one that is still being built, that one included.
+        self._queues: dict[str, deque[PendingProgram]] = {}
+        # By identity: the first program is judged, and the others wait for its result.
+        self._identical: dict[str, deque[PendingProgram]] = {}
 
     @property
     def waiting(self) -> int:
-        """The number of programs that are built and wait for the build of one whose turn began before."""
-        return sum(turn.identity is not None for line in self._lines.values() for turn in line)
+        """The number of built programs that wait for the build of a program that was added earlier."""
+        return sum(program.identity is not None for queue in self._queues.values() for program in queue)
 
     @contextmanager
-    def turn(self, problem: str) -> Iterator[Turn]:
-        """Stand in line with a program of the problem, from before its build to the end of its judging."""
-        turn = Turn(problem)
-        self._lines.setdefault(problem, deque()).append(turn)
+    def pending(self, problem: str) -> Iterator[PendingProgram]:
+        """Add a program for the problem before its build starts; remove it after it is judged."""
+        program = PendingProgram(problem)
+        self._queues.setdefault(problem, deque()).append(program)
         try:
-            yield turn
+            yield program
         finally:
-            self._leave(turn)
+            self._remove(program)
 
-    async def once(
-        self, turn: Turn, identity: str, judge: Callable[[], Awaitable[SubmissionResult]]
+    async def judge_once(
+        self, program: PendingProgram, identity: str, judge: Callable[[], Awaitable[SubmissionResult]]
     ) -> SubmissionResult:
-        """Return the result of an equal program, or judge this one.
+        """Return the result of an identical program, or call `judge` if there is none.
 
-        Between an answer and its return nothing is awaited: who comes next finds what became of it.
+        There is no `await` between the result of `judge` and the return, so the next identical program
+        always finds that result.
         """
-        turn.identity = identity
-        self._advance(turn.problem)
-        await turn.first.wait()
-        if (found := self._find(identity)) is not None:
-            return repeating(found)
+        program.identity = identity
+        self._advance(program.problem)
+        await program.is_first.wait()
+        if (earlier_result := self._find_result(identity)) is not None:
+            return repeating(earlier_result)
         result = await judge()
-        if self._keeps:
-            self._kept[identity] = result
+        if self._stores_results:
+            self._results[identity] = result
         return result
 
     def _advance(self, problem: str) -> None:
-        """Let those go on of which all that began before are known."""
-        line = self._lines[problem]
-        while line and (identity := line[0].identity) is not None:
-            turn = line.popleft()
+        """Release the programs for which all programs added earlier are built."""
+        queue = self._queues[problem]
+        while queue and (identity := queue[0].identity) is not None:
+            program = queue.popleft()
             if identity:
-                equals = self._equals.setdefault(identity, deque())
-                equals.append(turn)
-                equals[0].first.set()
-        if not line:
-            del self._lines[problem]
+                identical = self._identical.setdefault(identity, deque())
+                identical.append(program)
+                identical[0].is_first.set()
+        if not queue:
+            del self._queues[problem]
 
-    def _leave(self, turn: Turn) -> None:
-        if turn in self._lines.get(turn.problem, ()):
-            turn.identity = ""
-            self._advance(turn.problem)
+    def _remove(self, program: PendingProgram) -> None:
+        if program in self._queues.get(program.problem, ()):
+            program.identity = ""
+            self._advance(program.problem)
             return
-        assert turn.identity, "who is in no line has found equals"
-        equals = self._equals[turn.identity]
-        equals.remove(turn)
-        if equals:
-            equals[0].first.set()
+        assert program.identity, "a program that has left its queue has an identity"
+        identical = self._identical[program.identity]
+        identical.remove(program)
+        if identical:
+            identical[0].is_first.set()
         else:
-            del self._equals[turn.identity]
+            del self._identical[program.identity]
 
 
-class Turn:
-    """The place of a program among those to its problem."""
+class PendingProgram:
+    """A program in the queue of its problem, from before its build until it has a result."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
-        self.identity: str | None = None  # None: its build goes on; empty: nothing is to be judged
-        self.first = asyncio.Event()  # of equal programs, once all builds before are at their end
+        # `None` until the program is built; empty if there is nothing to judge.
+        self.identity: str | None = None
+        # Set when all programs added earlier are built and no identical one is being judged.
+        self.is_first = asyncio.Event()

@@ -88,7 +88,7 @@ class Judge:
         *,
         trusts: bool = False,
     ) -> None:
-        self._tests, self._artifacts, self._sharing = tests, artifacts, deduplication
+        self._tests, self._artifacts, self._deduplication = tests, artifacts, deduplication
         self._options, self._trusts = options or JudgeOptions(), trusts
 
     @property
@@ -111,7 +111,7 @@ class Judge:
             self._tests,
             self._artifacts,
             replace(self._options, **options),
-            self._sharing if deduplication is None else deduplication,
+            self._deduplication if deduplication is None else deduplication,
             trusts=self._trusts if trusts is None else trusts,
         )
 
@@ -219,7 +219,9 @@ class Judge:
             missing = {name: not_submitted(name) for name in named if name not in program.outputs}
             return await _Judging(tests, terms, submission, program, ours).result(missing)
         with ExitStack() as held:
-            turn = None if self._sharing is None else held.enter_context(self._sharing.turn(problem.id))
+            deduplication, pending = self._deduplication, None
+            if deduplication is not None:
+                pending = held.enter_context(deduplication.pending(problem.id))
             programs, built = await asyncio.gather(
                 self._artifacts.of_problem(prepared),
                 self._artifacts.submission(prepared, submission),
@@ -236,10 +238,10 @@ class Judge:
             judges = ours.manager is not None or ours.checker is not None
             partner = Partner(self._artifacts, prepared, ours, self._options) if judges else None
             judging = _Judging(tests, terms, submission, program, ours, partner)
-            if turn is None or self._sharing is None:
+            if pending is None or deduplication is None:
                 return _with_build(await judging.result(), submission, built)
             identity = program_identity(terms.digest, program, built)
-            result = await self._sharing.once(turn, identity, judging.result)
+            result = await deduplication.judge_once(pending, identity, judging.result)
             return _with_build(replace(result, program_sha256=identity), submission, built)
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
@@ -345,7 +347,7 @@ class _Judging:
             if line.failure is not None:
                 phase = f"judging with {self.terms.judged_by}"
                 raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
-            result = test_result(test.name, line, limits=problem.limits, company=self.terms.company)
+            result = test_result(test.name, line, limits=problem.limits, processes=self.terms.processes)
             # testlib has exit codes for what is right and for parts of it, however much the test is worth.
             is_part = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
             if test.full is None and judge.full == RAW_POINTS:

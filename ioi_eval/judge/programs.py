@@ -341,8 +341,8 @@ class JudgingSetup:
             self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
         self.as_run = stretched(self.problem, options.borderline)
         self.judged_by = checker_name(problem)
-        self.company = SubmissionProcesses(
-            processes=processes_of(problem), each=problem.task_type is TaskType.TWO_STEPS
+        self.processes = SubmissionProcesses(
+            count=processes_of(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS
         )
         self._judges: tuple[PlanChecker, PlanManager | None] | None = None
 

@@ -200,7 +200,7 @@ class DuplicateKey(ValueError):
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object from its pairs; an `object_pairs_hook` that raises `DuplicateKey` for duplicate keys."""
+    """Return an object from its pairs, or raise `DuplicateKey`; an `object_pairs_hook`."""
     result = dict(pairs)
     if len(result) < len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]

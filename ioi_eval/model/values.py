@@ -307,7 +307,7 @@ class KeywordForTests(Value):
     """An author's keyword about some tests, next to those about the solution and about subtasks."""
 
     subtask: str  # name of these tests as a group; empty means all tests
-    word: str
+    keyword: str
     tests: tuple[str, ...]
 
 
@@ -320,7 +320,7 @@ class Solution(Value, kw_only=True):
     expected: str  # the package's keyword: correct, wrong_answer, ...; empty if it has none
     exceptions: Mapping[str, str] = {}  # keywords for single subtasks by name
     each_subtask: bool = False  # `expected` applies to each subtask instead of all together
-    said: tuple[KeywordForTests, ...] = ()
+    test_keywords: tuple[KeywordForTests, ...] = ()
     score: tuple[float, float] | None = None  # expected range of points, inclusive
     outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code

@@ -1464,7 +1464,7 @@ def _solution(
     folder_result = folder if rules.folder_counts and folder in _FOLDERS else ""
     expected = results[1] if results else folder_result
     exceptions = _grades(head, groups, package_path, faults)
-    if not expected and not exceptions and not rules.said and not score:
+    if not expected and not exceptions and not rules.test_keywords and not score:
         faults.note("no expected result is defined", package_path)
     return Solution(
         name=path.name,
@@ -1472,7 +1472,7 @@ def _solution(
         code=code,
         expected=expected,
         exceptions=exceptions,
-        said=rules.said,
+        test_keywords=rules.test_keywords,
         score=rules.score or ((float(score[1]), float(score[1])) if score else None),
         files=tuple(
             NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
@@ -1515,7 +1515,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 class Expected(NamedTuple):
     """The expected results of one submission in submissions.yaml."""
 
-    said: tuple[KeywordForTests, ...] = ()  # rules about verdicts
+    test_keywords: tuple[KeywordForTests, ...] = ()  # rules about verdicts
     score: tuple[float, float] | None = None
     language: str = ""
     entrypoint: str = ""
@@ -1543,14 +1543,14 @@ class PackageRules:
     def of(self, place: str) -> Expected:
         """Return the expected results of a path below submissions/, such as accepted/best.py."""
         entries = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
-        verdict_rules = [rule for entry in entries for rule in entry.said]
+        verdict_rules = [rule for entry in entries for rule in entry.test_keywords]
         score = next((entry.score for entry in entries if entry.score), None)
         folder = place.split("/")[0]
         is_scored = folder == _ACCEPTED and score is not None and folder not in self._ruled
         if is_scored:  # it may have any number of points, but all tests must pass
             verdict_rules += self._rules(Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests)
         return Expected(
-            said=tuple(verdict_rules),
+            test_keywords=tuple(verdict_rules),
             score=score,
             language=next((entry.language for entry in entries if entry.language), ""),
             entrypoint=next((entry.entrypoint for entry in entries if entry.entrypoint), ""),
@@ -1592,7 +1592,7 @@ class PackageRules:
                 if not verdicts or not set(_VERDICTS).issuperset(verdicts):
                     problem = f"{shown(fields.values[rule])} is not a list of verdicts"
                     fields.fault(rule, problem, f"Expected some of {', '.join(_VERDICTS)}")
-                yield KeywordForTests(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
+                yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
 def _score(fields: Fields) -> tuple[float, float] | None:

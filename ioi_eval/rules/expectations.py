@@ -122,8 +122,8 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
             Expectation(subtask="", word=solution.expected, tests=counting_tests(problem))
         )
     expectation_list += [
-        Expectation(subtask=test_word.subtask, word=test_word.word, tests=test_word.tests)
-        for test_word in solution.said
+        Expectation(subtask=test_keyword.subtask, word=test_keyword.keyword, tests=test_keyword.tests)
+        for test_keyword in solution.test_keywords
     ]
     return tuple(expectation_list)
 

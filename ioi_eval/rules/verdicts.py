@@ -81,17 +81,17 @@ def of_score(score: float) -> Verdict:
 
 
 class SubmissionProcesses(Value):
-    """The processes of a submission on one test. A report has the sum of their times and memory."""
+    """How many processes a submission has on one test. Reports add up their times and memory."""
 
-    processes: int = 1
-    each: bool = False  # the CPU limit applies to each process instead of all together
+    count: int = 1
+    has_separate_limits: bool = False  # each process has its own CPU limit; otherwise they share one
 
 
-ALONE = SubmissionProcesses()
+ONE_PROCESS = SubmissionProcesses()
 
 
 def test_result(
-    test_name: str, line: Line, *, limits: Limits, company: SubmissionProcesses = ALONE
+    test_name: str, line: Line, *, limits: Limits, processes: SubmissionProcesses = ONE_PROCESS
 ) -> TestResult:
     """Return the result that a proctor's report about a test describes.
 
@@ -99,7 +99,7 @@ def test_result(
         test_name: name of the test.
         line: the proctor's report.
         limits: the limits that the test ran with; the feedback names the exceeded limit.
-        company: the submission's processes.
+        processes: the submission's processes.
 
     Raises:
         JudgeFailure: if the judge failed or the report is invalid.
@@ -112,7 +112,7 @@ def test_result(
         score = _in_range(test_name, line.score)
         status, feedback = of_score(score), _STANDARD_MESSAGES.get(line.feedback.strip(), line.feedback)
     else:
-        score, (status, feedback) = 0.0, _failed_verdict(test_name, line, limits, company)
+        score, (status, feedback) = 0.0, _failed_verdict(test_name, line, limits, processes)
     return TestResult(
         test_name=test_name,
         score=score,
@@ -129,23 +129,23 @@ def test_result(
 
 
 def _failed_verdict(
-    test_name: str, line: Line, limits: Limits, company: SubmissionProcesses
+    test_name: str, line: Line, limits: Limits, processes: SubmissionProcesses
 ) -> tuple[Verdict, str]:
     """Return the verdict and the feedback for a program that exceeded a limit or failed."""
     # The program's message before it failed, such as the name of an exception.
     detail = f": {line.feedback}" if line.feedback else ""
-    has_several = company.processes > 1
+    has_several = processes.count > 1
     process_suffix = f" of all {line.processes} processes" if line.processes > 1 else ""
     match line.end:
-        case "cpu" if company.each:
+        case "cpu" if processes.has_separate_limits:
             limit_suffix = "" if limits.cpu_time is None else f" more than {limits.cpu_time:.3f} s"
             return (
                 Verdict.TLE,
-                f"Time limit exceeded (CPU time of one of {company.processes} processes{limit_suffix})",
+                f"Time limit exceeded (CPU time of one of {processes.count} processes{limit_suffix})",
             )
         case "cpu":
             measured = (
-                f"CPU time of {company.processes} processes" if has_several else f"CPU time{process_suffix}"
+                f"CPU time of {processes.count} processes" if has_several else f"CPU time{process_suffix}"
             )
             return Verdict.TLE, _time_feedback(measured, line.cpu_us, limits.cpu_time)
         case "wall":
@@ -154,7 +154,7 @@ def _failed_verdict(
             limit_text = "" if limits.memory is None else _mebibytes(limits.memory)
             used = f"{_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
             # The report has the sum of all processes, but the limit applies to each.
-            used = f"of one of {company.processes} processes more than {limit_text}" if has_several else used
+            used = f"of one of {processes.count} processes more than {limit_text}" if has_several else used
             return Verdict.MLE, f"Memory limit exceeded (resident memory{process_suffix} {used})"
         case "output":
             limit_text = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"

@@ -415,7 +415,10 @@ def with_limit(problem: Problem, seconds: float) -> Problem:
 def accepted(problem: Problem) -> Iterator[Solution]:
     """Yield the solutions that must get full marks."""
     for solution in problem.solutions:
-        keywords = (solution.expected, *(word.word for word in solution.said if not word.subtask))
+        keywords = (
+            solution.expected,
+            *(entry.keyword for entry in solution.test_keywords if not entry.subtask),
+        )
         if any(map(must_be_right, keywords)):
             yield solution
 

@@ -390,8 +390,8 @@ async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> No
 
 
 async def test_solutions_that_rules_accept_set_the_limit_too() -> None:
-    said = (KeywordForTests(subtask="", word="permitted AC", tests=("a",)),)
-    ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", said=said)
+    test_keywords = (KeywordForTests(subtask="", keyword="permitted AC", tests=("a",)),)
+    ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", test_keywords=test_keywords)
     problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))
     assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 3.0
 

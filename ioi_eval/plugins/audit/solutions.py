@@ -39,7 +39,7 @@ def key_of(label: str, solution: Solution) -> str:
 
 def is_right(problem: Problem, solution: Solution) -> bool | None:
     """Return whether a solution must get full points. `None` means that nobody says so or the opposite."""
-    if solution.exceptions or solution.said:
+    if solution.exceptions or solution.test_keywords:
         return None
     if solution.score is not None:
         full = sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0

@@ -834,7 +834,9 @@ def _solution(entry: Fields, path: Path, names: Sequence[str], faults: Faults) -
         rules = [] if expected else list(_rules("", whole, rest))
         for name, codes in cases.items():
             rules += _rules(f"case {name}", codes, (name,))
-    read = solution(path, name=f"{path.parent.name}/{path.name}", expected=expected, said=tuple(rules))
+    read = solution(
+        path, name=f"{path.parent.name}/{path.name}", expected=expected, test_keywords=tuple(rules)
+    )
     return replace(read, language=language)
 
 
@@ -868,7 +870,7 @@ def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[Keyw
     rule = "required" if _SKIPPED in codes else "permitted"
     if rule == "required" and (scope or "AC" in codes):
         return
-    yield KeywordForTests(subtask=scope, word=" ".join((rule, *words)), tests=tests)
+    yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *words)), tests=tests)
 
 
 FORMAT = Dmoj()

@@ -410,15 +410,21 @@ def test_tests_of_its_suite_that_are_wrong(tmp_path: Path, files: str, words: st
 
 def test_what_its_suite_expects(tmp_path: Path) -> None:
     problem = sound(PACKAGES / "terraces")
-    said = {one.name: [(part.subtask, part.word) for part in one.said] for one in problem.solutions}
-    assert said["wrong/zero.py"] == [("", "required wa")]
-    assert said["large/whole.cpp"] == [("", "permitted ac"), ("case 6", "permitted ac wa")]
+    keywords = {
+        solution.name: [(entry.subtask, entry.keyword) for entry in solution.test_keywords]
+        for solution in problem.solutions
+    }
+    assert keywords["wrong/zero.py"] == [("", "required wa")]
+    assert keywords["large/whole.cpp"] == [("", "permitted ac"), ("case 6", "permitted ac wa")]
     folder = changed(tmp_path, "terraces", "points: 10", "points: 10")
     yml = "language: PY3\ntime: 2\nmemory: 65536\nsource: zero.py\n"
     for expect, expected, rules in (("CE", ["compile_error"], []), ("'*'", [""], []), ("IE", [], [])):
         (folder / "tests/wrong/test.yml").write_text(f"{yml}expect: {expect}\n")
         found = [one for one in sound(folder, "terraces").solutions if one.name == "wrong/zero.py"]
-        assert ([one.expected for one in found], [*(part for one in found for part in one.said)]) == (
+        assert (
+            [one.expected for one in found],
+            [*(entry for one in found for entry in one.test_keywords)],
+        ) == (
             expected,
             rules,
         )
@@ -431,7 +437,7 @@ def test_codes_of_cases_that_are_not_there(tmp_path: Path) -> None:
     package = read(folder, "terraces")
     assert package.problem is not None
     (right,) = (one for one in package.problem.solutions if one.name == "right/ones.py")
-    assert ("case 6", "permitted wa") in [(part.subtask, part.word) for part in right.said]
+    assert ("case 6", "permitted wa") in [(part.subtask, part.keyword) for part in right.test_keywords]
     assert any("tests/right/test.yml: cases: there is no case 9" in note for note in package.notes)
 
 
@@ -442,7 +448,7 @@ def test_a_code_beside_a_score_is_not_full_marks(tmp_path: Path, key: str) -> No
     for said, expected, rules in ((key, "", ["permitted ac"]), ("", "accepted", [])):
         (folder / "tests/right/test.yml").write_text(yml + said)
         (right,) = (one for one in sound(folder, "terraces").solutions if one.name == "right/ones.py")
-        assert (right.expected, [part.word for part in right.said]) == (expected, rules)
+        assert (right.expected, [part.keyword for part in right.test_keywords]) == (expected, rules)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ioi_eval.judge.deduplication import Deduplication, program_identity
 from judge_samples import problem, scored, submission
 from support.engines import BuildSuccess, Program
 from support.plans import PlanChecker, PlanSubmission
@@ -22,6 +21,7 @@ from support.waits import settle
 from ioi_eval import Scorer, Store
 from ioi_eval.engines.fake import FakeTest, Outcome
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge.deduplication import Deduplication, program_identity
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
 from ioi_eval.testing import Broken, FakeEngine
@@ -111,8 +111,8 @@ async def test_who_leaves_while_others_wait_leaves_them_the_work() -> None:
         return result
 
     async def in_turn(judge: Callable[[], Awaitable[SubmissionResult]]) -> SubmissionResult:
-        with deduplication.turn("p") as turn:
-            return await deduplication.once(turn, "same", judge)
+        with deduplication.pending("p") as program:
+            return await deduplication.judge_once(program, "same", judge)
 
     leaving = asyncio.create_task(in_turn(never))
     await started.wait()
@@ -168,12 +168,12 @@ def test_the_first_in_turn_is_judged_whichever_build_ends_first(
                     raise JudgeFailure("no")
                 return SubmissionResult(key=str(number), problem_id="p", compiles=True)
 
-            with deduplication.turn("p") as turn:
+            with deduplication.pending("p") as program:
                 await steps.step(number)
                 if programs[number] == "refused":
                     return None
                 try:
-                    return (await deduplication.once(turn, programs[number], judge)).repeats
+                    return (await deduplication.judge_once(program, programs[number], judge)).repeats
                 except JudgeFailure:
                     return "failed"
 
