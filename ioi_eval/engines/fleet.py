@@ -28,6 +28,7 @@ from ioi_eval.model.errors import (
     EngineOverloaded,
     EngineUnavailable,
     InputError,
+    JobRefused,
     JobRejected,
     MachineAtFault,
     ServerReplaced,
@@ -109,7 +110,9 @@ class Endpoint(Generic[R]):
         self.errors = 0  # jobs that it has failed
         self.why = ""  # the last of these errors, or why it gets no jobs
         self.faults = 0  # jobs that it failed in a row
-        self.useless = 0  # plus 2 for each answer that its check refused, minus 1 for each other one
+        self.useless = (
+            0  # plus 2 for each refusal or answer that its check refused, minus 1 for each other one
+        )
         self.rests = 0  # inspections since it was last healthy
         self.is_full = False  # its last trouble: it had no capacity, so it is the same server still
         self.trials = 0  # failed trials since it was last healthy
@@ -687,6 +690,8 @@ class Fleet(ABC, Generic[R]):
             result = await self.send(endpoint, sending.job)
         except JobRejected as error:
             refusal = error  # it answered, and the job is at fault
+            if isinstance(error, JobRefused):
+                self._count_useless(endpoint, error)
         except EngineError as error:
             self.failed(endpoint, error)
             raise
@@ -694,10 +699,7 @@ class Fleet(ABC, Generic[R]):
             try:
                 result = await sending.check(result)
             except EngineError as error:
-                # A job that fails everywhere tells nothing about this endpoint.
-                endpoint.useless += 2
-                others = (each for each in self.usable if each is not endpoint)
-                self.failed(endpoint, error, alone=any(not each.useless for each in others))
+                self._count_useless(endpoint, error)
                 raise AnswerRefused(error) from error
             endpoint.useless = max(0, endpoint.useless - 1)
         endpoint.faults, endpoint.heard = 0, now()
@@ -709,6 +711,16 @@ class Fleet(ABC, Generic[R]):
         if refusal is not None:
             raise refusal
         return result
+
+    def _count_useless(self, endpoint: Endpoint[R], error: EngineError) -> None:
+        """Count an answer or a refusal that is useless.
+
+        A job that all endpoints fail shows nothing about this endpoint, so it rests only if another endpoint
+        gives good answers.
+        """
+        endpoint.useless += 2
+        others = (each for each in self.usable if each is not endpoint)
+        self.failed(endpoint, error, alone=any(not each.useless for each in others))
 
     def failed(self, endpoint: Endpoint[R], error: EngineError, *, alone: bool | None = None) -> None:
         """Count a failed job, and let the endpoint rest if it failed too many.

@@ -330,16 +330,22 @@ class _Run:
 
     async def _executed(self, job: Job, test: Test) -> JobResult:
         job = _within(job, self._problem, self._profile)
-        result = await self._tests.execute(job, phase="judging", check=_check_space)
+        result = await self._tests.execute(job, phase="judging", check=_check_server)
         _look_for_limits(result, test, self._profile)
         return result
 
 
-async def _check_space(result: JobResult) -> JobResult:
-    """Return the result. Raise MachineAtFault if its server seems to lack space: another one is asked."""
-    if lacks_space(result.compile):
-        assert result.compile is not None
-        raise MachineAtFault(first_error(result.compile), result)
+async def _check_server(result: JobResult) -> JobResult:
+    """Return the result. Raise MachineAtFault if its server may have failed: another server is asked.
+
+    The server may lack space, or kill compilers. By the contract, a program that is killed when it runs
+    exceeded its time limit.
+    """
+    compiled = result.compile
+    if compiled is not None and lacks_space(compiled):
+        raise MachineAtFault(first_error(compiled), result)
+    if compiled is not None and build_ending(compiled) is BuildEnding.KILLED:
+        raise MachineAtFault(f"the compiler was killed: {compiled.message or compiled.signal}", result)
     return result
 
 

@@ -138,6 +138,10 @@ class JobRejected(EngineError):
     """The job is invalid: sending it again, to this engine or another, cannot help."""
 
 
+class JobRefused(JobRejected):
+    """A server refused the job. No other server gets the job, but a server that refuses all jobs rests."""
+
+
 class JobTooLarge(JobRejected):
     """The job exceeds a limit of the engine; a smaller job may fit. `limit`: name of the limit."""
 

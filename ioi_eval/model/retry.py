@@ -68,7 +68,8 @@ SERVER = RetryRule(
     name="server",
     what="a job, on another server where there is one",
     on="a server that does not answer, is full, was replaced, sends a broken reply, or executes jobs and"
-    " fails them (no empty program compiles, a script breaks), which then rests",
+    " fails them (no empty program compiles, a script breaks, all is killed before a test is reported), which"
+    " then rests",
     attempts=8,
     seconds=300.0,
     first_wait=0.1,

@@ -178,6 +178,50 @@ async def box_broken(server: Server, request: web.Request, body: bytes) -> web.S
     return web.Response(body=b'{"run": {"status": "XX", "message": "no cgroup", "stdout": ""}}')
 
 
+def _stage(**fields: object) -> web.Response:
+    """A reply in which each stage ended like this."""
+    stage = {"stdout": "", "stderr": "", "code": None, "signal": None, **fields}
+    return web.Response(body=msgspec.json.encode({"compile": stage, "run": stage}))
+
+
+async def killed(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+    """The job is killed before it prints anything, as on a machine that is out of memory."""
+    return _stage(signal="SIGKILL", status="SG", message="Caught fatal signal 9")
+
+
+async def killed_before_isolate(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+    """The same, as an older server reports it."""
+    return _stage(signal="SIGKILL")
+
+
+async def out_of_time(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+    """Nothing is printed before the time is up. Builds end well."""
+    if b'"plan.json"' not in body:
+        return web.Response(body=await server.answer(body))
+    return _stage(signal="SIGKILL", status="TO", message="Time limit exceeded (wall clock)")
+
+
+async def killed_at_first_test(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+    """The proctor is killed after its first line. Builds end well."""
+    whole = await server.answer(body)
+    if b'"plan.json"' not in body:
+        return web.Response(body=whole)
+    first = msgspec.json.decode(whole)["run"]["stdout"].partition("\n")[0]
+    return _stage(stdout=f"{first}\n", signal="SIGKILL", status="SG", message="Caught fatal signal 9")
+
+
+async def silent(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+    """Each script ends at once, and well, and prints nothing."""
+    return _stage(code=0)
+
+
+async def shell_broken(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+    """No script can be started. Builds end well."""
+    if b'"plan.json"' not in body:
+        return web.Response(body=await server.answer(body))
+    return _stage(code=127, stderr="bash: error while loading shared libraries", status="RE")
+
+
 async def never(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Accepted, and never answered."""
     await server.dying.wait()

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from chaos_servers import (
+    Fault,
     Server,
     box_broken,
     busy_503,
@@ -22,9 +23,15 @@ from chaos_servers import (
     error_500,
     half_of_it,
     hung_up,
+    killed,
+    killed_at_first_test,
+    killed_before_isolate,
     never,
     no_json,
     nothing,
+    out_of_time,
+    shell_broken,
+    silent,
     slowly,
 )
 from support.engines import Outcome, fake_capabilities
@@ -32,6 +39,7 @@ from support.runs import Fingerprint, Journal, RunSummary, judge_all, read_failu
 from support.servers import Patience
 
 from ioi_eval import PistonEngine, Scorer, Store
+from ioi_eval.engines.contract import Change, OnServer, ServerChanged, ServerEvent, ignore
 from ioi_eval.models import Blob, BuildLimits, BuildOptions, Limits, Problem, Submission, Subtask, Test
 from ioi_eval.testing import FakeEngine, FakeTest
 
@@ -110,11 +118,18 @@ class Found:
 
 
 async def scored(
-    servers: Sequence[Server], folder: Path, *, attempts: int, count: int = NUMBER
+    servers: Sequence[Server],
+    folder: Path,
+    *,
+    attempts: int,
+    count: int = NUMBER,
+    patience: Patience = PATIENCE,
+    tell: OnServer = ignore,
 ) -> RunSummary:
     engine = PistonEngine(
-        Found(servers), per_endpoint=4, attempts=attempts, patience=PATIENCE, profile=PROFILE
+        Found(servers), per_endpoint=4, attempts=attempts, patience=patience, profile=PROFILE
     )
+    engine.tell = tell
     limits = BuildLimits(wall_time=0.5, cpu_time=0.5)
     fingerprint = Fingerprint(dump="d", problems={"chaos": "p"}, options={}, versions={})
     with Journal.open(folder, fingerprint) as journal:
@@ -217,3 +232,45 @@ async def test_what_never_gets_through_is_a_failure_and_the_run_goes_on(scratch:
     assert (summary.judged, summary.failed) == (29, 1)
     [failure] = read_failures(scratch / "run").values()
     assert failure["key"] == "row-007" and "3 attempts failed" in failure["reason"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        box_broken,
+        error_500,
+        killed,
+        killed_at_first_test,
+        killed_before_isolate,
+        out_of_time,
+        shell_broken,
+        silent,
+    ],
+    ids=lambda fault: fault.__name__,
+)
+async def test_server_that_fails_every_job_rests_and_every_submission_is_scored(
+    scratch: Path, fault: Fault
+) -> None:
+    """A server that fails at once would otherwise get most of the jobs."""
+    changes: list[tuple[str, Change]] = []
+    requests_before_rest: list[int] = []
+
+    def note(event: ServerEvent) -> None:
+        if isinstance(event, ServerChanged):
+            changes.append((event.url, event.change))
+            requests_before_rest.append(bad.requests)
+
+    rests_long = Patience(
+        **{name: getattr(PATIENCE, name) for name in PATIENCE.__struct_fields__}
+        | {"first_rest": 600.0, "longest_rest": 600.0}
+    )
+    async with engine_behind() as engine, Server(engine) as good, Server(engine, [fault], 1.0) as bad:
+        summary = await scored(
+            [good, bad], scratch / "run", attempts=8, count=40, patience=rests_long, tell=note
+        )
+        async with Server(engine) as quiet:
+            await scored([quiet], scratch / "quiet", attempts=1, count=40)
+    assert (summary.judged, summary.failed) == (40, 0)
+    assert verdicts(scratch / "run") == verdicts(scratch / "quiet")
+    assert changes == [(bad.url, Change.LOST)]
+    assert bad.requests <= requests_before_rest[0] + 4, "after that it only ends the jobs that it has"

@@ -239,7 +239,7 @@ async def check(delivery: Delivery, recipe: BuildSpec, profile: Capabilities) ->
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
-    ended, _ = await delivery.run(job, profile, phase="compiling")
+    ended, _ = await delivery.run(job, profile, nonce=nonce, phase="compiling")
     return _built(recipe, tool, ended.stdout, nonce)
 
 

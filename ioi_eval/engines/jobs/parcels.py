@@ -51,8 +51,8 @@ from ioi_eval.engines.jobs.run import (
     BuildResult,
     JobTests,
     execute,
-    fault_of,
     interpreters,
+    machine_fault,
     path_of,
     program_room,
     run_job,
@@ -111,19 +111,30 @@ class HttpDelivery:
         answers = _Answers(partial(_made, recipe, tool, profile))
 
         async def check(result: JobResult) -> JobResult:
-            ended = (await answers.of(result))[0].ended
-            # What a source runs while it is built may break that machine: only another build tells.
-            if build_ending(ended, recipe.refusals) is BuildEnding.MACHINE and not recipe.acts:
-                words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
-                raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
-            return result
+            try:
+                ended = (await answers.of(result))[0].ended
+            except TooLarge:
+                return result
+            except JudgeFailure as failure:
+                raise MachineAtFault(str(failure), result) from failure
+            words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
+            match build_ending(ended, recipe.refusals):
+                case BuildEnding.MACHINE:
+                    raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
+                case BuildEnding.KILLED:
+                    reason = words or ended.message or ended.signal
+                    raise MachineAtFault(f"the compiler was killed: {reason}", result)
+                case _:
+                    return result
 
         try:
             result = await execute(self._engine, job, phase="compiling", check=check)
             made, packed = await answers.of(result)
         except MachineAtFault as fault:
             made, packed = await answers.of(fault.answer)
-            words = (made.ended.stderr or made.ended.stdout) + f" (on {fault.where})" * bool(fault.where)
+            # What a source that acts did may be its own fault, and no log of a submission names servers.
+            where = f" (on {fault.where})" if fault.where and not recipe.acts else ""
+            words = (made.ended.stderr or made.ended.stdout) + where
             made = msgspec.structs.replace(made, ended=msgspec.structs.replace(made.ended, stderr=words))
         except TooLarge as failure:
             # A source can make a program that no server lets through: that is no reason to leave it out.
@@ -184,11 +195,11 @@ class HttpDelivery:
             plan="" if changes or profile.waiting is None else job.plan,
         )
 
-    async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
+    async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
         job = await self.packing.shipped(job, "run", profile)
 
         async def check(result: JobResult) -> JobResult:
-            if fault := fault_of(result.run):
+            if fault := machine_fault(result.run, nonce):
                 raise MachineAtFault(fault, result)
             return result
 

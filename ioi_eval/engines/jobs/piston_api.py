@@ -19,6 +19,7 @@ from ioi_eval.model.errors import (
     EngineError,
     EngineOverloaded,
     EngineUnavailable,
+    JobRefused,
     JobRejected,
     JobTooLarge,
 )
@@ -245,7 +246,7 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return LacksContents(names)
     if (over := limit_in(words)) is not None:
         return JobTooLarge(words, limit=over[0])
-    return JobRejected(words or text)
+    return JobRefused(words or text)
 
 
 class _Lacking(msgspec.Struct):

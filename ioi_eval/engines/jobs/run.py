@@ -237,15 +237,21 @@ def read_answers(batch: Batch, chosen: JobTests, ended: Ending, where: str) -> A
     return Answers(lines=lines, confinement=confinement)
 
 
-def fault_of(ended: Ending) -> str:
-    """Return how a job failed that neither a limit nor a signal ended: its script or the proctor says so."""
-    if ended.code == 0 or not ended.exited:
-        return ""
-    fatal = _FATAL.search(ended.stdout)
-    return str(msgspec.json.decode(fatal[1])) if fatal else without_lines(ended)
+def machine_fault(ended: Ending, nonce: str) -> str:
+    """Return why the machine that executed a job of tests failed it. An empty string means that it did not.
 
-
-_FATAL = re.compile(r'"fatal":("(?:[^"\\]|\\.)*")')
+    The proctor prints a line when it starts, before any program of the job runs, and then a line for each
+    test. A program cannot prevent the first line, and a program that breaks its own test cannot prevent the
+    line about that test. A job that a limit ended after the first line may only have been slow.
+    """
+    lines = [*decode_lines(ended.stdout, nonce)]
+    if fatal := next((line.fatal for line in lines if line.fatal is not None), None):
+        return fatal
+    if ended.exited:
+        is_sound = ended.code == 0 and any(line.test is not None for line in lines)
+    else:
+        is_sound = any(line.test is not None or ended.limit for line in lines)
+    return "" if is_sound else without_lines(ended)
 
 
 def without_lines(ended: Ending, where: str = "") -> str:
@@ -500,10 +506,11 @@ class Delivery(Protocol):
         """Return the job of these tests."""
         ...
 
-    async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
-        """Execute such a job, and return its ending and the servers that failed it, if all of them did.
+    async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
+        """Execute a job of tests. Return its ending, and the servers that failed it if all of them did.
 
-        Raises JudgeFailure where no try helps.
+        `nonce` is the word that all lines of the job's proctor contain. Raises JudgeFailure if no further
+        attempt helps.
         """
         ...
 

@@ -89,7 +89,7 @@ class LocalDelivery:
 
     job = staticmethod(run_job)
 
-    async def run(self, job: Job, profile: Capabilities, *, phase: str) -> tuple[Ending, str]:
+    async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
         return (await execute(self._engine, job, phase=phase)).run, ""
 
 
@@ -172,7 +172,7 @@ class TestRunner:
                 chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
                 job = fitting.fits(self._delivery.job(batch, chosen, profile))
                 with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
-                    ended, where = await self._delivery.run(job, profile, phase="judging")
+                    ended, where = await self._delivery.run(job, profile, nonce=chosen.nonce, phase="judging")
                 answers = read_answers(batch, chosen, ended, where)
                 if answers.lines:
                     return answers

@@ -13,7 +13,9 @@ from lent import judge_on
 from support.engines import CPU_LIMIT, fake_capabilities
 
 from ioi_eval import JudgeOptions, Store
+from ioi_eval.engines.contract import Check
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
+from ioi_eval.model.errors import MachineAtFault
 from ioi_eval.model.options import JobShape
 from ioi_eval.models import (
     Blob,
@@ -144,6 +146,24 @@ async def test_server_that_lacks_space_for_its_compiler_is_no_compile_error(tmp_
     server = Cluster("cms_ioi", answer=lambda _: JobResult(run=failed, compile=failed))
     with pytest.raises(JudgeFailure, match=r"the server cannot compile: cc1plus: .*No space left on device"):
         await judged(server, tmp_path)
+
+
+async def test_result_of_a_server_that_kills_the_compiler_is_replaced_by_another_servers(
+    tmp_path: Path,
+) -> None:
+    killed = Ending(signal="SIGKILL", status=StageStatus.SG, message="Caught fatal signal 9")
+
+    class TwoServers(Cluster):
+        async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+            assert check is not None
+            with pytest.raises(MachineAtFault, match="the compiler was killed: Caught fatal signal 9"):
+                await check(JobResult(compile=killed, run=killed))
+            return await check(await super().execute(job, check))
+
+    assert (await judged(TwoServers("cms_ioi"), tmp_path)).points == 100
+    only = Cluster("cms_ioi", answer=lambda _: JobResult(compile=killed, run=killed))
+    with pytest.raises(JudgeFailure, match="the compiler was stopped before its CPU time was used up"):
+        await judged(only, tmp_path / "only")
 
 
 async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:

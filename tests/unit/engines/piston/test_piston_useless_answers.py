@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from piston_loopback import QUICK, Loopback, endpoints_of, engine_on, fine, in_turn, job, told
+from piston_loopback import QUICK, Loopback, always, endpoints_of, engine_on, fine, in_turn, job, told
 from support.servers import Patience
 from support.waits import until
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import State
 from ioi_eval.engines.jobs.run import execute
-from ioi_eval.errors import AttemptsUsedUp, BrokenReply
+from ioi_eval.errors import AttemptsUsedUp, BrokenReply, JobRejected
 from ioi_eval.model.errors import MachineAtFault
 from ioi_eval.models import Ending, Job, JobResult
 
@@ -127,3 +127,20 @@ async def test_server_on_trial_rests_again_after_one_useless_answer() -> None:
         await until(lambda: endpoint.state is State.TRIAL)
         while endpoint.state is not State.HEALTHY:
             await engine.execute(job(), check)
+
+
+async def test_server_that_refuses_every_job_rests_if_another_server_accepts_them() -> None:
+    refusing = always(400, b'{"message": "files is required as an array"}')
+    refusals = 0
+    async with (
+        Loopback(refusing) as bad,
+        Loopback() as good,
+        engine_on(bad, good, patience=LONG_REST) as engine,
+    ):
+        for number in range(12):
+            try:
+                await engine.execute(job(str(number)))
+            except JobRejected:
+                refusals += 1
+        assert refusals == len(bad.executed) == 3
+        assert endpoints_of(engine)[bad.url].state is State.DOWN

@@ -1,0 +1,50 @@
+"""`machine_fault`: whether the machine that executed a job of tests failed it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ioi_eval.engines.jobs.run import machine_fault
+from ioi_eval.model.protocol import VERSION, Line, Start
+from ioi_eval.models import Ending, StageStatus
+
+pytestmark = pytest.mark.once
+
+NONCE = "5e3f"
+
+
+def printed(*lines: Line) -> str:
+    return "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
+
+
+START = printed(Line(v=VERSION, nonce=NONCE, start=Start()))
+CRASHED = printed(Line(v=VERSION, nonce=NONCE, test=0, end="signal", signal=9))
+FATAL = printed(Line(v=VERSION, nonce=NONCE, fatal="the disk is full"))
+FORGED = (START + CRASHED).replace(NONCE, "0000")
+KILLED = {"signal": "SIGKILL", "status": StageStatus.SG, "message": "Caught fatal signal 9"}
+KILLED_BEFORE_ISOLATE = {"signal": "SIGKILL"}
+LATE = {"signal": "SIGKILL", "status": StageStatus.TO, "message": "Time limit exceeded (wall clock)"}
+
+
+@pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}, {"code": 1}])
+@pytest.mark.parametrize("stdout", ["", FORGED, "Killed\n"])
+def test_job_without_a_line_of_its_proctor_is_the_machines_fault(how: dict[str, object], stdout: str) -> None:
+    assert machine_fault(Ending(stdout=stdout, **how), NONCE).startswith("the proctor judged no test")
+
+
+@pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}])
+def test_job_that_reports_a_killed_program_is_sound(how: dict[str, object]) -> None:
+    assert machine_fault(Ending(stdout=START + CRASHED, **how), NONCE) == ""
+
+
+def test_proctor_that_is_killed_before_it_reports_a_test_is_the_machines_fault() -> None:
+    assert "killed by SIGKILL" in machine_fault(Ending(stdout=START, **KILLED), NONCE)
+
+
+def test_first_test_that_takes_all_time_of_the_job_is_not_the_machines_fault() -> None:
+    assert machine_fault(Ending(stdout=START, **LATE), NONCE) == ""
+
+
+def test_fatal_line_is_the_machines_fault() -> None:
+    assert machine_fault(Ending(stdout=START + CRASHED + FATAL, code=1), NONCE) == "the disk is full"
