@@ -54,7 +54,7 @@ def report(found: ValidatedSolutions) -> int:
     return 1 if found.validation.differences else 3 if found.validation.unjudged else 0
 
 
-class Line(NamedTuple):
+class PackageRow(NamedTuple):
     """One package of the table."""
 
     package: str
@@ -75,14 +75,14 @@ class Line(NamedTuple):
 
 
 async def table(sources: list[str], *, generates: bool) -> int:
-    store, lines = Store.usual(), list[Line]()
+    store, lines = Store.usual(), list[PackageRow]()
     print("| package | format | usable | solutions | expectations agreed | not judged | why |")
     print("|---|---|---|--:|--:|--:|---|")
     with ExitStack() as kept:
         for package in packages(sources, store, kept, generates=generates):
             lines.append(await judged(package, store))
             print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
-    together = Line(
+    together = PackageRow(
         package=f"{sum(line.usable for line in lines)} of {len(lines)} packages can be used",
         usable=bool(lines) and all(line.usable for line in lines),
         solutions=sum(line.solutions for line in lines),
@@ -116,21 +116,21 @@ def generated(package: Package, store: Store, kept: ExitStack) -> Package:
     return msgspec.structs.replace(whole, where=package.where)
 
 
-async def judged(package: Package, store: Store) -> Line:
+async def judged(package: Package, store: Store) -> PackageRow:
     if package.problem is None:
         more = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
-        return Line(package.where, package.format, why=f"{package.errors[0]}{more}")
+        return PackageRow(package.where, package.format, why=f"{package.errors[0]}{more}")
     name, solutions = package.problem.id, len(package.problem.solutions)
     if not solutions:
-        return Line(name, package.format, usable=True, why="it brings no solutions")
+        return PackageRow(name, package.format, usable=True, why="it brings no solutions")
     try:
         with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
             found = (await validate(Problems([package.problem]), out=out, store=store)).validation
     except InputError as error:  # a checker that does not compile
-        return Line(name, package.format, solutions=solutions, unjudged=solutions, why=str(error))
+        return PackageRow(name, package.format, solutions=solutions, unjudged=solutions, why=str(error))
     reasons = "; ".join(dict.fromkeys(one.reason for one in found.unjudged))
     counts = (solutions, found.expectations, found.differences, len(found.unjudged))
-    return Line(name, package.format, True, *counts, why=reasons)
+    return PackageRow(name, package.format, True, *counts, why=reasons)
 
 
 if __name__ == "__main__":

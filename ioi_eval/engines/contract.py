@@ -267,6 +267,8 @@ class Stall(StrEnum):
 class Answers(Value):
     """The lines about tests. A test that was skipped, or not reached, has none."""
 
+    __test__ = False
+
     lines: Mapping[str, Line]  # by the test's name
     stall: Stall = Stall.NONE
     confinement: Mapping[str, Any] = {}
