@@ -26,7 +26,7 @@ from ioi_eval.cli.options import (
     problems_option,
 )
 from ioi_eval.engines.conditions import conditions, place_to_try
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
@@ -65,7 +65,7 @@ _HEADS = ("server", "version", "packages", "compilers", "limits", "used for")
 
 class _Answer(Value):
     ok: bool
-    conditions: list[Condition]
+    conditions: list[HealthCheck]
 
     def show(self) -> None:
         _show(self.conditions)
@@ -107,9 +107,9 @@ def doctor(
         here = _called(
             asyncio.run(conditions(store, python=chosen.python or CALLER, folders=os.get_exec_path()))
         )
-        here.append(Condition(name="cache", ok=True, detail=str(store.root)))
+        here.append(HealthCheck(name="cache", ok=True, detail=str(store.root)))
         found = _Answer(ok=_all_there(here), conditions=here)
-    needed: Sequence[Condition] = ()
+    needed: Sequence[HealthCheck] = ()
     if problems and found.ok:  # where nothing can be judged, that comes first
         needed = _called(needs_sync(problems, choice, chosen, store=open_store()))
     if as_json:
@@ -124,7 +124,7 @@ def doctor(
         raise typer.Exit(console.BAD_INPUT)
 
 
-def _show(found: Sequence[Condition]) -> None:
+def _show(found: Sequence[HealthCheck]) -> None:
     width = max(len(condition.name) for condition in found)
     indent = " " * (_MARK + width + 2)
     for condition in found:
@@ -144,7 +144,7 @@ class ClusterFindings(Value):
     good: tuple[str, ...]  # where submissions can be judged
     servers: tuple[EndpointReport, ...]
     uses: tuple[ServerUse, ...] = ()  # of those that can be reached, as a run would use them
-    together: tuple[Condition, ...] = ()
+    together: tuple[HealthCheck, ...] = ()
 
     def show(self) -> None:
         if len(self.servers) == 1:
@@ -277,12 +277,12 @@ def summed_up(reports: Sequence[EndpointReport]) -> ClusterFindings:
 class _Nodes(Value):
     ok: bool
     slots: int
-    nodes: Mapping[str, list[Condition]]
+    nodes: Mapping[str, list[HealthCheck]]
     left_out: Mapping[str, str]
-    together: tuple[Condition, ...] = ()
+    together: tuple[HealthCheck, ...] = ()
 
     def show(self) -> None:
-        together = [Condition(name=name, ok=None, detail=why) for name, why in self.left_out.items()]
+        together = [HealthCheck(name=name, ok=None, detail=why) for name, why in self.left_out.items()]
         together += self.together
         for title, findings in {**self.nodes, **({"Together": together} if together else {})}.items():
             console.show_wrapped(title, "", "  ")
@@ -308,7 +308,7 @@ async def _looked_at(choice: EngineChoice) -> _Nodes:
         )
 
 
-def _called(findings: Iterable[Condition]) -> list[Condition]:
+def _called(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
     """With arguments called as the command line does, as text and as JSON."""
     return [
         msgspec.structs.replace(
@@ -318,5 +318,5 @@ def _called(findings: Iterable[Condition]) -> list[Condition]:
     ]
 
 
-def _all_there(findings: Sequence[Condition]) -> bool:
+def _all_there(findings: Sequence[HealthCheck]) -> bool:
     return all(finding.ok is not False for finding in findings)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.box import is_noexec
 from ioi_eval.engines.embedded.boxes import (
     NOEXEC_REMEDY,
@@ -55,7 +55,7 @@ _INSTALL_PYTHON = "apt-get install python3"
 
 async def conditions(
     store: Store, *, boxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
-) -> list[Condition]:
+) -> list[HealthCheck]:
     """All of them, what others depend on first. What confines is built where it is not yet."""
     found = await asyncio.to_thread(find_compiler)
     if found is not None and not seen_in_a_box(Path(found.path)):
@@ -66,7 +66,7 @@ async def conditions(
         tools = await _tools(store, boxes, python)
         waits = await waiting_python(found, tools.get("python3"), store, folder)
     there = isinstance(binary, Binary)
-    ask: list[Callable[[], list[Condition]]] = [
+    ask: list[Callable[[], list[HealthCheck]]] = [
         lambda: compiler(found, there),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
@@ -77,7 +77,7 @@ async def conditions(
         machine,
     ]
     answers = await asyncio.gather(*(asyncio.to_thread(question) for question in ask))
-    which = [Condition(name="proctor", ok=True, detail=binary.origin)] if isinstance(binary, Binary) else []
+    which = [HealthCheck(name="proctor", ok=True, detail=binary.origin)] if isinstance(binary, Binary) else []
     return [*(condition for answer in answers for condition in answer), *which, *waits, *confines]
 
 
@@ -100,7 +100,7 @@ async def _tools(store: Store, boxes: Path | None, python: str) -> Mapping[str, 
 
 async def waiting_python(
     found: Toolchain | None, interpreter: Toolchain | None, store: Store, folder: Path
-) -> list[Condition]:
+) -> list[HealthCheck]:
     """Report the library of waiting interpreters. Python without one is judged too, and slower."""
     name = "waiting Python"
     if interpreter is None:
@@ -110,14 +110,14 @@ async def waiting_python(
     except EngineUnavailable as error:
         detail = f"none, so each test starts Python: {error}"
         remedy = "" if found else INSTALL_COMPILER
-        return [Condition(name=name, ok=None, detail=detail, remedy=remedy)]
-    return [Condition(name=name, ok=True, detail=f"its library {library.origin}")]
+        return [HealthCheck(name=name, ok=None, detail=detail, remedy=remedy)]
+    return [HealthCheck(name=name, ok=True, detail=f"its library {library.origin}")]
 
 
-def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
+def compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck]:
     """Report the compiler. Where the proctor came with the package, only programs in C++ need one."""
     if found is not None:
-        return [Condition(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
+        return [HealthCheck(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
     outside = shutil.which("g++")
     detail = f"no g++ in {STAGE_PATH}"
     if outside:
@@ -126,20 +126,20 @@ def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
     if brought:
         detail += ", so neither submissions nor checkers in C++ can be built"
     ok = None if brought else False
-    return [Condition(name="C++ compiler", ok=ok, detail=detail, remedy=INSTALL_COMPILER)]
+    return [HealthCheck(name="C++ compiler", ok=ok, detail=detail, remedy=INSTALL_COMPILER)]
 
 
-def newest_standard(found: Toolchain | None) -> list[Condition]:
+def newest_standard(found: Toolchain | None) -> list[HealthCheck]:
     """By trying: what a compiler calls its newest standard changes from version to version."""
     if found is None:
         return []
     newest = next((name for name in _STANDARDS if not _complaints(found, f"-std={name}")), None)
     if newest is None:
         detail = f"{found.path} takes none of {', '.join(_STANDARDS)}"
-        return [Condition(name="C++ standard", ok=False, detail=detail, remedy="Install a newer g++")]
+        return [HealthCheck(name="C++ standard", ok=False, detail=detail, remedy="Install a newer g++")]
     enough = newest >= _CONTEST_STANDARD
     return [
-        Condition(
+        HealthCheck(
             name="C++ standard",
             ok=True if enough else None,
             detail=f"up to {newest}",
@@ -148,13 +148,13 @@ def newest_standard(found: Toolchain | None) -> list[Condition]:
     ]
 
 
-def static_libraries(found: Toolchain | None) -> list[Condition]:
+def static_libraries(found: Toolchain | None) -> list[HealthCheck]:
     if found is None:
         return []
     complaints = _complaints(found, "-static")
     remedy = "Install the static C and C++ libraries (Fedora: glibc-static libstdc++-static)"
     return [
-        Condition(
+        HealthCheck(
             name="static linking",
             ok=not complaints,
             detail=(complaints.splitlines()[-1] if complaints else "") or "works",
@@ -163,7 +163,7 @@ def static_libraries(found: Toolchain | None) -> list[Condition]:
     ]
 
 
-def headers(found: Toolchain | None, store: Store) -> list[Condition]:
+def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Report for which standards the big header is kept, precompiled by this very compiler."""
     if found is None:
         return []
@@ -173,25 +173,25 @@ def headers(found: Toolchain | None, store: Store) -> list[Condition]:
         if store.get(header_recipe(empty_recipe(find("c++"), standard)).key(platform.machine(), found))
     ]
     detail = f"{BIG[0]}, precompiled for {', '.join(kept)}" if kept else "none yet; made beside the work"
-    return [Condition(name="C++ headers", ok=True, detail=detail)]
+    return [HealthCheck(name="C++ headers", ok=True, detail=detail)]
 
 
-def pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[Condition]:
+def pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[HealthCheck]:
     """Report the Python for submissions, and those that could take its place."""
     name = "Python for submissions"
     others = [
-        Condition(name="another Python", ok=True, detail=_told(found))
+        HealthCheck(name="another Python", ok=True, detail=_told(found))
         for found in interpreters(folders)
         if chosen is None or found.path != chosen.path
     ]
     if chosen is not None and chosen.refusal:
-        return [Condition(name=name, ok=None, detail=chosen.refusal, remedy=SHOW_OR_NAME), *others]
+        return [HealthCheck(name=name, ok=None, detail=chosen.refusal, remedy=SHOW_OR_NAME), *others]
     if chosen is not None:
         detail = f"python {chosen.version} ({chosen.path}) {_brings(chosen.modules or ())}"
-        return [Condition(name=name, ok=True, detail=detail), *others]
+        return [HealthCheck(name=name, ok=True, detail=detail), *others]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
     remedy = f"{_INSTALL_PYTHON}, or choose another one with python=PATH" if others else _INSTALL_PYTHON
-    return [Condition(name=name, ok=None, detail=detail, remedy=remedy), *others]
+    return [HealthCheck(name=name, ok=None, detail=detail, remedy=remedy), *others]
 
 
 def _told(found: Interpreter) -> str:
@@ -207,25 +207,25 @@ def _brings(modules: Sequence[str]) -> str:
     return f"has {', '.join(has)}" + (f", lacks {', '.join(lacks)}" if lacks else "")
 
 
-def others(found: Mapping[str, Toolchain]) -> list[Condition]:
+def others(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
     java = found.get("java")
     return [*other_languages(found), *([] if java is None else class_data(java))]
 
 
-def class_data(java: Toolchain) -> list[Condition]:
+def class_data(java: Toolchain) -> list[HealthCheck]:
     """Report Java's archive of shared classes. Most JDKs bring one, some have it made."""
     done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if done.returncode == 0:
-        return [Condition(name="Java's class data", ok=True, detail="in an archive that starts share")]
+        return [HealthCheck(name="Java's class data", ok=True, detail="in an archive that starts share")]
     detail = f"{java.path} has no archive that starts share: each takes half as much CPU time again"
     return [
-        Condition(
+        HealthCheck(
             name="Java's class data", ok=None, detail=detail, remedy=f"{java.path} -Xshare:dump, as root"
         )
     ]
 
 
-def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
+def other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Few need them all, so what is missing is told and no more."""
     others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     there = [found[each.command].name for each in others if found.keys() >= {*each.tools}]
@@ -233,10 +233,10 @@ def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
     detail = ", ".join(there) or "none"
     if missing:
         detail += f"; not here: {', '.join(missing)}"
-    return [Condition(name="other languages", ok=True, detail=detail)]
+    return [HealthCheck(name="other languages", ok=True, detail=detail)]
 
 
-def boxes_folder(chosen: Path | None = None) -> list[Condition]:
+def boxes_folder(chosen: Path | None = None) -> list[HealthCheck]:
     wanted = len(os.sched_getaffinity(0))
     base = chosen or choose_base(wanted)
     disk = Disk.look(base)
@@ -253,20 +253,20 @@ def boxes_folder(chosen: Path | None = None) -> list[Condition]:
     ok = None if reason or slots < wanted else True
     if is_noexec(base):
         ok, detail, remedy = False, f"{detail}; {base} is mounted noexec", NOEXEC_REMEDY
-    return [Condition(name="folder for boxes", ok=ok, detail=detail, remedy=remedy)]
+    return [HealthCheck(name="folder for boxes", ok=ok, detail=detail, remedy=remedy)]
 
 
-def machine() -> list[Condition]:
+def machine() -> list[HealthCheck]:
     cores = len(os.sched_getaffinity(0))
     detail = f"{cores} of {os.cpu_count()}" if cores != os.cpu_count() else str(cores)
     return [
-        Condition(name="cores", ok=True, detail=detail),
-        Condition(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
-        *(Condition(name=lack.name, ok=False, detail=lack.detail, remedy=lack.remedy) for lack in lacks()),
+        HealthCheck(name="cores", ok=True, detail=detail),
+        HealthCheck(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
+        *(HealthCheck(name=lack.name, ok=False, detail=lack.detail, remedy=lack.remedy) for lack in lacks()),
     ]
 
 
-async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:
+async def confinement(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Return the proctor's report after it confined itself here."""
     with place_to_try() as folder:
         return await asyncio.to_thread(_probe, await _proctor(found, store, folder), folder)
@@ -280,9 +280,9 @@ def place_to_try(boxes: Path | None = None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[Condition]:
+def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck]:
     if not isinstance(binary, Binary):
-        return [Condition(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
+        return [HealthCheck(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
     folder.chmod(0o711)  # for the uid that it turns into when we are root
     proctor = folder / "proctor"
     proctor.write_bytes(binary.content)
@@ -291,16 +291,16 @@ def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[Condition]:
     return answered(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
 
 
-def answered(stdout: bytes, words: str, code: int | None) -> list[Condition]:
+def answered(stdout: bytes, words: str, code: int | None) -> list[HealthCheck]:
     """Return the report of `proctor probe` as lines."""
     try:
         return described(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:
         detail = words or f"the proctor ended with {code}"
-        return [Condition(name="confinement", ok=False, detail=detail, remedy=_NOTHING_CONFINES)]
+        return [HealthCheck(name="confinement", ok=False, detail=detail, remedy=_NOTHING_CONFINES)]
 
 
-def described(report: Mapping[str, Any]) -> list[Condition]:
+def described(report: Mapping[str, Any]) -> list[HealthCheck]:
     """A confinement report (docs/protocol.md) as lines: what is in force, and each layer that is not."""
     spaces = report.get("namespaces")
     named = {
@@ -312,14 +312,16 @@ def described(report: Mapping[str, Any]) -> list[Condition]:
     }
     layers = [name for name, there in named.items() if there]
     confined = bool(report.get("landlock") or report.get("namespaces"))
-    whole = Condition(
+    whole = HealthCheck(
         name="confinement",
         ok=confined,
         detail="; ".join(layers) or "none",
         remedy="" if confined else _NOTHING_CONFINES,
     )
     lacking = [
-        Condition(name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence, confined=confined))
+        HealthCheck(
+            name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence, confined=confined)
+        )
         for sentence in report.get("missing", ())
     ]
     return [whole, *lacking]

@@ -15,7 +15,7 @@ from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, Tool
 from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
-from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
+from ioi_eval.model.protocol import PlanChecker, PlanManager, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
 from ioi_eval.rules.plan import PlannedTest
 
@@ -94,7 +94,7 @@ class Capabilities(Value):
         return self.offers.get(command, alone)
 
 
-class Condition(Value):
+class HealthCheck(Value):
     """A line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
 
     name: str
@@ -172,14 +172,14 @@ class BuildSuccess(Value):
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
 
 
-class Far(Blob, kw_only=True):
+class RemoteArtifact(Blob, kw_only=True):
     """An artifact that lies where it was made, and what makes it again where that machine is gone."""
 
     recipe: BuildSpec
     toolchain: str  # the identity of what made it
 
 
-class Staying(Far, kw_only=True):
+class WorkerArtifact(RemoteArtifact, kw_only=True):
     """A program that the worker that built it keeps: jobs there name it, others have it fetched."""
 
     at: str  # the worker's address
@@ -188,7 +188,7 @@ class Staying(Far, kw_only=True):
 class ArtifactsLost(JobRejected):
     """Artifacts that a job needs are gone with the machine that had made them."""
 
-    def __init__(self, artifacts: Sequence[Far]) -> None:
+    def __init__(self, artifacts: Sequence[RemoteArtifact]) -> None:
         self.artifacts = artifacts
         super().__init__("artifacts were lost with the machine that had made them")
 
@@ -233,7 +233,7 @@ class Batch(Value):
     options: JudgeOptions = JudgeOptions()
     alone: bool = False  # its job is exclusive, if the engine can do that
 
-    async def rebuilt(self, lost: Iterable[Far], build: Build) -> Self:
+    async def rebuilt(self, lost: Iterable[RemoteArtifact], build: Build) -> Self:
         """Return the batch with artifacts made again, by the same compiler and the same to the byte.
 
         Raises ToolchainGone where they are not: then all is begun anew.
@@ -256,7 +256,7 @@ class Batch(Value):
         return msgspec.structs.replace(self, program=msgspec.structs.replace(self.program, files=files))
 
 
-class Stall(StrEnum):
+class StallOutcome(StrEnum):
     """The outcome of tests that were ended without a verdict, because they did something but got nowhere."""
 
     NONE = "none"
@@ -264,13 +264,13 @@ class Stall(StrEnum):
     AGAIN = "again"  # alone, too
 
 
-class Answers(Value):
+class TestReports(Value):
     """The lines about tests. A test that was skipped, or not reached, has none."""
 
     __test__ = False
 
-    lines: Mapping[str, Line]  # by the test's name
-    stall: Stall = Stall.NONE
+    lines: Mapping[str, TestReport]  # by the test's name
+    stall: StallOutcome = StallOutcome.NONE
     confinement: Mapping[str, Any] = {}
 
 
@@ -385,10 +385,12 @@ class Servers(Value):
 
     found: int
     slots: int
-    used: Mapping[str, tuple[Condition, ...]]  # by address: what the doctor says of each, where it was asked
+    used: Mapping[
+        str, tuple[HealthCheck, ...]
+    ]  # by address: what the doctor says of each, where it was asked
     left_out: Mapping[str, str] = {}  # servers that can be reached and get no jobs, and why
     unreachable: Mapping[str, str] = {}  # and why
-    differences: tuple[Condition, ...] = ()  # tools that are not the same on all
+    differences: tuple[HealthCheck, ...] = ()  # tools that are not the same on all
     standings: tuple[ServerState, ...] = ()  # of those that ever got jobs
     uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
     jobs: str = ""  # how tests are judged there: many a job, or one; empty: many

@@ -30,7 +30,7 @@ from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
 from ioi_eval.model.errors import EngineError, JobRejected
 from ioi_eval.model.job import Ending, Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES
-from ioi_eval.model.protocol import VERSION, Line, Plan, PlanGroup, PlanTest, Start
+from ioi_eval.model.protocol import VERSION, Plan, PlanGroup, PlanTest, Start, TestReport
 from ioi_eval.model.values import Blob, TaskType, Value
 
 _ENDS = ("ok", "exit", "signal", "cpu", "wall", "memory", "output", "threads")
@@ -190,9 +190,9 @@ class FakeEngine:
         if "plan.json" not in files:
             raise JobRejected("the fake engine runs only jobs with a plan.json")
         plan = _PLAN.decode(files["plan.json"].read())
-        lines = [Line(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
+        lines = [TestReport(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
         if isinstance(fault, Fatal):
-            lines.append(Line(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
+            lines.append(TestReport(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
             return JobResult(run=Ending(stdout=_text(lines), code=2, status=StageStatus.RE))
         settled: set[int] = set()
         lines += [self._line(plan, test, files, settled) for test in plan.tests]
@@ -200,12 +200,12 @@ class FakeEngine:
             whole, cut = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
             torn = _text(cut)[:25] if fault.torn else ""
             return JobResult(run=Ending(stdout=_text(whole) + torn, signal="SIGKILL", status=StageStatus.TO))
-        lines.append(Line(v=VERSION, nonce=plan.nonce, done=True))
+        lines.append(TestReport(v=VERSION, nonce=plan.nonce, done=True))
         return JobResult(run=Ending(stdout=_text(lines), code=0))
 
-    def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> Line:
+    def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> TestReport:
         if test.groups and settled.issuperset(test.groups):
-            return Line(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
+            return TestReport(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
         outcome = (
             0.0
             if (test.output is None and (test.by_file or plan.task_type == TaskType.OUTPUT_ONLY))
@@ -231,14 +231,14 @@ def _source(argv: Iterable[str], files: Mapping[str, Blob]) -> str:
     return named[-1].read().decode(errors="replace") if named else ""
 
 
-def _line_of(nonce: str, index: int, outcome: Outcome) -> Line:
+def _line_of(nonce: str, index: int, outcome: Outcome) -> TestReport:
     if isinstance(outcome, Broken):
-        return Line(v=VERSION, nonce=nonce, test=index, failure=outcome.reason)
+        return TestReport(v=VERSION, nonce=nonce, test=index, failure=outcome.reason)
     end, score = (outcome, 0.0) if isinstance(outcome, str) else ("ok", float(outcome))
     if end not in _ENDS:
         raise ValueError(f"{end!r} is not a way to end: {', '.join(_ENDS)}")
     code, signal = int(end == "exit"), 11 * (end == "signal")
-    return Line(
+    return TestReport(
         v=VERSION, nonce=nonce, test=index, end=end, score=score, cpu_us=1000, wall_us=2000, memory=1 << 20,
         code=code, signal=signal,
     )  # fmt: skip
@@ -250,5 +250,5 @@ def _settles(group: PlanGroup, score: float) -> bool:
     return group.rule == "threshold" and not 0 < score <= (group.threshold or 0)
 
 
-def _text(lines: Iterable[Line]) -> str:
+def _text(lines: Iterable[TestReport]) -> str:
     return "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, ca
 
 import msgspec
 
-from ioi_eval.engines.contract import Condition, Engine, Servers
+from ioi_eval.engines.contract import Engine, HealthCheck, Servers
 from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
@@ -179,7 +179,7 @@ class NodesEngine(Protocol):
 
     def servers(self) -> Servers: ...
 
-    async def conditions(self) -> Mapping[str, Sequence[Condition]]: ...
+    async def conditions(self) -> Mapping[str, Sequence[HealthCheck]]: ...
 
     async def __aenter__(self) -> Self: ...
 

@@ -16,7 +16,7 @@ from ioi_eval.judge.programs import ProblemPrograms
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.protocol import Line, PlanChecker, PlanSubmission
+from ioi_eval.model.protocol import PlanChecker, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Test, TestResult
 from ioi_eval.rules.grading import Grade, GraderQuestion, answered, asks
 from ioi_eval.rules.plan import distinct_tests, spread
@@ -65,7 +65,7 @@ async def _answers(
         id=problem.id, limits=limits, tests=tests, checker=Checker(kind=CheckerKind.EXACT), subtasks=()
     )
     telling = msgspec.structs.replace(options, echo=_LONGEST, borderline=None)
-    lines: dict[str, Line] = {}
+    lines: dict[str, TestReport] = {}
     while left := [test for test in distinct_tests(asked) if test.test.name not in lines]:
         batch = Batch(problem=asked, program=program, tests=tuple(left), options=telling)
         lines |= (await runner.run(batch)).lines
@@ -90,7 +90,7 @@ def _program(grader: Checker | None, ours: ProblemPrograms, flags: tuple[str, ..
     )
 
 
-def _grade(ask: GraderQuestion, line: Line) -> Grade:
+def _grade(ask: GraderQuestion, line: TestReport) -> Grade:
     if line.failure is not None:
         raise JudgeFailure(line.failure, phase=_PHASE)
     found = answered(line.output) if line.end == "ok" else None

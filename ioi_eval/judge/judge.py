@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from ioi_eval.engines.contract import (
     BASH,
     OWN,
-    Answers,
     Batch,
     BuildSuccess,
     Capabilities,
     CompileError,
     Program,
-    Stall,
+    StallOutcome,
+    TestReports,
 )
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, speaks, takes
@@ -49,7 +49,7 @@ from ioi_eval.model.doing import TESTS, log_step, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.protocol import Line
+from ioi_eval.model.protocol import TestReport
 from ioi_eval.model.retry import BLAME, BORDERLINE, TOOLCHAIN
 from ioi_eval.model.values import (
     RAW_POINTS,
@@ -273,12 +273,12 @@ class _Judging:
         """
         terms, outputs, results = self.terms, self.program.outputs, dict(known)
         confinement: Mapping[str, Any] = {}
-        stall, at = Stall.NONE, ""
+        stall, at = StallOutcome.NONE, ""
         with step(TESTS):
             todo = terms.schedule.live(results) if results else terms.schedule.first
             while todo:
                 programs = [each for each in todo if each.test.name not in outputs]
-                if stall is Stall.AGAIN and programs:
+                if stall is StallOutcome.AGAIN and programs:
                     for planned in programs:
                         results |= share(planned, not_tried(planned.test.name, at))
                 else:
@@ -287,13 +287,13 @@ class _Judging:
                         program=self.program,
                         tests=todo,
                         options=terms.options,
-                        alone=stall is not Stall.NONE,
+                        alone=stall is not StallOutcome.NONE,
                     )
                     answers, found = await self._answers(batch)
                     if terms.as_run is not terms.problem:
                         found = await self._measured_again(batch, found)
                     results |= found
-                    if answers.stall is not Stall.NONE:
+                    if answers.stall is not StallOutcome.NONE:
                         stall, at = answers.stall, [*answers.lines][-1]
                     confinement = answers.confinement or confinement
                 todo = terms.schedule.live(results)
@@ -329,7 +329,7 @@ class _Judging:
             results |= share(planned, settled(runs[planned.test.name], problem))
         return results
 
-    async def _answers(self, batch: Batch) -> tuple[Answers, dict[str, TestResult]]:
+    async def _answers(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
         """Return what the engine says of a batch, and the results by the tests' names, twins' too.
 
         JudgeFailure where an answer says that we failed.
@@ -403,7 +403,7 @@ class Partner:
     ) -> None:
         self._artifacts, self._prepared, self._ours, self._options = artifacts, prepared, ours, options
 
-    async def tried(self, tests: TestRunner, batch: Batch, answers: Answers) -> Answers:
+    async def tried(self, tests: TestRunner, batch: Batch, answers: TestReports) -> TestReports:
         """Return the answers, with 0 points where the submission is to blame for a failure.
 
         It is if a manager or a checker fails on it twice, and not on this solution. Nothing is tried for a
@@ -441,7 +441,7 @@ class Partner:
         return msgspec.structs.replace(batch, problem=terms.problem, program=honest)
 
 
-def _provoked(batch: Batch, lines: Mapping[str, Line]) -> list[str]:
+def _provoked(batch: Batch, lines: Mapping[str, TestReport]) -> list[str]:
     names = (planned.test.name for planned in batch.tests)
     return [name for name in names if name in lines and lines[name].provoked]
 
@@ -455,10 +455,10 @@ def _only(batch: Batch, names: list[str]) -> Batch:
     return msgspec.structs.replace(batch, tests=tests, alone=True)
 
 
-def _is_right(line: Line | None) -> bool:
+def _is_right(line: TestReport | None) -> bool:
     return line is not None and line.failure is None and line.end == "ok" and line.score > 0
 
 
-def _blamed(line: Line) -> Line:
+def _blamed(line: TestReport) -> TestReport:
     feedback = f"Output isn't correct: {line.failure}, but not with the package's own right solution"
     return msgspec.structs.replace(line, failure=None, provoked=False, end="ok", score=0.0, feedback=feedback)

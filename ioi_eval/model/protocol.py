@@ -132,7 +132,7 @@ class Start(Message):
     confinement: Mapping[str, Any] = {}
 
 
-class Line(Message):
+class TestReport(Message):
     """A verdict line. Its fields show which kind of line it is."""
 
     __test__ = False
@@ -164,10 +164,10 @@ class Line(Message):
     fatal: str | None = None
 
 
-_LINE = msgspec.json.Decoder(Line)
+_LINE = msgspec.json.Decoder(TestReport)
 
 
-def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
+def decode_lines(stdout: str, nonce: str) -> Iterator[TestReport]:
     """Yield the proctor's lines in a job's output. Other lines and an incomplete last line are ignored.
 
     Raises BrokenReply for a line with the nonce that is not a valid verdict line: it comes from another

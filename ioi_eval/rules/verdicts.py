@@ -16,7 +16,7 @@ import msgspec
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import OWN_LIMITS, Ending, JobResult, StageStatus
 from ioi_eval.model.options import BuildLimits
-from ioi_eval.model.protocol import Line
+from ioi_eval.model.protocol import TestReport
 from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, Limits, Reason, TestResult, Value, Verdict
 from ioi_eval.rules.limits import BUILD_IDLE
 
@@ -91,7 +91,7 @@ ONE_PROCESS = SubmissionProcesses()
 
 
 def test_result(
-    test_name: str, line: Line, *, limits: Limits, processes: SubmissionProcesses = ONE_PROCESS
+    test_name: str, line: TestReport, *, limits: Limits, processes: SubmissionProcesses = ONE_PROCESS
 ) -> TestResult:
     """Return the result that a proctor's report about a test describes.
 
@@ -129,7 +129,7 @@ def test_result(
 
 
 def _failed_verdict(
-    test_name: str, line: Line, limits: Limits, processes: SubmissionProcesses
+    test_name: str, line: TestReport, limits: Limits, processes: SubmissionProcesses
 ) -> tuple[Verdict, str]:
     """Return the verdict and the feedback for a program that exceeded a limit or failed."""
     # The program's message before it failed, such as the name of an exception.

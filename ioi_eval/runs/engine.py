@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from ioi_eval.engines import Engine
-from ioi_eval.engines.contract import Condition, OnServer, cluster_of
+from ioi_eval.engines.contract import HealthCheck, OnServer, cluster_of
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import ServerState
@@ -78,7 +78,7 @@ async def telling_of_servers(engine: Engine, tell: OnEvent) -> AsyncIterator[Non
         tell(ServersNow(servers=cluster.servers().now()))
 
 
-def refuse_unfit(used: Mapping[str, Sequence[Condition]]) -> None:
+def refuse_unfit(used: Mapping[str, Sequence[HealthCheck]]) -> None:
     """Raise InputError where not one server can judge, as the doctor says: every row would fail there."""
     lacking = {url: [line for line in lines if line.ok is False] for url, lines in used.items()}
     if not lacking or not all(lacking.values()):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks import Understood
-from ioi_eval.engines.contract import Condition, JobsWait, ServerChanged
+from ioi_eval.engines.contract import HealthCheck, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import RUN, MeasuredLimit, Progress, Timeline, UnderWay, write_progress
@@ -143,7 +143,7 @@ class ServersFound(Value):
     slots: int
     unreachable: tuple[str, ...]  # why, of each
     left_out: Mapping[str, str]  # why, by address
-    differences: tuple[Condition, ...]
+    differences: tuple[HealthCheck, ...]
     uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
     jobs: str = ""  # how tests are judged there; empty: many a job
     cores: int = 0  # of all that are used, if they are more than the jobs that these get by default

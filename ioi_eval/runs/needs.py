@@ -8,7 +8,7 @@ from pathlib import PurePath
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -37,7 +37,7 @@ class Need(Value):
 
 async def needs(
     source: str, choice: BenchmarkOptions, engine: EngineChoice, *, store: Store
-) -> tuple[Condition, ...]:
+) -> tuple[HealthCheck, ...]:
     """Return what the problems of a source ask for and an engine, or a package, does not have.
 
     The first condition says how many problems can be judged in the language that rows without one have.
@@ -45,7 +45,7 @@ async def needs(
     """
     packages, default = check_source(source, choice, store), language_of(source)
     broken = [
-        Condition(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
+        HealthCheck(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
         for package in packages
         for error in package.errors
     ]
@@ -58,7 +58,7 @@ async def needs(
     unfit = {need.problem for need in found if not need.of_solution}
     number = sum(bool(package.problem or package.errors) for package in packages)
     good = len(problems) - len(unfit)
-    whole = Condition(
+    whole = HealthCheck(
         name="problems",
         ok=bool(good) and not broken and all(need.ok is not False for need in found),
         detail=f"{good} of {counted(number, 'problem')} of {source} can be judged",
@@ -69,7 +69,7 @@ async def needs(
 needs_sync = synchronous(needs)
 
 
-async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list[Condition]:
+async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
     """Return the condition of the packages that programs in Python may count on, where any are promised."""
     promised = packages_of(source, choice)
     if not promised:
@@ -77,8 +77,8 @@ async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list
     try:
         await judge.keep_promises(promised, ["python"])
     except InputError as error:
-        return [Condition(name="packages", ok=False, detail=error.problem, remedy=error.remedy)]
-    return [Condition(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
+        return [HealthCheck(name="packages", ok=False, detail=error.problem, remedy=error.remedy)]
+    return [HealthCheck(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
 
 
 async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:
@@ -121,7 +121,7 @@ def _need(problem: Problem, error: JudgeFailure | InputError) -> Need:
     )
 
 
-def _together(found: Iterable[Need]) -> Iterator[Condition]:
+def _together(found: Iterable[Need]) -> Iterator[HealthCheck]:
     """A condition for each need, with the problems that have it in common."""
     groups = dict[tuple[bool | None, str, str], dict[str, None]]()
     for need in found:
@@ -129,7 +129,7 @@ def _together(found: Iterable[Need]) -> Iterator[Condition]:
         groups.setdefault((need.ok, detail, need.remedy), {})[need.problem] = None
     for (ok, detail, remedy), names in groups.items():
         first, more = list(names)[:_NAMED], len(names) - _NAMED
-        yield Condition(
+        yield HealthCheck(
             name=", ".join(first) + (f" and {more} more" if more > 0 else ""),
             ok=ok,
             detail=detail,

@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.embedded.boxes import Boxes, Disk
+from ioi_eval.engines.embedded.boxes import Disk, Sandboxes
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.contents import ContentCache
@@ -246,7 +246,7 @@ def _depot(options: ServerOptions) -> Iterator[Depot | None]:
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         remedy = "Make it, and let this user write there"
         raise InputError("no folder to write to", where=str(folder), field="contents_folder", remedy=remedy)
-    boxes = Boxes(folder, entered=False)
+    boxes = Sandboxes(folder, entered=False)
     boxes.open()
     try:
         share = min(_CONTENTS if limit is None else limit, Disk.look(folder).left // _SHARE)

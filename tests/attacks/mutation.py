@@ -41,7 +41,7 @@ from leftovers import children
 from naive_words import verdict_of, words_are_believed
 from pairs import INTERACTOR, MANAGER, Pair, pairs_program
 from sieges import REPLACED, attempt_siege
-from support.plans import Line, PlanLimits, PlanManager
+from support.plans import PlanLimits, PlanManager, TestReport
 from whole import attempt_whole
 
 from ioi_eval.models import Limits
@@ -305,7 +305,7 @@ def _outcome(attack: Attack | Pair, judged: Judged, survivors: list[int]) -> Out
     return Outcome(won, f"{hostile} {behaving} {report} {survivors} {judged.boxed.stderr[:300]!r}")
 
 
-def _disturbed(line: Line | None) -> bool:
+def _disturbed(line: TestReport | None) -> bool:
     return line is None or line.failure is not None
 
 

@@ -12,7 +12,7 @@ from unittest import mock
 
 import msgspec
 from support.engines import BuildEnding
-from support.plans import Line
+from support.plans import TestReport
 
 from ioi_eval.engines.jobs import build as builds
 from ioi_eval.engines.jobs import parcels
@@ -44,7 +44,7 @@ def words_are_believed() -> Iterator[None]:
     """As long as it lasts, words come first for `verdicts.test_result`, and nobody asks how a compiler ended."""
     result_of = verdicts.test_result
 
-    def naive_result(test_name: str, line: Line, **how: Any) -> TestResult:
+    def naive_result(test_name: str, line: TestReport, **how: Any) -> TestResult:
         found = heard(line.feedback)
         if found == AGAIN:
             raise JudgeFailure(line.feedback, phase="judging", test=test_name)
@@ -72,7 +72,7 @@ def words_are_believed() -> Iterator[None]:
         yield
 
 
-def verdict_of(line: Line, limits: Limits) -> str:
+def verdict_of(line: TestReport, limits: Limits) -> str:
     """What the judge makes of a line just now: a verdict, or AGAIN where it blames itself."""
     try:
         return verdicts.test_result("0", line, limits=limits).status.value

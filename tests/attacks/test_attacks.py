@@ -24,7 +24,7 @@ from rounds import Found, Round, files, functions, pairs, programs, scripts, sou
 from sieges import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.embedded.standing import StandingProctor
+from ioi_eval.engines.embedded.standing import PersistentProctor
 from ioi_eval.models import TaskType
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
@@ -153,13 +153,13 @@ async def test_no_python_succeeds(
     With all layers the forked ones come one after the other under a proctor that stays.
     """
     expected = way if "namespaces" in layers else Way.STARTED
-    judge, stayed = StandingProctor.judge, []
+    judge, stayed = PersistentProctor.judge, []
 
     def counted(*arguments: Any) -> Any:
         stayed.append(judge(*arguments))
         return stayed[-1]
 
-    monkeypatch.setattr(StandingProctor, "judge", counted)
+    monkeypatch.setattr(PersistentProctor, "judge", counted)
     attacks = PYTHON[THIRDS[third]]
     assert not faults(await programs(scorer, ground, attacks, way=expected))
     stays = way is Way.FORKED and layers == EVERYTHING

@@ -11,7 +11,7 @@ from believing import TELLINGS, call_with, calling, files_with, judged_there, ru
 from ground import prepared
 from harness import EVERYTHING, Bench, Judged
 from naive_words import verdict_of, words_are_believed
-from support.plans import Line
+from support.plans import TestReport
 
 from ioi_eval.models import Limits
 
@@ -46,6 +46,6 @@ def test_a_file_wins_by_the_right_content_alone(shipped: Bench) -> None:
 
 
 def test_who_says_nothing_has_the_verdict_of_how_it_ended() -> None:
-    line = Line(v=1, nonce="n", test=0, end="exit", code=1, feedback="KeyError: 7")
+    line = TestReport(v=1, nonce="n", test=0, end="exit", code=1, feedback="KeyError: 7")
     with words_are_believed():
         assert verdict_of(line, Limits()) == "RE"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from support.plans import Line, Plan, PlanChecker, PlanLimits, PlanSubmission, PlanTest, decode_lines
+from support.plans import Plan, PlanChecker, PlanLimits, PlanSubmission, PlanTest, TestReport, decode_lines
 
 from ioi_eval.engines.contract import Capabilities, Program
 from ioi_eval.engines.jobs.run import waiting
@@ -249,7 +249,9 @@ class Bench:
             json.dumps(json.loads(plan) | {"without": list(self.without)}).encode() if self.without else plan
         )
 
-    def one(self, source: str, given: str | bytes = "", answer: str | bytes | None = "", **more: Any) -> Line:
+    def one(
+        self, source: str, given: str | bytes = "", answer: str | bytes | None = "", **more: Any
+    ) -> TestReport:
         """The line of a single test."""
         judged = self.judge(source, [(given, answer)], **more)
         assert judged.lines[-1].done, judged
@@ -269,7 +271,7 @@ def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: 
 @dataclass(frozen=True)
 class Judged:
     boxed: Boxed
-    lines: list[Line] = field(default_factory=list)
+    lines: list[TestReport] = field(default_factory=list)
 
     @property
     def interpreter(self) -> str:
@@ -278,5 +280,5 @@ class Judged:
         return str(start.confinement.get("interpreter", "")) if start is not None else ""
 
     @property
-    def tests(self) -> dict[int, Line]:
+    def tests(self) -> dict[int, TestReport]:
         return {line.test: line for line in self.lines if line.test is not None}

@@ -6,7 +6,7 @@ import pytest
 from building import by_word
 from checker_plans import CMS, ECHO, LIMITS, SPINNING
 from harness import Bench
-from support.plans import Line, PlanChecker, PlanLimits
+from support.plans import PlanChecker, PlanLimits, TestReport
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
@@ -128,7 +128,7 @@ int main(int, char** argv) {
 """
 
 
-def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIMITS) -> Line:
+def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIMITS) -> TestReport:
     checker = PlanChecker(kind=kind, argv=("checker", name), limits=limits)
     return bench.one(ECHO, "x", "5", checker=checker, checker_source=FRAGILE)
 

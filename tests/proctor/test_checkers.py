@@ -7,7 +7,7 @@ import pytest
 from building import by_word
 from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB, saying
 from harness import Bench
-from support.plans import Line, PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission, TestReport
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
@@ -219,7 +219,7 @@ def test_icpc_scores(bench: Bench) -> None:
     assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
 
 
-def written(bench: Bench, writes: dict[str, str]) -> Line:
+def written(bench: Bench, writes: dict[str, str]) -> TestReport:
     words = [word for pair in writes.items() for word in pair]
     icpc = PlanChecker(kind="icpc", argv=("checker", *words), limits=LIMITS, full=60)
     return bench.one(ECHO, "x", "x", checker=icpc, checker_source=WRITING)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from crowd import crowd, one_processor, stopped_meanwhile
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
-from support.plans import Line, PlanLimits, PlanManager, PlanSubmission
+from support.plans import PlanLimits, PlanManager, PlanSubmission, TestReport
 
 # One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
 pytestmark = pytest.mark.sample("own")
@@ -56,7 +56,7 @@ ASKING = (
 
 def talk(
     bench: Bench, source: str, *, manager: str = "", limits: PlanLimits = SHORT, processes: int = 1
-) -> Line:
+) -> TestReport:
     judged: Judged = bench.judge(
         HEAD + source, [("", None)], task_type="Communication", limits=limits, processes=processes,
         manager=MANAGER, manager_source=ASKING % manager,
@@ -123,7 +123,7 @@ JUDGING = HEAD + 'int main() { int x = 0; scanf("%%d", &x); %s return x != 42; }
 ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
 
 
-def fail_with(bench: Bench, interactor: str) -> Line:
+def fail_with(bench: Bench, interactor: str) -> TestReport:
     """Of a submission that says the wrong word and dies."""
     wrong = HEAD + 'int main() { puts("41"); fflush(stdout); abort(); }'
     with one_processor(), crowd(1):
@@ -241,7 +241,7 @@ WITHOUT_FILTER = ("namespaces", "landlock")
 SEEMS_TO_WAIT = HEAD + 'int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }'
 
 
-def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool = False) -> list[Line]:
+def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool = False) -> list[TestReport]:
     """Two tests of a program that is in the state of those who wait for a disk, where no filter forbids it."""
     own = dataclasses.replace(bench, layers=layers)
     judged = own.judge(SEEMS_TO_WAIT, [("", "7"), ("", "7")], limits=SLEEPER, alone=alone)

@@ -23,7 +23,7 @@ from waiting_functions import BODIES, SOURCES, of_bodies
 from waiting_functions import GIVEN as ARGUMENTS
 from waiting_programs import ALONE, BATCH, GIVEN
 
-from ioi_eval.model.protocol import Line, PlanLimits, PlanSubmission, PlanWarm
+from ioi_eval.model.protocol import PlanLimits, PlanSubmission, PlanWarm, TestReport
 from ioi_eval.store.resources import graders
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
@@ -70,7 +70,7 @@ def judged(
     return bench.judge("", tests, submission=submission, extra=extra, **more)
 
 
-def ended(line: Line) -> tuple[object, ...]:
+def ended(line: TestReport) -> tuple[object, ...]:
     """What must be equal. Addresses differ from one start to the next, and when a limit is seen differs, too."""
     if line.end in ("cpu", "wall", "memory"):
         return line.end, line.score, line.failure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ioi_eval.model.protocol import (
     VERSION,
-    Line,
     Plan,
     PlanChecker,
     PlanGroup,
@@ -12,12 +11,12 @@ from ioi_eval.model.protocol import (
     PlanManager,
     PlanSubmission,
     PlanTest,
+    TestReport,
     decode_lines,
 )
 
 __all__ = [
     "VERSION",
-    "Line",
     "Plan",
     "PlanChecker",
     "PlanGroup",
@@ -25,5 +24,6 @@ __all__ = [
     "PlanManager",
     "PlanSubmission",
     "PlanTest",
+    "TestReport",
     "decode_lines",
 ]

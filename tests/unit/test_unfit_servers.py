@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from support.servers import Condition
+from support.servers import HealthCheck
 
 from ioi_eval import InputError
 from ioi_eval.runs.engine import refuse_unfit
 
 pytestmark = pytest.mark.once
 
-GOOD = Condition(name="output", ok=True, detail="up to 64 MiB")
-COULD_BE_BETTER = Condition(name="processes", ok=None, detail="only up to 32", remedy="Set more")
-OUTPUT = Condition(name="output", ok=False, detail="only up to 1 KiB", remedy="Set PISTON_OUTPUT_MAX_SIZE=9")
-TIME = Condition(name="run time", ok=False, detail="only up to 3 s", remedy="Set PISTON_RUN_TIMEOUT=9")
+GOOD = HealthCheck(name="output", ok=True, detail="up to 64 MiB")
+COULD_BE_BETTER = HealthCheck(name="processes", ok=None, detail="only up to 32", remedy="Set more")
+OUTPUT = HealthCheck(
+    name="output", ok=False, detail="only up to 1 KiB", remedy="Set PISTON_OUTPUT_MAX_SIZE=9"
+)
+TIME = HealthCheck(name="run time", ok=False, detail="only up to 3 s", remedy="Set PISTON_RUN_TIMEOUT=9")
 
 
-def servers(*findings: list[Condition]) -> dict[str, list[Condition]]:
+def servers(*findings: list[HealthCheck]) -> dict[str, list[HealthCheck]]:
     return {f"http://s{number}": each for number, each in enumerate(findings, 1)}
 
 
@@ -34,5 +36,5 @@ def test_more_servers_of_the_kind_are_counted() -> None:
 
 
 @pytest.mark.parametrize("used", [servers(), servers([GOOD]), servers([OUTPUT], [COULD_BE_BETTER])])
-def test_where_one_can_judge_nothing_is_refused(used: dict[str, list[Condition]]) -> None:
+def test_where_one_can_judge_nothing_is_refused(used: dict[str, list[HealthCheck]]) -> None:
     refuse_unfit(used)

@@ -18,7 +18,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 from ray_rig import PATIENT, Expected, Rig, judged, until  # noqa: E402
 
 from ioi_eval import Scorer, Store  # noqa: E402
-from ioi_eval.engines.contract import Staying  # noqa: E402
+from ioi_eval.engines.contract import WorkerArtifact  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Test  # noqa: E402
 from ioi_eval.plugins.ray import RayEngine, cluster  # noqa: E402
@@ -67,7 +67,7 @@ class _Losing(RayEngine):
     lose: Callable[[str], None]
 
     async def execute(self, job: Any, check: Any = None) -> Any:
-        places = [file.content.at for file in job.files if isinstance(file.content, Staying)]
+        places = [file.content.at for file in job.files if isinstance(file.content, WorkerArtifact)]
         if places:
             lose, self.lose = self.lose, lambda _: None
             await asyncio.to_thread(lose, places[0])

@@ -35,12 +35,12 @@ from ioi_eval.rules.limits import GRACE
 VERSION = 2
 
 
-class BoxFile(Message):
+class SandboxFile(Message):
     name: str
     path: str
 
 
-class BoxLimits(Message):
+class SandboxLimits(Message):
     wall_ms: int | None = None  # of idling
     hard_ms: int | None = None  # of time that passes, whatever programs do
     cpu_ms: int | None = None
@@ -51,24 +51,24 @@ class BoxLimits(Message):
     names: int | None = None  # files, folders and links in the box
 
 
-class BoxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited
+class SandboxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited
     version: int = VERSION
     argv: tuple[str, ...]
     env: Mapping[str, str]
     dir: str
-    files: tuple[BoxFile, ...] = ()
+    files: tuple[SandboxFile, ...] = ()
     read: tuple[str, ...] = ()  # further folders that programs may look into and run from
     proc: bool = True  # programs see a /proc
     profile: str
     uid: int | msgspec.UnsetType = msgspec.UNSET
-    limits: BoxLimits = BoxLimits()
+    limits: SandboxLimits = SandboxLimits()
     report_fd: int
     leash_fd: int
     layers: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     allow_unconfined: bool = False
 
 
-class BoxReport(Message):
+class SandboxReport(Message):
     v: int
     code: int = 0
     signal: int = 0
@@ -81,10 +81,10 @@ class BoxReport(Message):
     failure: str | None = None
 
 
-_REPORT = msgspec.json.Decoder(BoxReport)
+_REPORT = msgspec.json.Decoder(SandboxReport)
 
 
-def decode_report(text: bytes) -> BoxReport:
+def decode_report(text: bytes) -> SandboxReport:
     try:
         report = _REPORT.decode(text)
     except msgspec.DecodeError as error:
@@ -97,7 +97,7 @@ def decode_report(text: bytes) -> BoxReport:
 # --- what a report means -----------------------------------------------------------------------------
 
 
-def ending_of(report: BoxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
+def ending_of(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
     """Return how the box's program ended. `overflow`: the stream that exceeded its limit, if any."""
     ending = _ending(report, overflow)
     return msgspec.structs.replace(
@@ -110,7 +110,7 @@ def ending_of(report: BoxReport, stdout: bytes, stderr: bytes, overflow: str = "
     )
 
 
-def _ending(report: BoxReport, overflow: str) -> Ending:
+def _ending(report: SandboxReport, overflow: str) -> Ending:
     if report.failure is not None:
         return Ending(status=StageStatus.XX, message=report.failure)
     if limit := overflow or report.killed:
@@ -135,7 +135,7 @@ def signal_name(number: int) -> str:
 # --- the rope on which the programs of a job hang ----------------------------------------------------
 
 
-class Leash:
+class KillSwitch:
     """A pipe of which we hold the writing end and the job's boxes the other. Any thread may cut it."""
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ def fill(
     links: LinkedFiles | None = None,
     *,
     copies: bool = False,
-) -> tuple[BoxFile, ...]:
+) -> tuple[SandboxFile, ...]:
     """Write what the job holds, and return what the box shall open by itself.
 
     `links`: of a box without /proc, which could not open anything by itself. `copies`: the box runs already.
@@ -234,7 +234,7 @@ def is_noexec(place: Path) -> bool:
 
 def _place(
     box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
-) -> BoxFile | None:
+) -> SandboxFile | None:
     folder, (*folders, last) = box, file.name.split("/")
     for name in folders:
         folder /= name
@@ -258,7 +258,7 @@ def _place(
         starts = not (file.executable and is_noexec(Path(source)))
         opened = mode & needed == needed or (uid is None and not file.executable)
         if links is None and shown and starts and opened:
-            return BoxFile(name=file.name, path=source)
+            return SandboxFile(name=file.name, path=source)
         is_linked = links is not None and shown and file.content.size >= _LARGE
         if links and is_linked and (links.place(Path(source), target) or target.suffix == PRECOMPILED):
             return None
@@ -286,7 +286,7 @@ def room_for_files(box: Path | None = None) -> Iterator[None]:
         raise
 
 
-def unlink(box: Path, files: Iterable[BoxFile]) -> tuple[BoxFile, ...]:
+def unlink(box: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
     """Removes the links of a stage, for the next to have its own; leaves out what the programs replaced."""
     return tuple(file for file in files if _removed(box, file.name))
 
@@ -348,7 +348,7 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
 
-class Caps(msgspec.Struct, frozen=True):
+class OutputCaps(msgspec.Struct, frozen=True):
     """The bytes of a stage's output that are taken."""
 
     stdout: int
@@ -378,7 +378,9 @@ class Pipe:
 Streams = tuple[Pipe, Pipe, Pipe]
 
 
-def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> Ending:
+def run_stage(
+    proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, leash: KillSwitch, starting: Lock
+) -> Ending:
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
@@ -408,7 +410,13 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
 
 
 def start(
-    held: ExitStack, proctor: Path, spec: BoxSpec, stdin: int, caps: Caps, leash: Leash, starting: Lock
+    held: ExitStack,
+    proctor: Path,
+    spec: SandboxSpec,
+    stdin: int,
+    caps: OutputCaps,
+    leash: KillSwitch,
+    starting: Lock,
 ) -> tuple[subprocess.Popen[bytes], Streams]:
     """Start a proctor in whose box the leash ends. What it holds is given back with `held`."""
     stdout, stderr = Pipe(held, "stdout", caps.stdout), Pipe(held, "stderr", caps.stderr)
@@ -446,7 +454,7 @@ def _sealed(held: ExitStack, content: bytes) -> int:
     return handle
 
 
-def _read_all(streams: Iterable[Pipe], leash: Leash, patience: float | None) -> None:
+def _read_all(streams: Iterable[Pipe], leash: KillSwitch, patience: float | None) -> None:
     """Until every stream is at its end. One that says too much cuts the leash, and then patience is short."""
     deadline = None if patience is None else time.monotonic() + patience
     with selectors.PollSelector() as waiting:

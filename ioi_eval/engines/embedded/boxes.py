@@ -140,7 +140,7 @@ def is_in_memory(folder: Path) -> bool:
     )
 
 
-class Boxes:
+class Sandboxes:
     """The folder of one engine. `open` and `close` do the work; between them boxes come and go."""
 
     def __init__(self, base: Path | None = None, *, slots: int = 1, entered: bool = True) -> None:

@@ -19,15 +19,15 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
-from ioi_eval.engines.embedded.box import BoxLimits, Caps, Leash
-from ioi_eval.engines.embedded.boxes import Boxes, Uids
+from ioi_eval.engines.embedded.box import KillSwitch, OutputCaps, SandboxLimits
+from ioi_eval.engines.embedded.boxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
     Done,
     Ground,
     JobPlan,
-    Room,
+    SandboxSpace,
     Slot,
     StagePlan,
     drop,
@@ -68,7 +68,7 @@ class _Running(msgspec.Struct, frozen=True):
     threads: ThreadPoolExecutor
     all_slots: tuple[Slot, ...]
     slots: Slots
-    leashes: set[Leash]  # of jobs that run
+    leashes: set[KillSwitch]  # of jobs that run
 
 
 @cache  # once is enough
@@ -124,9 +124,9 @@ class EmbeddedEngine:
         self._wanted = self._slots = slots or len(os.sched_getaffinity(0))
         self._store, self._boxes = store, None if boxes is None else Path(boxes)
         self._layers, self._allow_unconfined = layers, allow_unconfined
-        self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
+        self._caps = OutputCaps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
-        self._room = Room(disk=max_disk, names=max_names)
+        self._room = SandboxSpace(disk=max_disk, names=max_names)
         self._packages, self._waiting = tuple(map(Path, packages)), waiting
         self._python, self._promised = python, tuple(promised)
         self._held = AsyncExitStack()
@@ -164,7 +164,7 @@ class EmbeddedEngine:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
-                leash = Leash()
+                leash = KillSwitch()
             except OSError as error:
                 raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
             place = f"this machine, slot {running.all_slots.index(slot) + 1}"
@@ -212,7 +212,7 @@ class EmbeddedEngine:
     async def _open(self) -> _Running:
         """Open the engine. `_held` gives everything back in reverse, also when this is cut short."""
         _tell_of_limits()
-        boxes, uids = Boxes(self._boxes, slots=self._wanted), Uids()
+        boxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
         # A program never takes the room of another's, in this engine or in any other.
@@ -269,9 +269,9 @@ class EmbeddedEngine:
         python = tools.get("python3")
         if python is None or not python.read or python.refusal:
             return python
-        limits = BoxLimits(hard_ms=int(_ASKED * 1000))
+        limits = SandboxLimits(hard_ms=int(_ASKED * 1000))
         stage = StagePlan(argv=question_for(python), profile="tool", limits=limits)
-        plan, leash = JobPlan(compile=None, run=stage, read=python.read), Leash()
+        plan, leash = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         work = partial(run_job, ground, Job(files=()), plan, slot, leash)
         end = (await to_its_end(work, hurry=leash.cut, undo=drop)).run
         if end.limit == "hard":

@@ -13,21 +13,21 @@ import msgspec
 
 from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded.box import (
-    BoxFile,
-    BoxLimits,
-    BoxSpec,
-    Caps,
-    Leash,
+    KillSwitch,
     LinkedFiles,
+    OutputCaps,
+    SandboxFile,
+    SandboxLimits,
+    SandboxSpec,
     fill,
     room_for_files,
     run_stage,
     take_out,
     unlink,
 )
-from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
+from ioi_eval.engines.embedded.boxes import Sandboxes, remove_tree
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.engines.embedded.standing import PROCTOR, Order, StandingProctor, Ward, suits
+from ioi_eval.engines.embedded.standing import PROCTOR, PersistentProctor, ProctorConfig, ProctorJob, suits
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
@@ -55,7 +55,7 @@ BUILT_IN = (
 class StagePlan(Value):
     argv: tuple[str, ...]
     profile: str  # tool or stage, as the box spec calls them
-    limits: BoxLimits
+    limits: SandboxLimits
 
 
 class JobPlan(Value):
@@ -145,11 +145,11 @@ def _is_text(file: JobFile) -> bool:
 _MOST = 1 << 48  # ms or bytes
 
 
-def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
+def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
     memory = _limit(job, f"{stage}_memory_limit", none=-1)
     wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
     hard = hard_stop(wall) if wall is not None else None
-    return BoxLimits(
+    return SandboxLimits(
         wall_ms=build_idle(wall, cpu) if stage == "compile" else wall,
         hard_ms=hard,
         cpu_ms=cpu,
@@ -176,7 +176,7 @@ _ENVIRONMENT = {"PATH": STAGE_PATH, "HOME": "/tmp", "LANG": "C.UTF-8"}
 ENDPOINT = "embedded"
 
 
-class Room(msgspec.Struct, frozen=True):
+class SandboxSpace(msgspec.Struct, frozen=True):
     """The room in a box."""
 
     disk: int  # bytes
@@ -186,10 +186,10 @@ class Room(msgspec.Struct, frozen=True):
 class Ground(msgspec.Struct, frozen=True):
     """The ground on which all jobs of an engine stand."""
 
-    boxes: Boxes
+    boxes: Sandboxes
     proctor: Path
-    caps: Caps
-    room: Room
+    caps: OutputCaps
+    room: SandboxSpace
     links: LinkedFiles
     starting: Lock  # held while a process is started or a program is written, see `fill`
     layers: tuple[str, ...] | None
@@ -211,10 +211,12 @@ class Slot:
 
     def __init__(self, ground: Ground, uid: int | None) -> None:
         self.uid = uid
-        self.standing = StandingProctor(Ward(ground.boxes, ground.proctor, ground.caps, ground.starting, uid))
+        self.standing = PersistentProctor(
+            ProctorConfig(ground.boxes, ground.proctor, ground.caps, ground.starting, uid)
+        )
 
 
-def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> Done:
+def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: KillSwitch) -> Done:
     """Closes the leash when it is done: until then its descriptor is in use."""
     with contextlib.closing(leash):
         if job.plan and plan.run is not None and suits(job):
@@ -225,23 +227,23 @@ def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -
         return _run_in_box(ground, job, plan, slot.uid, leash)
 
 
-def _order(ground: Ground, job: Job, plan: JobPlan, stage: StagePlan, uid: int | None) -> Order:
+def _order(ground: Ground, job: Job, plan: JobPlan, stage: StagePlan, uid: int | None) -> ProctorJob:
     """For a proctor that stays; limits of time are each test's own."""
     room, limits = ground.room, stage.limits
     spec = msgspec.structs.replace(
         _spec(ground, plan, Path(), (), uid),
         argv=(PROCTOR, "stand"),
         profile=stage.profile,
-        limits=BoxLimits(
+        limits=SandboxLimits(
             file_size=limits.file_size, processes=limits.processes, disk=room.disk, names=room.names
         ),
     )
     seconds = None if job.run_timeout is None else patience(job.run_timeout)
     kept = tuple(file.name for file in job.files if file.content.sha256 in ground.own)
-    return Order(plan=job.plan, files=job.files, kept=kept, spec=spec, seconds=seconds)
+    return ProctorJob(plan=job.plan, files=job.files, kept=kept, spec=spec, seconds=seconds)
 
 
-def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> Done:
+def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: KillSwitch) -> Done:
     """Compile, then run. Where there is no run, or compile did not end well, run repeats compile's fields."""
     with room_for_files():
         box = ground.boxes.make(uid)
@@ -273,9 +275,11 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
     return Done(ends[0] if plan.compile is not None else None, ends[-1], kept)
 
 
-def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
+def _spec(
+    ground: Ground, plan: JobPlan, box: Path, files: tuple[SandboxFile, ...], uid: int | None
+) -> SandboxSpec:
     """Return the common part of a job's stages; the rest is filled in for each."""
-    return BoxSpec(
+    return SandboxSpec(
         argv=(),
         env={**_ENVIRONMENT, **plan.environment},
         dir=os.fspath(box),

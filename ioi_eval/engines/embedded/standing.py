@@ -21,16 +21,16 @@ from threading import Lock
 import msgspec
 
 from ioi_eval.engines.embedded.box import (
-    BoxFile,
-    BoxSpec,
-    Caps,
-    Leash,
+    KillSwitch,
+    OutputCaps,
+    SandboxFile,
+    SandboxSpec,
     Streams,
     fill,
     room_for_files,
     start,
 )
-from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
+from ioi_eval.engines.embedded.boxes import Sandboxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import Ending, Job, JobFile
 from ioi_eval.model.protocol import Plan
@@ -61,39 +61,39 @@ def suits(job: Job) -> bool:
     return sum(file.content.size for file in job.files if file.name in tests) <= _MOST_BYTES
 
 
-class Ward(msgspec.Struct, frozen=True):
+class ProctorConfig(msgspec.Struct, frozen=True):
     """The values with which a slot's proctor is started."""
 
-    boxes: Boxes
+    boxes: Sandboxes
     proctor: Path
-    caps: Caps
+    caps: OutputCaps
     starting: Lock
     uid: int | None
 
 
-class Order(msgspec.Struct, frozen=True):
+class ProctorJob(msgspec.Struct, frozen=True):
     """A job as the proctor gets it: all files are in its box when it is told the plan's name."""
 
     plan: str
     files: tuple[JobFile, ...]
     kept: tuple[str, ...]  # of them those that all jobs share; the proctor has them opened already
-    spec: BoxSpec  # of the proctor's box, all but its folder and its files
+    spec: SandboxSpec  # of the proctor's box, all but its folder and its files
     seconds: float | None  # after which it is broken
 
 
-class StandingProctor:
+class PersistentProctor:
     """The proctor of one slot, started when it is first needed. One thread at a time uses it."""
 
-    def __init__(self, ward: Ward) -> None:
+    def __init__(self, ward: ProctorConfig) -> None:
         self._ward, self._held = ward, ExitStack()
-        self._leash: Leash | None = None  # its box's, while there is one
+        self._leash: KillSwitch | None = None  # its box's, while there is one
         self._streams: Streams | None = None
         self._box, self._orders = Path(), -1
-        self._spec: BoxSpec | None = None
+        self._spec: SandboxSpec | None = None
         self._failures = 0  # without a success between them
         self._rested = 0  # jobs since the last of as many as are enough
 
-    def judge(self, order: Order, leash: Leash) -> Ending | None:
+    def judge(self, order: ProctorJob, leash: KillSwitch) -> Ending | None:
         """Return the answers; None: nobody knows. Raises EngineUnavailable when the job's leash is cut."""
         if PERSISTENT_PROCTOR.is_last(self._failures) and self._rested < _REST:
             self._rested += 1
@@ -132,9 +132,9 @@ class StandingProctor:
         if self._leash is not None:
             self._leash.cut()
 
-    def _said(self, order: Order, leash: Leash) -> bytes | None:
+    def _said(self, order: ProctorJob, leash: KillSwitch) -> bytes | None:
         kept = (file for file in order.files if file.name in order.kept)
-        opened = tuple(BoxFile(name=file.name, path=file.content.path or "") for file in kept)
+        opened = tuple(SandboxFile(name=file.name, path=file.content.path or "") for file in kept)
         spec = msgspec.structs.replace(order.spec, files=opened)
         if self._leash is not None and spec != self._spec:
             self.close()
@@ -146,9 +146,9 @@ class StandingProctor:
         os.write(self._orders, f"{order.plan}\n".encode())
         return self._read(leash, order.seconds)
 
-    def _start(self, spec: BoxSpec) -> None:
+    def _start(self, spec: SandboxSpec) -> None:
         ward, held = self._ward, self._held
-        self._spec, self._leash = spec, Leash()
+        self._spec, self._leash = spec, KillSwitch()
         held.callback(self._leash.close)
         self._box = ward.boxes.make(ward.uid)
         held.callback(self._remove)
@@ -166,7 +166,7 @@ class StandingProctor:
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
 
-    def _read(self, leash: Leash, seconds: float | None) -> bytes | None:
+    def _read(self, leash: KillSwitch, seconds: float | None) -> bytes | None:
         """Verdict lines up to the last one; None where that does not come."""
         assert self._streams is not None, "it was started"
         stdout, stderr, report = self._streams

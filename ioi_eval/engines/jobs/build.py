@@ -35,7 +35,7 @@ from ioi_eval.engines.contract import (
     Capabilities,
     CompileError,
     Engine,
-    Staying,
+    WorkerArtifact,
 )
 from ioi_eval.engines.jobs.headers import (
     BIG,
@@ -309,7 +309,7 @@ class _Record(Value):
     at: str = ""  # the worker's address
 
 
-class Shelf:
+class ArtifactCache:
     """Outcomes of builds, good and bad, on disk. What was found or kept last is safe from eviction.
 
     `find` and `keep` block and may be called from several threads.
@@ -335,7 +335,7 @@ class Shelf:
         if record is None or record.built is None:
             return None
         made, tool = record.built.artifact, record.built.toolchain
-        far = Staying(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=tool)
+        far = WorkerArtifact(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=tool)
         return msgspec.structs.replace(record.built, artifact=far)
 
     def find(self, *keys: str) -> BuildSuccess | CompileError | None:
@@ -432,7 +432,7 @@ class Builder:
 
     def __init__(self, engine: Engine, delivery: Delivery, store: Store, options: BuildOptions) -> None:
         self.engine, self.delivery = engine, delivery
-        self._shelf = Shelf(store)
+        self._shelf = ArtifactCache(store)
         self._under_way: Shared[BuildSuccess | CompileError] = Shared()
         self._precompiles = options.precompile
         self._headers, self._graders = Demand(MAX_HEADERS), Demand()
@@ -584,7 +584,7 @@ class Builder:
                     toolchain=made.tool.identity,
                     **told,
                 )
-                if not isinstance(made.content, Staying):
+                if not isinstance(made.content, WorkerArtifact):
                     return await asyncio.to_thread(self._shelf.keep, key, built)
                 outcome = self._shelf.bounded(built)
                 if outcome is built:

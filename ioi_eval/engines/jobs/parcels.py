@@ -35,11 +35,11 @@ from ioi_eval.engines.contract import (
     BuildSpec,
     Capabilities,
     Engine,
-    Far,
-    Staying,
+    RemoteArtifact,
+    WorkerArtifact,
     least,
 )
-from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, ending_of
+from ioi_eval.engines.embedded.box import SandboxLimits, SandboxReport, SandboxSpec, decode_report, ending_of
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
 from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_recipe, sights_of
 from ioi_eval.engines.jobs.run import (
@@ -82,7 +82,7 @@ class HttpDelivery:
     is_here = False
 
     def __init__(self, engine: Engine, *, precompiles: bool = False) -> None:
-        self._engine, self.packing, self._precompiles = engine, Shipping(), precompiles
+        self._engine, self.packing, self._precompiles = engine, JobPacker(), precompiles
 
     async def weight(self, content: Blob) -> int:
         return await self.packing.weight(content)
@@ -143,7 +143,7 @@ class HttpDelivery:
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
         if not made.confinement and build_ending(made.ended) in _BY_LIMITS:
             _check_limits(recipe, profile)
-        if isinstance(made.content, Far) and await self.refusal(made.content, profile):
+        if isinstance(made.content, RemoteArtifact) and await self.refusal(made.content, profile):
             # It may fit when it is packed, which is done where it was made.
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(recipe, prebuilt, profile, may_stay=False)
@@ -253,7 +253,7 @@ def _made(
         # The box's own limits end a compiler. A server that runs out of time before them is to blame.
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
     if (kept := result.stayed.get(recipe.output)) is not None and ended is not None:
-        far = Staying(
+        far = WorkerArtifact(
             sha256=kept.sha256, size=kept.size, at=result.endpoint, recipe=recipe, toolchain=tool.identity
         )
         return BuildResult(ended=ended, tool=tool, content=far), b""
@@ -423,14 +423,14 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     )
 
 
-def _spec(recipe: BuildSpec, *, brought: bool) -> BoxSpec:
+def _spec(recipe: BuildSpec, *, brought: bool) -> SandboxSpec:
     """Return the box's spec. Words between @ are filled in where the job runs.
 
     `brought`: programs see the headers of the server's package, if the source has their head.
     """
     limits, shown = recipe.limits, ("@HEADERS@",) if brought and head_of(recipe) == BIG else ()
     wall, cpu = milliseconds(limits.wall_time), milliseconds(limits.cpu_time)
-    return BoxSpec(
+    return SandboxSpec(
         argv=("/bin/bash", "compile"),
         env={
             "PATH": "@PATH@",
@@ -443,7 +443,7 @@ def _spec(recipe: BuildSpec, *, brought: bool) -> BoxSpec:
         read=("@COMPILER@", *shown),
         profile="tool",
         proc=recipe.sees_proc,
-        limits=BoxLimits(
+        limits=SandboxLimits(
             wall_ms=build_idle(wall, cpu),
             hard_ms=None if wall is None else hard_stop(wall),
             cpu_ms=cpu,
@@ -478,7 +478,7 @@ fi
 """
 
 
-class Parcel(Value):
+class PackedBlob(Value):
     """A content in the form in which it travels."""
 
     content: Blob
@@ -486,15 +486,15 @@ class Parcel(Value):
     weight: int  # bytes of a request
 
 
-class Shipping:
+class JobPacker:
     """Packs contents and remembers some: the tests of a problem travel with every submission.
 
     `room`: bytes of packed contents that are remembered.
     """
 
     def __init__(self, room: int = 256 << 20) -> None:
-        self._parcels = Bounded[Parcel](room)
-        self._packing: Shared[Parcel] = Shared()
+        self._parcels = Bounded[PackedBlob](room)
+        self._packing: Shared[PackedBlob] = Shared()
 
     async def shipped(self, job: Job, script: str, profile: Capabilities) -> Job:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
@@ -503,7 +503,7 @@ class Shipping:
             if file.name not in _SCRIPTS:
                 parcel, name = await self.parcel(file.content), file.name
                 if name.endswith(f"/{OBJECT}"):  # the script must not say where it is
-                    parcel = Parcel(content=file.content, packed=False, weight=0)
+                    parcel = PackedBlob(content=file.content, packed=False, weight=0)
                 if parcel.packed:
                     name += _PACKED
                     archives.append(name)
@@ -535,12 +535,12 @@ class Shipping:
         """Takes over the form in which a content came, so that it travels on without being packed again."""
         weight = _in_base64(len(packed))
         if content.size >= _SMALL and weight < _in_base64(content.size):
-            parcel = Parcel(content=Blob.of(packed), packed=True, weight=weight)
+            parcel = PackedBlob(content=Blob.of(packed), packed=True, weight=weight)
             self._parcels.keep(content.sha256, parcel, parcel.content.size)
 
-    async def parcel(self, content: Blob) -> Parcel:
-        if isinstance(content, Far):  # where it travels after all, it is not packed
-            return Parcel(content=content, packed=False, weight=_in_base64(content.size))
+    async def parcel(self, content: Blob) -> PackedBlob:
+        if isinstance(content, RemoteArtifact):  # where it travels after all, it is not packed
+            return PackedBlob(content=content, packed=False, weight=_in_base64(content.size))
         found = self._parcels.get(content.sha256)
         if found is None and content.data is not None and content.size < _SMALL:
             found = pack(content)
@@ -551,21 +551,21 @@ class Shipping:
         return found
 
 
-def pack(content: Blob) -> Parcel:
+def pack(content: Blob) -> PackedBlob:
     """Compressed where that pays: a request is JSON, and what is not text grows by a third in it."""
     data = content.read()
     try:
         plain = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
         plain = _in_base64(len(data))
-    whole = Parcel(
+    whole = PackedBlob(
         content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain
     )
     if len(data) < _SMALL:
         return whole
     packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST else 1, mtime=0))
     weight = _in_base64(packed.size)
-    return Parcel(content=packed, packed=True, weight=weight) if weight < plain else whole
+    return PackedBlob(content=packed, packed=True, weight=weight) if weight < plain else whole
 
 
 def _in_base64(size: int) -> int:
@@ -699,7 +699,7 @@ def killed_while_compiling(run: Ending) -> bool:
     return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
 
 
-def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Ending | None:
+def _ended(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
     """Return how the compiler ended; None where the job has a stage for it."""
     if report is not None:
         return ending_of(report, log, b"")

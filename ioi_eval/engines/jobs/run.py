@@ -18,7 +18,6 @@ import msgspec
 
 from ioi_eval.engines.contract import (
     OWN,
-    Answers,
     ArtifactsLost,
     Batch,
     BuildSpec,
@@ -26,6 +25,7 @@ from ioi_eval.engines.contract import (
     Check,
     Engine,
     Program,
+    TestReports,
     least,
 )
 from ioi_eval.engines.jobs.piston_api import BODY
@@ -41,7 +41,15 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
+from ioi_eval.model.protocol import (
+    Plan,
+    PlanChecker,
+    PlanSubmission,
+    PlanTest,
+    PlanWarm,
+    TestReport,
+    decode_lines,
+)
 from ioi_eval.model.retry import REPLY
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
@@ -211,12 +219,12 @@ def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, chosen: JobTests, ended: Ending, where: str) -> Answers:
+def read_answers(batch: Batch, chosen: JobTests, ended: Ending, where: str) -> TestReports:
     """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed.
 
     `where`: the servers that failed the job, or an empty string.
     """
-    lines = dict[str, Line]()
+    lines = dict[str, TestReport]()
     confinement: Mapping[str, object] = {}
     try:
         reported = list(decode_lines(ended.stdout, chosen.nonce))
@@ -234,7 +242,7 @@ def read_answers(batch: Batch, chosen: JobTests, ended: Ending, where: str) -> A
             )
         if line.test is not None and not line.skipped:
             lines[chosen.tests[line.test].test.name] = line
-    return Answers(lines=lines, confinement=confinement)
+    return TestReports(lines=lines, confinement=confinement)
 
 
 def machine_fault(ended: Ending, nonce: str) -> str:
@@ -298,7 +306,7 @@ Weigh = Callable[[Blob], Awaitable[int]]
 """Returns the bytes that a file with this content adds to a request."""
 
 
-class Fitting:
+class JobSizer:
     """The numbers of a problem's tests that fit into jobs of an engine.
 
     JudgeFailure where the engine's time is too short for a single one.

@@ -12,21 +12,21 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.engines.contract import (
-    Answers,
     ArtifactsLost,
     Batch,
     BuildSpec,
     Capabilities,
     Check,
     Engine,
-    Stall,
+    StallOutcome,
+    TestReports,
 )
 from ioi_eval.engines.jobs.build import Builder, compile_script, sources
 from ioi_eval.engines.jobs.parcels import HttpDelivery
 from ioi_eval.engines.jobs.run import (
     BuildResult,
     Delivery,
-    Fitting,
+    JobSizer,
     execute,
     read_answers,
     run_job,
@@ -121,7 +121,7 @@ class TestRunner:
             answer: JobResult = error.answer
             return answer
 
-    async def run(self, batch: Batch) -> Answers:
+    async def run(self, batch: Batch) -> TestReports:
         """Run as many of the tests, from the first, as one job takes. JudgeFailure if the engine is at fault.
 
         A test that stalls ends its job, and runs again alone. What it does there is its own: if it only
@@ -142,7 +142,7 @@ class TestRunner:
                 batch = await batch.rebuilt(lost.artifacts, self.builder.build_anew)
             attempt += 1
 
-    async def _settled(self, batch: Batch) -> Answers:
+    async def _settled(self, batch: Batch) -> TestReports:
         answers = await self._executed(batch)
         stalled = {name for name, line in answers.lines.items() if line.stalled}
         open_still = {name for name, line in answers.lines.items() if line.outside}
@@ -159,16 +159,18 @@ class TestRunner:
         if not stalled:
             return msgspec.structs.replace(answers, lines=lines)
         late = any(again.lines[name].stalled for name in stalled & again.lines.keys())
-        return msgspec.structs.replace(answers, lines=lines, stall=Stall.AGAIN if late else Stall.ONCE)
+        return msgspec.structs.replace(
+            answers, lines=lines, stall=StallOutcome.AGAIN if late else StallOutcome.ONCE
+        )
 
-    async def _executed(self, batch: Batch, *, last: bool = False) -> Answers:
+    async def _executed(self, batch: Batch, *, last: bool = False) -> TestReports:
         """Run tests by one job, twice if it reports on no test. `last`: other jobs go first."""
         here, ended, where = self._delivery.is_here, Ending(code=0), ""
         wait = _OTHERS_FIRST if last and here else 0.0
         async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
             for attempt in range(1, NO_LINE.max_attempts + 1):
                 profile = await self.engine.capabilities()
-                fitting = Fitting(batch.problem, batch.options, profile, self._delivery.weight)
+                fitting = JobSizer(batch.problem, batch.options, profile, self._delivery.weight)
                 chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
                 job = fitting.fits(self._delivery.job(batch, chosen, profile))
                 with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ioi_eval.engines.contract import ArtifactsLost, Far, Staying
+from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
 from ioi_eval.engines.jobs.build import hidden
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
@@ -75,7 +75,8 @@ class ServerContents:
         worth = (
             file
             for file in job.files
-            if isinstance(file.content, Far) or (file.recurs and carried(file).size >= _WORTH_NAMING)
+            if isinstance(file.content, RemoteArtifact)
+            or (file.recurs and carried(file).size >= _WORTH_NAMING)
         )
         named = {(file.origin or file).content.sha256: file for file in worth}
         if sum((file.origin or file).content.size for file in named.values()) > self.space // _SHARE:
@@ -132,7 +133,9 @@ class ContentSender:
             built = {
                 name
                 for name, file in named.items()
-                if isinstance(file.content, Staying) and file.content.at == report.url and name not in lacking
+                if isinstance(file.content, WorkerArtifact)
+                and file.content.at == report.url
+                and name not in lacking
             }
             missing = {name: named[name] for name in named.keys() - built - contents.held}
             if missing:
@@ -169,7 +172,7 @@ class ContentSender:
     ) -> JobResult:
         files = list[JobFile]()
         for file in job.files:
-            if isinstance(file.content, Far) and file.content.sha256 not in named:
+            if isinstance(file.content, RemoteArtifact) and file.content.sha256 not in named:
                 content = await self._content(file)  # it lies elsewhere, and comes along
                 files.append(msgspec.structs.replace(file, content=content, origin=None))
             else:
@@ -205,13 +208,13 @@ class ContentSender:
 
     async def _content(self, file: JobFile) -> Blob:
         far = file.content
-        if not isinstance(far, Far):
+        if not isinstance(far, RemoteArtifact):
             return far
         return await self._coming.call(far.sha256, lambda: self._fetched(far))
 
-    async def _fetched(self, far: Far) -> Blob:
+    async def _fetched(self, far: RemoteArtifact) -> Blob:
         """Return a program from a server that has it. Raises ArtifactsLost if none has."""
-        home = far.at if isinstance(far, Staying) else ""
+        home = far.at if isinstance(far, WorkerArtifact) else ""
         known = [*self._contents.items()]
         for server, contents in known:
             if not server.usable or (far.sha256 not in contents.held and server.url != home):
@@ -238,7 +241,7 @@ class ContentSender:
                 return
             try:
                 if not await self._wire.has(address, name):
-                    if isinstance(file.content, Far):
+                    if isinstance(file.content, RemoteArtifact):
                         file = msgspec.structs.replace(file, content=await self._content(file), origin=None)
                     if not await self._wire.put(address, name, file):
                         contents.space = 0

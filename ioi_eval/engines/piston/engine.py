@@ -16,7 +16,16 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, Capabilities, Check, OnServer, Servers, Staying, ignore
+from ioi_eval.engines.contract import (
+    BASH,
+    OWN,
+    Capabilities,
+    Check,
+    OnServer,
+    Servers,
+    WorkerArtifact,
+    ignore,
+)
 from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, Waits, now
 from ioi_eval.engines.jobs.run import sound
 from ioi_eval.engines.piston.contents import ContentSender, Server
@@ -340,7 +349,7 @@ class FleetEngine(ABC):
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Return what `check` returns for the job's result; without a check, the result."""
-        where = (file.content.at for file in job.files if isinstance(file.content, Staying))
+        where = (file.content.at for file in job.files if isinstance(file.content, WorkerArtifact))
         result: JobResult = await self._entered().execute(job, next(where, ""), check)
         return result
 

@@ -19,7 +19,7 @@ from ioi_eval.engines.contract import (
     BROUGHT_LIBRARY,
     LIBRARY_HEADER,
     Change,
-    Condition,
+    HealthCheck,
 )
 from ioi_eval.engines.fleet import LateAnswer
 from ioi_eval.engines.jobs.headers import BIG, header_file
@@ -300,7 +300,7 @@ class Prober:
             run = await self._ended(report.url, whole, report.max_run_time)
             found = answered(run.stdout.encode(), run.stderr.strip(), run.code)
         except EngineError as error:
-            found = [Condition(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
+            found = [HealthCheck(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
         return msgspec.structs.replace(report, findings=(*report.findings, *found))
 
     async def _whole(self, report: EndpointReport, runtime: str) -> EndpointReport:

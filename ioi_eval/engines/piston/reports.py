@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, Capabilities, Change, Condition, least
+from ioi_eval.engines.contract import BASH, OWN, Capabilities, Change, HealthCheck, least
 from ioi_eval.engines.jobs.piston_api import limit_in
 from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, Identity
 from ioi_eval.model.job import Toolchain
@@ -67,7 +67,7 @@ class EndpointReport(Value):
     max_file: int | None = None
     max_processes: int | None = None
     max_open_files: int | None = None
-    findings: tuple[Condition, ...] = ()  # a line each for the doctor
+    findings: tuple[HealthCheck, ...] = ()  # a line each for the doctor
 
     @property
     def is_ours(self) -> bool:
@@ -152,14 +152,14 @@ _WANTS = (
 )  # fmt: skip
 
 
-def findings(report: EndpointReport) -> tuple[Condition, ...]:
+def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
     """Return the findings, those first on which others depend."""
     if not report.reachable:
         return (_unreachable(report.reason),)
     kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
     detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
     return (
-        Condition(name="server", ok=True if report.isolates else None, detail=detail),
+        HealthCheck(name="server", ok=True if report.isolates else None, detail=detail),
         *_boxes(report),
         _runtimes(report),
         *_limits(report),
@@ -168,7 +168,7 @@ def findings(report: EndpointReport) -> tuple[Condition, ...]:
     )
 
 
-def _unreachable(reason: str) -> Condition:
+def _unreachable(reason: str) -> HealthCheck:
     remedy = "Check that the server runs and that this machine reaches it"
     if _FOREIGN in reason or "HTTP 504" in reason:  # which says what to do
         remedy = ""
@@ -192,14 +192,14 @@ def _unreachable(reason: str) -> Condition:
         remedy = "Ask again when it has less to do, or set PISTON_RUN_TIMEOUT=600000 on the server"
     elif RUNS_NOTHING in reason:
         remedy = "See the server's log: a job that only echoes a word must print it there"
-    return Condition(name="reachable", ok=False, detail=reason, remedy=remedy)
+    return HealthCheck(name="reachable", ok=False, detail=reason, remedy=remedy)
 
 
-def _boxes(report: EndpointReport) -> Iterator[Condition]:
+def _boxes(report: EndpointReport) -> Iterator[HealthCheck]:
     """Report the holes in a server's own boxes. Ours are made inside; classic jobs have no others."""
     if report.is_ours or report.isolates is None:
         return
-    yield Condition(
+    yield HealthCheck(
         name=_BOXES,
         ok=None,
         detail=_ISOLATE if report.isolates else _NO_BOXES,
@@ -207,31 +207,31 @@ def _boxes(report: EndpointReport) -> Iterator[Condition]:
     )
 
 
-def _runtimes(report: EndpointReport) -> Condition:
+def _runtimes(report: EndpointReport) -> HealthCheck:
     install = (
         "Install the package ioi_eval: run `ioi-eval package DIR` on its folder of packages and restart it."
         " Or install the stock package bash (docs/piston.md)"
     )
     if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
         used = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
-        return Condition(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
+        return HealthCheck(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
     languages = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
     classic = [package for name, package in languages.items() if name in report.runtimes]
     if classic:
         detail = f"only {' and '.join(classic)}: one test a job, and everything compiled for each"
-        return Condition(name="runtime", ok=None, detail=detail, remedy=install)
-    return Condition(name="runtime", ok=False, detail="none that takes our jobs", remedy=install)
+        return HealthCheck(name="runtime", ok=None, detail=detail, remedy=install)
+    return HealthCheck(name="runtime", ok=False, detail="none that takes our jobs", remedy=install)
 
 
-def _limits(report: EndpointReport) -> Iterator[Condition]:
+def _limits(report: EndpointReport) -> Iterator[HealthCheck]:
     for want in _WANTS:
         limit = getattr(report, want.field)
         if limit is None and not _is_tried(report, want.field):
             detail = "not known: its packages start no script that could try"
-            yield Condition(name=want.name, ok=None, detail=detail)
+            yield HealthCheck(name=want.name, ok=None, detail=detail)
         elif limit is None or limit >= want.enough:
             detail = "no limit was met" if limit is None else f"up to {_amount(limit, want.unit)}"
-            yield Condition(name=want.name, ok=True, detail=detail)
+            yield HealthCheck(name=want.name, ok=True, detail=detail)
         else:
             # Without a compile stage, builds ask for the memory of a run.
             bad = limit < (
@@ -239,7 +239,7 @@ def _limits(report: EndpointReport) -> Iterator[Condition]:
             )
             detail = f"{_ONLY}{_amount(limit, want.unit)}"
             own = f"Start the worker with {want.option}" if report.is_ours and want.option else ""
-            yield Condition(
+            yield HealthCheck(
                 name=want.name, ok=False if bad else None, detail=detail, remedy=own or want.remedy
             )
 
@@ -278,10 +278,10 @@ def remedies(report: EndpointReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(merged if variables else ()), *others]))
 
 
-def _between(report: EndpointReport) -> Iterator[Condition]:
+def _between(report: EndpointReport) -> Iterator[HealthCheck]:
     """Report a gateway's own limit. To workers go fewer tests at a time, and what recurs goes alone."""
     if report.max_passed is not None:
-        yield Condition(
+        yield HealthCheck(
             name=_GATEWAY,
             ok=None if report.is_ours or report.max_passed >= _LEAST_BODY else False,
             detail=f"lets through requests of up to {_amount(report.max_passed, 'bytes')} only",
@@ -298,32 +298,34 @@ def _amount(number: int, unit: str) -> str:
     return str(number)
 
 
-def _inside(report: EndpointReport) -> Iterator[Condition]:
+def _inside(report: EndpointReport) -> Iterator[HealthCheck]:
     if not report.architecture:
         return  # no runtime to look with
     cores = f", {report.cores} cores" if report.cores else ""
-    yield Condition(name="machine", ok=True, detail=report.architecture + cores)
+    yield HealthCheck(name="machine", ok=True, detail=report.architecture + cores)
     yield _compiler(report)
     if report.static is False:
         remedy = "Install the static C and C++ libraries in the worker's image"
-        yield Condition(name="static linking", ok=None, detail="does not work", remedy=remedy)
+        yield HealthCheck(name="static linking", ok=None, detail="does not work", remedy=remedy)
     if report.headers:
         detail = f"bits/stdc++.h, precompiled for {', '.join(report.headers)} by its package"
-        yield Condition(name="C++ headers", ok=True, detail=detail)
+        yield HealthCheck(name="C++ headers", ok=True, detail=detail)
     python = report.toolchains.get("python3")
     if python is not None:
-        yield Condition(name="python", ok=True, detail=f"python {python.version}")
+        yield HealthCheck(name="python", ok=True, detail=f"python {python.version}")
     else:
         remedy = "Install python3 in the worker's image"
-        yield Condition(name="python", ok=None, detail="no python3: none for submissions", remedy=remedy)
+        yield HealthCheck(name="python", ok=None, detail="no python3: none for submissions", remedy=remedy)
 
 
-def _compiler(report: EndpointReport) -> Condition:
+def _compiler(report: EndpointReport) -> HealthCheck:
     found = report.toolchains.get("g++")
     if found is None:
-        return Condition(name=COMPILER, ok=False, detail="no g++", remedy="Install g++ in the worker's image")
+        return HealthCheck(
+            name=COMPILER, ok=False, detail="no g++", remedy="Install g++ in the worker's image"
+        )
     enough = report.cpp_standard >= _CONTEST_STANDARD
-    return Condition(
+    return HealthCheck(
         name=COMPILER,
         ok=True if enough else None,
         detail=f"g++ {found.version}, up to {report.cpp_standard or 'no standard that is known'}",
@@ -503,7 +505,7 @@ def offering(profile: Capabilities, there: Iterable[Mapping[str, Toolchain]]) ->
     return msgspec.structs.replace(profile, toolchains=toolchains, offers=offers) if offers else profile
 
 
-def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
+def differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:
     """A line for each compiler or interpreter that is not the same everywhere."""
     there = [report for report in reports if report.reachable]
     differing = sorted(
@@ -514,11 +516,11 @@ def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
     return tuple(_difference(command, there) for command in differing)
 
 
-def _difference(command: str, reports: Sequence[EndpointReport]) -> Condition:
+def _difference(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
     found = [report.toolchains.get(command) for report in reports]
     counted = Counter(tool.version if tool else "none" for tool in found)
     detail = ", ".join(f"{version} on {counted[version]}" for version in sorted(counted))
     if len(counted) == 1:
         detail += ", but not the same build"
     remedy = "Give all workers the same image, or refuse what differs with same_compiler=True"
-    return Condition(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)
+    return HealthCheck(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)

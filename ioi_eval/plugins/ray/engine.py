@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.piston.engine import FleetEngine, ServerUsage
 from ioi_eval.plugins.ray.wire import NodePatience, NodeUsage, RayWire
 
@@ -51,7 +51,7 @@ class RayEngine(FleetEngine):
         """The nodes in use by name, and the slots of each."""
         return {node.url: node.slots for node in self._entered().usable}
 
-    async def conditions(self) -> Mapping[str, list[Condition]]:
+    async def conditions(self) -> Mapping[str, list[HealthCheck]]:
         """Return the doctor's findings by node."""
         assert self._ray is not None, "the engine is open"
         return await self._ray.conditions()

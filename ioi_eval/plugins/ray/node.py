@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.engines.conditions import conditions
-from ioi_eval.engines.contract import Capabilities, Condition
+from ioi_eval.engines.contract import Capabilities, HealthCheck
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.embedded.boxes import Sandboxes
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRefused
 from ioi_eval.model.job import Job, JobFile, JobResult
@@ -46,7 +46,7 @@ class Lacking(Value):
     names: tuple[str, ...]
 
 
-class NodeProfile(Value):
+class NodeCapabilities(Value):
     """The description of a node."""
 
     made_by: str  # the engine that started the actor
@@ -71,14 +71,14 @@ class Node:
         self._open: _Opened | None = None
         self._metrics = _Metrics()
 
-    async def about(self) -> NodeProfile | NodeError:
+    async def about(self) -> NodeCapabilities | NodeError:
         """Open the engine if that was not done yet, and describe the node."""
         try:
             opened = await self._opened()
         except (IoiEvalError, OSError) as error:
             return _failed(error)
         profile = await opened.engine.capabilities()
-        return NodeProfile(
+        return NodeCapabilities(
             made_by=self._made_by,
             actor=self._actor,
             version=VERSION,
@@ -88,7 +88,7 @@ class Node:
             has_library=profile.waiting is not None,
         )
 
-    async def conditions(self) -> list[Condition]:
+    async def conditions(self) -> list[HealthCheck]:
         """Return the findings of `ioi-eval doctor` on this node."""
         return await conditions(_store())
 
@@ -134,7 +134,7 @@ class Node:
     async def _opened(self) -> _Opened:
         async with self._opening:
             if self._open is None:
-                boxes = Boxes(Path(tempfile.gettempdir()), entered=False)
+                boxes = Sandboxes(Path(tempfile.gettempdir()), entered=False)
                 self._held.callback(boxes.close)
                 await asyncio.to_thread(boxes.open)
                 free = shutil.disk_usage(boxes.folder).free

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, Change, Condition
+from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, Change, HealthCheck
 from ioi_eval.engines.jobs.piston_api import LacksContents
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
@@ -23,7 +23,7 @@ from ioi_eval.model.retry import RAY_ADDRESS
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.plugins.ray import cluster
 from ioi_eval.plugins.ray.cluster import Call, NodeLost, Seen
-from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, Lacking, NodeError, NodeProfile
+from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, Lacking, NodeCapabilities, NodeError
 from ioi_eval.store.memory import Bounded, Shared
 
 _SMALL = 1 << 16  # bytes of a content that travels in the call, not through the object store
@@ -54,7 +54,7 @@ class RayNode:
 
     def __init__(self, seen: Seen, slots: int, actor: Any) -> None:
         self.id, self.slots, self.actor = seen.id, slots, actor
-        self.about: NodeProfile | None = None
+        self.about: NodeCapabilities | None = None
 
 
 class RayWire:
@@ -151,7 +151,7 @@ class RayWire:
             reason = f"{address}: {error}"
         return EndpointReport(url=address, reachable=False, reason=reason)
 
-    async def _about(self, address: str) -> NodeProfile:
+    async def _about(self, address: str) -> NodeCapabilities:
         """Return the description of a node, whose actor is started if there is none."""
         if address not in self._seen:
             raise NodeLost("it left the cluster")
@@ -195,7 +195,7 @@ class RayWire:
         if self._nodes.get(address) is node:
             del self._nodes[address]
 
-    async def conditions(self) -> Mapping[str, list[Condition]]:
+    async def conditions(self) -> Mapping[str, list[HealthCheck]]:
         """Return the doctor's findings by node."""
         nodes = {name: node for name, node in self._nodes.items() if node.about is not None}
         calls = [Call(node.actor, "conditions").answer() for node in nodes.values()]
@@ -289,14 +289,14 @@ def _carried(file: JobFile, named: Mapping[str, JobFile]) -> JobFile:
     return msgspec.structs.replace(file, content=bare, origin=None)
 
 
-async def _about(node: RayNode) -> NodeProfile:
-    about: NodeProfile | NodeError = await Call(node.actor, "about").answer()
+async def _about(node: RayNode) -> NodeCapabilities:
+    about: NodeCapabilities | NodeError = await Call(node.actor, "about").answer()
     if isinstance(about, NodeError):
         raise about.error
     return about
 
 
-def _report(address: str, about: NodeProfile) -> EndpointReport:
+def _report(address: str, about: NodeCapabilities) -> EndpointReport:
     other = about.version != VERSION
     return EndpointReport(
         url=address,

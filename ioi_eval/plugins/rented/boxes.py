@@ -33,7 +33,7 @@ _AT_ONCE = 16  # boxes that are started at the same time: providers limit the ra
 _LIFE, _AGAIN = 3600, 600.0  # seconds: a box lives so long after it was last asked for, and that is how often
 
 
-class Box(Protocol):
+class RentedServer(Protocol):
     """A box that was started."""
 
     @property
@@ -49,7 +49,7 @@ class Box(Protocol):
 
 
 class Provider(Protocol):
-    async def start(self, image: str, token: str) -> Box:
+    async def start(self, image: str, token: str) -> RentedServer:
         """Start a box with the worker running in it (`WORKER`), the token in its variable IOI_EVAL_TOKEN."""
         ...
 
@@ -85,11 +85,11 @@ class RentedEngine(PistonEngine):
         finally:
             await asyncio.shield(self._boxes.aclose())
 
-    async def _started(self) -> list[Box]:
+    async def _started(self) -> list[RentedServer]:
         """Start all boxes; each that was started is stopped in the end, also where another one fails."""
         room = asyncio.Semaphore(_AT_ONCE)
 
-        async def one() -> Box:
+        async def one() -> RentedServer:
             async with room:
                 box = await self._provider.start(self._image, self._secret)
             self._boxes.push_async_callback(box.stop)
@@ -102,7 +102,7 @@ class RentedEngine(PistonEngine):
             # A box that is being started is waited for: nobody else could stop it.
             await asyncio.shield(asyncio.gather(*starting, return_exceptions=True))
 
-    async def _answering(self, boxes: Sequence[Box]) -> None:
+    async def _answering(self, boxes: Sequence[RentedServer]) -> None:
         reason = ""
         try:
             async with (
@@ -121,7 +121,7 @@ class RentedEngine(PistonEngine):
 
 
 @contextlib.asynccontextmanager
-async def _kept(boxes: Sequence[Box]) -> AsyncIterator[None]:
+async def _kept(boxes: Sequence[RentedServer]) -> AsyncIterator[None]:
     async def keep() -> None:
         while True:
             await asyncio.sleep(_AGAIN)
@@ -153,7 +153,7 @@ def rented(text: str, provider: Provider, **options: Any) -> RentedEngine:
 class E2b:
     """Sandboxes of E2B, by its SDK (`pip install e2b`) and the key in its variable E2B_API_KEY."""
 
-    async def start(self, image: str, token: str) -> Box:
+    async def start(self, image: str, token: str) -> RentedServer:
         try:
             from e2b import AsyncSandbox
         except ImportError as error:

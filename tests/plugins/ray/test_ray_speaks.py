@@ -18,7 +18,7 @@ from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 from ioi_eval.plugins.ray import RayEngine, cluster
 from ioi_eval.plugins.ray.cluster import NodeLost, Seen
-from ioi_eval.plugins.ray.node import VERSION, Lacking, NodeProfile
+from ioi_eval.plugins.ray.node import VERSION, Lacking, NodeCapabilities
 from ioi_eval.plugins.ray.wire import NodePatience
 
 pytestmark = pytest.mark.once
@@ -52,8 +52,8 @@ class FakeCluster:
 
         return SimpleNamespace(answer=answer, cancel=lambda: None)
 
-    async def about(self, actor: str) -> NodeProfile:
-        return NodeProfile(
+    async def about(self, actor: str) -> NodeCapabilities:
+        return NodeCapabilities(
             version=self.versions.get(actor, VERSION), profile=PROFILE, slots=2, made_by="nobody",
             actor=actor, space=1 << 30, has_library=False,
         )  # fmt: skip

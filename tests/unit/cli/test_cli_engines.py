@@ -26,7 +26,7 @@ from support.command_line import (
     write_dump,
 )
 from support.runs import read_failures
-from support.servers import Condition, EndpointReport
+from support.servers import EndpointReport, HealthCheck
 from support.stub_server import StubServer, page
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
@@ -125,7 +125,7 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
 
 def report(name: str, *, version: str = "12.2.0", broken: bool = False, **fields: Any) -> EndpointReport:
     compiler = Toolchain(command="g++", path="/usr/bin/g++", version=version, identity=f"g++ {version}")
-    finding = Condition(name="output", ok=not broken, detail=f"of http://{name}:2000")
+    finding = HealthCheck(name="output", ok=not broken, detail=f"of http://{name}:2000")
     return EndpointReport(
         url=f"http://{name}:2000", runtimes=("ioi_eval",), architecture="x86_64",
         toolchains={"g++": compiler}, findings=(finding,), **fields,
@@ -135,7 +135,7 @@ def report(name: str, *, version: str = "12.2.0", broken: bool = False, **fields
 def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
     reports = [report("a"), report("b"), report("c", broken=True), report("d", version="8.3.0")]
     away = EndpointReport(
-        url="http://e:2000", reachable=False, findings=(Condition(name="r", ok=False, detail=""),)
+        url="http://e:2000", reachable=False, findings=(HealthCheck(name="r", ok=False, detail=""),)
     )
     found = summed_up([*reports, away])
     assert found.ok
@@ -199,7 +199,7 @@ def test_doctor_shows_every_check_of_one_server_alone(capsys: pytest.CaptureFixt
 
 
 def test_doctor_uses_the_server_without_a_compiler_that_a_run_uses() -> None:
-    compiler = Condition(name=COMPILER, ok=False, detail="no g++")
+    compiler = HealthCheck(name=COMPILER, ok=False, detail="no g++")
     lacking = msgspec.structs.replace(report("b"), findings=(compiler,), toolchains={})
     assert summed_up([report("a"), lacking]).good == ("http://a:2000", "http://b:2000")
     assert not summed_up([lacking]).ok

@@ -12,7 +12,7 @@ from support.engines import fake_capabilities
 
 from ioi_eval import Store
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.registry import EngineChoice, Opening
 from ioi_eval.errors import InputError
 from ioi_eval.generate import AgentOptions
@@ -38,7 +38,7 @@ def packages(tmp_path: Path) -> Path:
     return tmp_path / "packages"
 
 
-async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[Condition]:
+async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[HealthCheck]:
     monkeypatch.setattr(needs_module, "open_engine", lambda choice, store, packages: Opening(engine))
     store = Store(packages.parent / "store")
     return list(await needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))

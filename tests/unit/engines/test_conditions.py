@@ -13,7 +13,7 @@ from support.once import toolchains_once
 from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
 from ioi_eval.engines.conditions import conditions, described
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.boxes import Disk, is_in_memory
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, find_compiler
 from ioi_eval.models import Toolchain
@@ -30,12 +30,12 @@ WHOLE: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def here(store: Store) -> dict[str, Condition]:
+def here(store: Store) -> dict[str, HealthCheck]:
     """The findings on this machine."""
     return {condition.name: condition for condition in asyncio.run(conditions(store))}
 
 
-def test_this_machine(here: dict[str, Condition]) -> None:
+def test_this_machine(here: dict[str, HealthCheck]) -> None:
     for name in ("C++ compiler", "C++ standard", "static linking", "Python for submissions", "confinement"):
         assert here[name].ok, here[name]
     assert {"folder for boxes", "cores", "kernel"} <= set(here)
@@ -67,7 +67,7 @@ async def test_a_compiler_that_no_box_sees_is_none(
 
 
 async def test_which_binaries_are_in_use(
-    here: dict[str, Condition], store: Store, monkeypatch: pytest.MonkeyPatch
+    here: dict[str, HealthCheck], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here they are built: nothing came with a checkout."""
     gcc = find_compiler()
@@ -131,7 +131,7 @@ def test_a_compiler_that_takes_nothing(tmp_path: Path) -> None:
 def test_all_layers_in_force() -> None:
     [condition] = described(WHOLE)
     expected = "Landlock ABI 7; seccomp; namespaces user, pid; /proc own; uid 1000"
-    assert condition == Condition(name="confinement", ok=True, detail=expected)
+    assert condition == HealthCheck(name="confinement", ok=True, detail=expected)
 
 
 def test_layers_that_the_kernel_refused() -> None:

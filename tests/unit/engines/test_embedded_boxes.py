@@ -12,12 +12,12 @@ from engine_helpers import file
 from ioi_eval.engines import conditions
 from ioi_eval.engines.embedded import boxes as folders
 from ioi_eval.engines.embedded.box import fill
-from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, Disk, sweep, why_not_in_memory
+from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Disk, Sandboxes, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
 
 def test_comes_and_goes(base: Path) -> None:
-    boxes = Boxes(base)
+    boxes = Sandboxes(base)
     boxes.open()
     box = boxes.make(None)
     assert box.stat().st_mode & 0o777 == 0o700
@@ -30,7 +30,7 @@ def test_comes_and_goes(base: Path) -> None:
 
 def test_a_box_can_be_entered_whatever_the_umask(base: Path) -> None:
     """Else every submission of an engine that root started would be a compile error."""
-    boxes = Boxes(base)
+    boxes = Sandboxes(base)
     before = os.umask(0o777)
     try:
         boxes.open()
@@ -44,14 +44,14 @@ def test_a_box_can_be_entered_whatever_the_umask(base: Path) -> None:
 
 
 def test_close_without_open(base: Path) -> None:
-    Boxes(base).close()
+    Sandboxes(base).close()
     assert list(base.iterdir()) == []
 
 
 def test_sweep_takes_the_dead_and_leaves_the_living(base: Path) -> None:
-    living = Boxes(base)
+    living = Sandboxes(base)
     living.open()
-    killed = Boxes(base)
+    killed = Sandboxes(base)
     killed.open()
     killed.make(None)
     os.close(killed._lock)  # as the kernel does for a process that was killed
@@ -65,7 +65,7 @@ def test_sweep_takes_the_dead_and_leaves_the_living(base: Path) -> None:
 
 def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that remove one folder stumble over each other: an engine that closes was told that it failed."""
-    boxes = Boxes(base)
+    boxes = Sandboxes(base)
     boxes.open()
     (boxes.make(None) / "inner").mkdir()
     raise_children, seen = folders._raise_children, []
@@ -94,17 +94,17 @@ def test_a_folder_that_is_swept_before_it_is_ours_is_made_again(
         return folder
 
     monkeypatch.setattr("tempfile.mkdtemp", beside_a_sweeper)
-    boxes = Boxes(base)
+    boxes = Sandboxes(base)
     boxes.open()
     assert list(base.iterdir()) == [boxes.folder]
     boxes.close()
 
 
 def test_opening_sweeps(base: Path) -> None:
-    killed = Boxes(base)
+    killed = Sandboxes(base)
     killed.open()
     os.close(killed._lock)
-    boxes = Boxes(base)
+    boxes = Sandboxes(base)
     boxes.open()
     assert list(base.iterdir()) == [boxes.folder]
     boxes.close()
@@ -120,22 +120,22 @@ def test_sweep_follows_no_link(base: Path, tmp_path: Path) -> None:
 
 def test_a_base_that_is_not_there(base: Path) -> None:
     with pytest.raises(EngineUnavailable, match="no folder for boxes"):
-        Boxes(base / "missing").open()
+        Sandboxes(base / "missing").open()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's boxes run under another uid")
 def test_root_needs_a_base_that_others_may_enter(base: Path) -> None:
     base.chmod(0o700)
     with pytest.raises(EngineUnavailable, match="chmod o\\+x"):
-        Boxes(base).open()
+        Sandboxes(base).open()
 
 
 def test_boxes_do_not_lie_where_no_program_may_start(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "is_noexec", lambda place: place == base)
     with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Name a folder in TMPDIR"):
-        Boxes(base).open()
+        Sandboxes(base).open()
     assert why_not_in_memory(1, base) == f"{base} is mounted noexec"
-    mere_files = Boxes(base, entered=False)
+    mere_files = Sandboxes(base, entered=False)
     mere_files.open()
     mere_files.close()
 
@@ -143,12 +143,12 @@ def test_boxes_do_not_lie_where_no_program_may_start(base: Path, monkeypatch: py
 def test_without_proc_or_open_files_there_are_no_boxes(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "_SELF", base / "self")
     with pytest.raises(EngineUnavailable, match=r"/proc: it is not mounted.* mount -t proc proc /proc"):
-        Boxes(base).open()
+        Sandboxes(base).open()
     (base / "self" / "fd").mkdir(parents=True)
     (base / "self" / "status").touch()
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))
     with pytest.raises(EngineUnavailable, match=r"open files: this shell allows 64 at a time.* ulimit -Hn"):
-        Boxes(base).open()
+        Sandboxes(base).open()
     [*told] = (found for found in conditions.machine() if not found.ok)
     assert [(found.name, found.remedy[:5]) for found in told] == [("open files", "Start")]
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
@@ -199,7 +199,7 @@ def test_what_an_engine_holds_is_left_out_while_it_lives(base: Path, monkeypatch
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(base / "none"))
     (dead := base / "ioi-eval-1-1-dead").mkdir()
     (dead / "owner").write_text("1000000000")
-    first, second, late = Boxes(base), Boxes(base), Boxes(base)
+    first, second, late = Sandboxes(base), Sandboxes(base), Sandboxes(base)
     first.open(), second.open(), late.open()
     assert Disk.look(base).held == 0
     assert first.share(2, most=1 << 20).whole == Disk.look(base).held == 1 << 21

@@ -10,7 +10,7 @@ from engine_helpers import file, path_file
 
 from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded import box as embedded
-from ioi_eval.engines.embedded.box import BoxFile, LinkedFiles, fill, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.box import LinkedFiles, SandboxFile, fill, room_for_files, take_out, unlink
 from ioi_eval.errors import EngineOverloaded, JobRejected
 from ioi_eval.models import JobFile
 
@@ -69,7 +69,7 @@ def test_a_file_by_path_is_not_copied(box: Path, tmp_path: Path) -> None:
     host.write_text("x")
     host.chmod(0o644)
     assert fill(box, [path_file("t/0.in", host)], SOMEBODY if os.geteuid() == 0 else None, Lock()) == (
-        BoxFile(name="t/0.in", path=str(host)),
+        SandboxFile(name="t/0.in", path=str(host)),
     )
     assert list((box / "t").iterdir()) == []
 
@@ -98,7 +98,7 @@ def test_a_program_is_copied_from_where_none_may_start(
     host.write_text("x")
     host.chmod(0o755)
     files = [path_file("tool", host, executable=True), path_file("text", host)]
-    assert fill(box, files, None, Lock()) == (BoxFile(name="text", path=str(host)),)
+    assert fill(box, files, None, Lock()) == (SandboxFile(name="text", path=str(host)),)
     assert (box / "tool").read_text() == "x" and (box / "tool").stat().st_mode & 0o777 == 0o755
 
 
@@ -212,7 +212,7 @@ def test_links_of_a_stage_go_and_what_replaced_them_stays(box: Path, tmp_path: P
     (box / "replaced").write_text("by the compile stage")
     (box / "elsewhere").symlink_to(tmp_path)
     files = tuple(
-        BoxFile(name=name, path="/x") for name in ("t/linked", "replaced", "gone", "elsewhere/box/x")
+        SandboxFile(name=name, path="/x") for name in ("t/linked", "replaced", "gone", "elsewhere/box/x")
     )
     (box / "x").symlink_to("/proc/self/fd/8")
     assert unlink(box, files) == files[:1]

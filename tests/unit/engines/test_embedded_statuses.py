@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.box import BoxReport, decode_report, ending_of, signal_name
+from ioi_eval.engines.embedded.box import SandboxReport, decode_report, ending_of, signal_name
 from ioi_eval.errors import BrokenReply
 
 
@@ -26,12 +26,12 @@ from ioi_eval.errors import BrokenReply
     ],
 )
 def test_endings(report: dict[str, Any], overflow: str, expected: tuple[Any, ...]) -> None:
-    ending = ending_of(BoxReport(v=1, **report), b"", b"", overflow)
+    ending = ending_of(SandboxReport(v=1, **report), b"", b"", overflow)
     assert (ending.code, ending.signal, ending.status, ending.message) == expected
 
 
 def test_measures_and_texts() -> None:
-    ending = ending_of(BoxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
+    ending = ending_of(SandboxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
     assert (ending.cpu_time, ending.wall_time, ending.memory) == (1, 2, 77)
     assert (ending.stdout, ending.stderr) == ("a\ufffdb", "ä\n")
 

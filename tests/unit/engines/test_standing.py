@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 from engine_helpers import boxes
-from ioi_eval.judge.deduplication import Deduplication
 from leftovers import named
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
 from ioi_eval.engines.embedded import standing
-from ioi_eval.engines.embedded.box import Leash
+from ioi_eval.engines.embedded.box import KillSwitch
+from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
 
 PROBLEM = Problem(
@@ -199,9 +199,9 @@ def test_one_that_could_not_be_had_is_tried_again_after_a_rest(monkeypatch: pyte
             raise OSError(errno.ENOSPC, "")
         return b""
 
-    monkeypatch.setattr(standing.StandingProctor, "_said", said)
-    proctor, order = standing.StandingProctor(UNUSED), UNUSED
-    with contextlib.closing(Leash()) as leash:
+    monkeypatch.setattr(standing.PersistentProctor, "_said", said)
+    proctor, order = standing.PersistentProctor(UNUSED), UNUSED
+    with contextlib.closing(KillSwitch()) as leash:
         for job in range(20):
             full = job < 12
             assert (proctor.judge(order, leash) is None) is (job < 14)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.engines import fake_capabilities
-from support.plans import VERSION, Line, Plan
+from support.plans import VERSION, Plan, TestReport
 
 from ioi_eval import (
     EmbeddedEngine,
@@ -25,8 +25,8 @@ from ioi_eval import (
     Test,
 )
 from ioi_eval.engines import Check
-from ioi_eval.engines.jobs.parcels import Shipping
-from ioi_eval.engines.jobs.run import Fitting
+from ioi_eval.engines.jobs.parcels import JobPacker
+from ioi_eval.engines.jobs.run import JobSizer
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
 from ioi_eval.testing import FakeEngine
@@ -149,7 +149,7 @@ class Measured(FakeEngine):
         plan = msgspec.json.decode(content.read(), type=Plan)
         tests = {test.index: self._names[test.index] for test in plan.tests}
         self.batches.append((job.exclusive, " ".join(tests.values())))
-        limits, lines = plan.limits, list[Line]()
+        limits, lines = plan.limits, list[TestReport]()
         assert limits.cpu_ms is not None
         for index, name in tests.items():
             cpu, waited = next(self._times[name])
@@ -157,7 +157,7 @@ class Measured(FakeEngine):
             most = limits.crowded_cpu_ms if is_crowded and limits.crowded_cpu_ms else limits.cpu_ms
             cpu_us = min(round(cpu * LIMIT * 1e6), most * 1000 + 1)
             end = "cpu" if cpu_us > most * 1000 else "ok"
-            line = Line(
+            line = TestReport(
                 v=VERSION,
                 nonce=plan.nonce,
                 test=index,
@@ -247,7 +247,7 @@ def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
     assert crowded_time(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for most, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=most)
-        fitting = Fitting(longer, options, profile, Shipping().weight)
+        fitting = JobSizer(longer, options, profile, JobPacker().weight)
         assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 
 

@@ -12,8 +12,8 @@ from support.engines import Batch, Program, fake_capabilities
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.jobs.parcels import HttpDelivery, Shipping
-from ioi_eval.engines.jobs.run import Fitting, Frame
+from ioi_eval.engines.jobs.parcels import HttpDelivery, JobPacker
+from ioi_eval.engines.jobs.run import Frame, JobSizer
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -70,7 +70,7 @@ def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) 
 
 async def number(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
-    fitting = Fitting(problem, batch.options, profile, Shipping().weight)
+    fitting = JobSizer(problem, batch.options, profile, JobPacker().weight)
     return len(await fitting.first(batch))
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from ioi_eval.judge.deduplication import Deduplication
 from judge_samples import problem, submission
 
 from ioi_eval import JudgeOptions, Scorer
 from ioi_eval.judge import programs
+from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.programs import Artifacts, PreparedProblem
 from ioi_eval.model.languages import find
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Test

@@ -210,7 +210,7 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
         ["sum", "50.0", "100", "0"],
     ]
     assert causes == [
-        ["Verdict", "Line", "Submissions", "Share", "For example"],
+        ["Verdict", "TestReport", "Submissions", "Share", "For example"],
         ["WA", "", "2", "50.0 %", "p1, p0"],
         ["TLE", "", "1", "25.0 %", "s1"],
     ]

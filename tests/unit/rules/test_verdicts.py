@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plans import VERSION, Line, decode_lines
+from support.plans import VERSION, TestReport, decode_lines
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst
@@ -23,8 +23,8 @@ LIMITS = Limits(cpu_time=1.0, wall_time=3.0, memory=256 << 20, output=64 << 20)
 NO_LIMITS = Limits(cpu_time=None, wall_time=None, memory=None, output=None)
 
 
-def line(**fields: Any) -> Line:
-    return Line(v=VERSION, nonce="n", test=0, **fields)
+def line(**fields: Any) -> TestReport:
+    return TestReport(v=VERSION, nonce="n", test=0, **fields)
 
 
 # --- order of statuses -------------------------------------------------------------------------------

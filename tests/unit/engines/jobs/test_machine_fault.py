@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ioi_eval.engines.jobs.run import machine_fault
-from ioi_eval.model.protocol import VERSION, Line, Start
+from ioi_eval.model.protocol import VERSION, Start, TestReport
 from ioi_eval.models import Ending, StageStatus
 
 pytestmark = pytest.mark.once
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.once
 NONCE = "5e3f"
 
 
-def printed(*lines: Line) -> str:
+def printed(*lines: TestReport) -> str:
     return "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
 
 
-START = printed(Line(v=VERSION, nonce=NONCE, start=Start()))
-CRASHED = printed(Line(v=VERSION, nonce=NONCE, test=0, end="signal", signal=9))
-FATAL = printed(Line(v=VERSION, nonce=NONCE, fatal="the disk is full"))
+START = printed(TestReport(v=VERSION, nonce=NONCE, start=Start()))
+CRASHED = printed(TestReport(v=VERSION, nonce=NONCE, test=0, end="signal", signal=9))
+FATAL = printed(TestReport(v=VERSION, nonce=NONCE, fatal="the disk is full"))
 FORGED = (START + CRASHED).replace(NONCE, "0000")
 KILLED = {"signal": "SIGKILL", "status": StageStatus.SG, "message": "Caught fatal signal 9"}
 KILLED_BEFORE_ISOLATE = {"signal": "SIGKILL"}

@@ -25,7 +25,7 @@ from support.engines import CPU_LIMIT, BuildSuccess, CompileError, fake_capabili
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
-from ioi_eval.engines.jobs.build import Shelf
+from ioi_eval.engines.jobs.build import ArtifactCache
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
@@ -344,7 +344,7 @@ async def test_what_a_machine_lacks_may_be_installed(tmp_path: Path, words: str)
 
 
 def test_what_an_earlier_version_remembered_of_a_lack_is_forgotten(tmp_path: Path) -> None:
-    shelf = Shelf(Store(tmp_path / "store"))
+    shelf = ArtifactCache(Store(tmp_path / "store"))
     for key, log in (("lack", "gmpxx.h: No such file or directory"), ("fault", "x.cpp: error")):
         shelf.keep(key, CompileError(log=log))
     assert shelf.find("lack") is None and shelf.find("fault") is not None

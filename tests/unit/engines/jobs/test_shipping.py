@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.jobs.parcels import Shipping, pack
+from ioi_eval.engines.jobs.parcels import JobPacker, pack
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
@@ -58,7 +58,7 @@ def said(script: str, folder: Path) -> str:
 async def test_a_shipped_job_unpacks_itself(tmp_path: Path) -> None:
     path = tmp_path / "somewhere"
     path.write_text(TEXT)
-    shipped = await Shipping().shipped(
+    shipped = await JobPacker().shipped(
         job(
             JobFile(name="run", content=Blob.of("./a\\ program t/1.in\n")),
             JobFile(name="t/1.in", content=Blob.of_file(path)),
@@ -79,7 +79,7 @@ async def test_a_shipped_job_unpacks_itself(tmp_path: Path) -> None:
 
 async def test_no_folder_of_a_job_holds_folders_alone() -> None:
     deep = [JobFile(name=name, content=Blob.of("deep")) for name in ("a/b/c/d.txt", "e/f.txt", "e/g/h.txt")]
-    shipped = await Shipping().shipped(job(*deep, JobFile(name="run", content=Blob.of(""))), "run", SERVER)
+    shipped = await JobPacker().shipped(job(*deep, JobFile(name="run", content=Blob.of(""))), "run", SERVER)
     names = [file.name for file in shipped.files]
     assert names == ["run", "data", *(file.name for file in deep), "a/.ioi-eval", "a/b/.ioi-eval"]
 
@@ -87,14 +87,14 @@ async def test_no_folder_of_a_job_holds_folders_alone() -> None:
 async def test_a_content_is_packed_once(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_text(TEXT)
-    shipping, blob = Shipping(), Blob.of_file(path)
+    shipping, blob = JobPacker(), Blob.of_file(path)
     parcels = await asyncio.gather(*(shipping.parcel(blob) for _ in range(5)))
     path.unlink()
     assert {id(parcel) for parcel in [*parcels, await shipping.parcel(blob)]} == {id(parcels[0])}
 
 
 async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
-    shipping = Shipping(room=8000)
+    shipping = JobPacker(room=8000)
     first, *others = [Blob.of(NOISE[: 3000 + index]) for index in range(4)]
     kept = await shipping.parcel(first)
     for blob in others:
@@ -103,7 +103,7 @@ async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_what_came_packed_travels_on_as_it_came() -> None:
-    shipping, came = Shipping(), gzip.compress(TEXT.encode(), 1)
+    shipping, came = JobPacker(), gzip.compress(TEXT.encode(), 1)
     shipping.delivered(Blob.of(TEXT), came)
     parcel = await shipping.parcel(Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere"))
     assert (parcel.packed, parcel.content.read()) == (True, came)
@@ -111,7 +111,7 @@ async def test_what_came_packed_travels_on_as_it_came() -> None:
 
 
 async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
-    shipping = Shipping()
+    shipping = JobPacker()
     for content in (b"abc", NOISE):
         shipping.delivered(Blob.of(content), gzip.compress(content))
         assert not (await shipping.parcel(Blob.of(content))).packed

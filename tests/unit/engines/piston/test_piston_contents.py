@@ -17,7 +17,7 @@ from piston_loopback import known as known_server
 from support.servers import EndpointReport, counts
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.jobs.parcels import Shipping
+from ioi_eval.engines.jobs.parcels import JobPacker
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.errors import EngineError, JobRejected
@@ -76,7 +76,7 @@ async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job
             JobFile(name="t/0.in", content=Blob.of(content), recurs=True),
         )
     )
-    return await Shipping().shipped(asked, "run", SERVER)
+    return await JobPacker().shipped(asked, "run", SERVER)
 
 
 def told(result: JobResult) -> str:
@@ -223,7 +223,7 @@ async def test_a_test_that_changed_on_disk_is_nobodys_content(
         )
     )
     async with worker(engine, place) as server, sender() as client:
-        shipped = await Shipping().shipped(asked, "run", SERVER)
+        shipped = await JobPacker().shipped(asked, "run", SERVER)
         with pytest.raises(JobRejected, match=f"and is not {content.sha256}"):
             await client.execute(known(server), shipped)
 

@@ -19,7 +19,7 @@ from support.engines import submission_recipe
 from support.servers import EndpointReport, Fixed, counts
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
-from ioi_eval.engines.contract import ArtifactsLost, BuildSpec, BuildSuccess, Staying
+from ioi_eval.engines.contract import ArtifactsLost, BuildSpec, BuildSuccess, WorkerArtifact
 from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
@@ -198,7 +198,7 @@ RECIPE = BuildSpec(
 async def built(client: Client, there: Endpoint) -> Job:
     """Return a job that starts what a build left there."""
     made = (await client.execute(there, BUILD)).stayed["made"]
-    far = Staying(sha256=made.sha256, size=made.size, at=there.url, recipe=RECIPE, toolchain="x")
+    far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, recipe=RECIPE, toolchain="x")
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
     program = JobFile(name="made", content=far, executable=True)
     return Job(files=(script, msgspec.structs.replace(program, origin=program)))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.servers import EndpointReport
 
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.piston.reports import COMPILER
 from ioi_eval.engines.piston.uses import ServerRole, uses
 from ioi_eval.models import Toolchain
@@ -24,12 +24,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "arm": {"runtimes": ("bash",), "architecture": "aarch64"},
     "low": {
         "runtimes": ("bash",),
-        "findings": (Condition(name="output", ok=False, detail="only up to 1 kB"),),
+        "findings": (HealthCheck(name="output", ok=False, detail="only up to 1 kB"),),
     },
     "no_cpp": {
         "runtimes": ("bash",),
         "toolchains": {},
-        "findings": (Condition(name=COMPILER, ok=False, detail="no g++"),),
+        "findings": (HealthCheck(name=COMPILER, ok=False, detail="no g++"),),
     },
     "away": {"reachable": False},
 }  # fmt: skip
