@@ -25,11 +25,11 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.engines.conditions import conditions, place_to_try
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
+from ioi_eval.engines.health_checks import conditions, place_to_try
 from ioi_eval.engines.piston.reports import (
     COMPILER,
     EndpointReport,

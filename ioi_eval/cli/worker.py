@@ -15,9 +15,9 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read_own_token
-from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
+from ioi_eval.engines.health_checks import confinement
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret

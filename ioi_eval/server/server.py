@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.embedded.boxes import Disk, Sandboxes
+from ioi_eval.engines.embedded.sandboxes import Disk, Sandboxes
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.contents import ContentCache

@@ -16,7 +16,7 @@ import aiohttp
 from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.boxes import Uids
+from ioi_eval.engines.embedded.sandboxes import Uids
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Ending
 from ioi_eval.server.prepared import BuildCache

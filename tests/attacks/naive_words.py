@@ -15,7 +15,7 @@ from support.engines import BuildEnding
 from support.plans import TestReport
 
 from ioi_eval.engines.jobs import build as builds
-from ioi_eval.engines.jobs import parcels
+from ioi_eval.engines.jobs import http_delivery
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import judge
 from ioi_eval.model.job import Ending
@@ -67,7 +67,7 @@ def words_are_believed() -> Iterator[None]:
         mock.patch.object(verdicts, "test_result", naive_result),
         mock.patch.object(judge, "test_result", naive_result),
         mock.patch.object(builds, "build_ending", naive_ending),
-        mock.patch.object(parcels, "build_ending", naive_ending),
+        mock.patch.object(http_delivery, "build_ending", naive_ending),
     ):
         yield
 

@@ -17,7 +17,7 @@ from harness import Bench
 from rounds import Found, Round
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.boxes import Uids
+from ioi_eval.engines.embedded.sandboxes import Uids
 from ioi_eval.models import JobResult
 from ioi_eval.server import jobs, queue, routes
 from ioi_eval.store import contents

@@ -24,7 +24,7 @@ from rounds import Found, Round, files, functions, pairs, programs, scripts, sou
 from sieges import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.embedded.standing import PersistentProctor
+from ioi_eval.engines.embedded.persistent_proctor import PersistentProctor
 from ioi_eval.models import TaskType
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"

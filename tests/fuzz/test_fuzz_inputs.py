@@ -17,7 +17,7 @@ from support.plans import decode_lines
 from support.wire import RefusedRequest, decode_package, decode_reply, decode_request, decode_runtimes
 
 from ioi_eval import Store
-from ioi_eval.engines.jobs.parcels import read_delivery
+from ioi_eval.engines.jobs.http_delivery import read_delivery
 from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
 from ioi_eval.models import Blob, Ending, Problem, Test
 from ioi_eval.problems.archive import ArchiveLimits, extracted

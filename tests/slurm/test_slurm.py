@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.command_line import CommandLine, results, row, wait_for_rows, write_dump, write_package
 
-from ioi_eval.engines.embedded.boxes import choose_base, sweep
+from ioi_eval.engines.embedded.sandboxes import choose_base, sweep
 
 _DEPLOY = Path(__file__).parents[2] / "piston" / "slurm"
 _WORKERS = 3

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval import registries
-from ioi_eval.engines import conditions
+from ioi_eval.engines import health_checks
 from ioi_eval.engines.embedded import engine, proctor
 from ioi_eval.engines.embedded.toolchains import find_python, toolchains
 from ioi_eval.engines.environment import CALLER
@@ -30,7 +30,7 @@ def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: byte
     """
     if told:
         _asked.know(told)
-    for module in (engine, conditions):
+    for module in (engine, health_checks):
         put(module, "toolchains", toolchains_once)
     put(registries, "entry_points", entry_points_once)
     for name in ("proctor_sources", "sources_digest"):

@@ -246,7 +246,7 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("cli.score", "from ioi_eval.plugins.dmoj.packages import Dmoj"),
         ("__main__", "def later():\n    import ioi_eval.plugins.dmoj"),
         ("plugins.italy.packages", "from ioi_eval.plugins.dmoj.packages import Dmoj"),
-        ("judge.judge", "from ioi_eval.engines.jobs.parcels import HttpDelivery"),
+        ("judge.judge", "from ioi_eval.engines.jobs.http_delivery import HttpDelivery"),
         ("judge.classic", "from ioi_eval.engines import Engine"),
         ("runs.work", "if isinstance(engine, Cluster):\n    pass"),
         ("integrations.runtime", "found = [one for one in both if isinstance(one, (A, engines.RayEngine))]"),

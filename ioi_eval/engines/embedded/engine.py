@@ -19,8 +19,6 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
-from ioi_eval.engines.embedded.box import KillSwitch, OutputCaps, SandboxLimits
-from ioi_eval.engines.embedded.boxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
@@ -36,6 +34,8 @@ from ioi_eval.engines.embedded.job import (
 )
 from ioi_eval.engines.embedded.packages import LanguagePackage, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
+from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxLimits
+from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.toolchains import as_sandboxes_have_it, question_for, toolchains
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end

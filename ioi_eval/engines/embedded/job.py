@@ -12,7 +12,15 @@ from threading import Lock
 import msgspec
 
 from ioi_eval.engines.contract import check_names
-from ioi_eval.engines.embedded.box import (
+from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
+from ioi_eval.engines.embedded.persistent_proctor import (
+    PROCTOR,
+    PersistentProctor,
+    ProctorConfig,
+    ProctorJob,
+    suits,
+)
+from ioi_eval.engines.embedded.sandbox import (
     KillSwitch,
     LinkedFiles,
     OutputCaps,
@@ -25,9 +33,7 @@ from ioi_eval.engines.embedded.box import (
     take_out,
     unlink,
 )
-from ioi_eval.engines.embedded.boxes import Sandboxes, remove_tree
-from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.engines.embedded.standing import PROCTOR, PersistentProctor, ProctorConfig, ProctorJob, suits
+from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus

@@ -22,7 +22,7 @@ from ioi_eval.engines.contract import (
     TestReports,
 )
 from ioi_eval.engines.jobs.build import Builder, compile_script, sources
-from ioi_eval.engines.jobs.parcels import HttpDelivery
+from ioi_eval.engines.jobs.http_delivery import HttpDelivery
 from ioi_eval.engines.jobs.run import (
     BuildResult,
     Delivery,

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import (
     BROUGHT_HEADERS,
     BROUGHT_LIBRARY,
@@ -22,6 +21,7 @@ from ioi_eval.engines.contract import (
     HealthCheck,
 )
 from ioi_eval.engines.fleet import LateAnswer
+from ioi_eval.engines.health_checks import answered
 from ioi_eval.engines.jobs.headers import BIG, header_file
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,

@@ -92,7 +92,7 @@ COMPILER = "C++ compiler"
 """The name of a finding."""
 _CONTEST_STANDARD = "gnu++20"
 _GATEWAY, _BOXES, _ONLY = "gateway", "boxes", "only up to "
-_OF_KERNELS = "not in force"  # as conditions.py says it
+_OF_KERNELS = "not in force"  # as health_checks.py says it
 _SET = re.compile(r"Set (PISTON_\w+=\S+) on the server")
 _RECEIVES = (
     "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "

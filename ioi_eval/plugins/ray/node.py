@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.engines.conditions import conditions
 from ioi_eval.engines.contract import Capabilities, HealthCheck
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.embedded.boxes import Sandboxes
+from ioi_eval.engines.embedded.sandboxes import Sandboxes
+from ioi_eval.engines.health_checks import conditions
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRefused
 from ioi_eval.model.job import Job, JobFile, JobResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ioi_eval.engines.contract import SUBMISSION, BuildSpec
-from ioi_eval.engines.jobs.parcels import HttpDelivery
+from ioi_eval.engines.jobs.http_delivery import HttpDelivery
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.job import Toolchain
 from ioi_eval.models import Blob, BuildLimits, Capabilities, Job, JobFile, JobResult, NamedBlob

@@ -14,7 +14,7 @@ from piston_loopback import PROFILE, QUICK, Loopback, fine, job
 from ioi_eval import Store
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import EngineUnavailable, InputError
-from ioi_eval.plugins.rented import boxes as rented
+from ioi_eval.plugins.rented import servers as rented
 
 
 class SandboxException(Exception):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.engines.embedded.boxes import remove_tree
+from ioi_eval.engines.embedded.sandboxes import remove_tree
 from ioi_eval.models import Blob, Job, JobFile
 
 

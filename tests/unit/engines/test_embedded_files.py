@@ -9,8 +9,8 @@ import pytest
 from engine_helpers import file, path_file
 
 from ioi_eval.engines.contract import check_names
-from ioi_eval.engines.embedded import box as embedded
-from ioi_eval.engines.embedded.box import LinkedFiles, SandboxFile, fill, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded import sandbox as embedded
+from ioi_eval.engines.embedded.sandbox import LinkedFiles, SandboxFile, fill, room_for_files, take_out, unlink
 from ioi_eval.errors import EngineOverloaded, JobRejected
 from ioi_eval.models import JobFile
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.box import SandboxReport, decode_report, ending_of, signal_name
+from ioi_eval.engines.embedded.sandbox import SandboxReport, decode_report, ending_of, signal_name
 from ioi_eval.errors import BrokenReply
 
 

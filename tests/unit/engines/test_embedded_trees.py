@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ioi_eval.engines.embedded.boxes import remove_tree
+from ioi_eval.engines.embedded.sandboxes import remove_tree
 
 
 def test_removes_a_tree_deeper_than_any_path(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.embedded import boxes
-from ioi_eval.engines.embedded.boxes import Uids
+from ioi_eval.engines.embedded import sandboxes
+from ioi_eval.engines.embedded.sandboxes import Uids
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(os.geteuid() != 0, reason="only root has uids to give")]
 
@@ -42,9 +42,9 @@ input()
 RESERVING = """
 import pathlib
 import sys
-from ioi_eval.engines.embedded import boxes
-from ioi_eval.engines.embedded.boxes import Uids
-boxes._PLACES = (pathlib.Path(sys.argv[1]),)
+from ioi_eval.engines.embedded import sandboxes
+from ioi_eval.engines.embedded.sandboxes import Uids
+sandboxes._PLACES = (pathlib.Path(sys.argv[1]),)
 uids = Uids()
 print(*uids.reserve(2), flush=True)
 input()
@@ -66,7 +66,7 @@ def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
 
 
 def test_a_new_machine_has_uids_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boxes, "_PLACES", (tmp_path,))  # nobody has reserved one there before
+    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # nobody has reserved one there before
     uids = Uids()
     assert None not in uids.reserve(2)
     uids.release()
@@ -82,7 +82,7 @@ def test_another_user_cannot_stop_root() -> None:
 
 
 def test_no_uid_is_given_twice_while_somebody_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boxes, "_PLACES", (tmp_path,))  # other tests reserve some, too
+    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some, too
     with running(RESERVING, str(tmp_path)) as (other, said):
         theirs = set(map(int, said.split()))
         one, two = Uids(), Uids()
@@ -97,12 +97,12 @@ def test_no_uid_is_given_twice_while_somebody_has_it(tmp_path: Path, monkeypatch
 
 
 OPENING = """
-from ioi_eval.engines.conditions import machine
-from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.health_checks import machine
+from ioi_eval.engines.embedded.sandboxes import Sandboxes
 from ioi_eval.errors import EngineUnavailable
 print(*(found.detail for found in machine() if found.ok is False))
 try:
-    Boxes().open()
+    Sandboxes().open()
 except EngineUnavailable as error:
     print(error)
 """
@@ -122,10 +122,10 @@ def test_a_root_that_cannot_become_others_is_refused() -> None:
 def test_what_root_has_is_read_from_the_kernel(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("Name:\tx\nCapPrm:\t00000000000000eb\nCapEff:\t00000000000000eb\nCapBnd:\t0\n")
-    assert boxes.lacking_rights(status) == ()
+    assert sandboxes.lacking_rights(status) == ()
     status.write_text("CapEff:\t0000000000000000\n")
     lacking = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
-    assert boxes.lacking_rights(status) == lacking
+    assert sandboxes.lacking_rights(status) == lacking
 
 
 READ_ONLY = """

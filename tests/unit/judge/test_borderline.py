@@ -25,7 +25,7 @@ from ioi_eval import (
     Test,
 )
 from ioi_eval.engines import Check
-from ioi_eval.engines.jobs.parcels import JobPacker
+from ioi_eval.engines.jobs.http_delivery import JobPacker
 from ioi_eval.engines.jobs.run import JobSizer
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched

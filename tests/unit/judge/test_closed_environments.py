@@ -17,7 +17,7 @@ from judge_samples import problem, submission
 from missing import needs
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.embedded.boxes import remove_tree
+from ioi_eval.engines.embedded.sandboxes import remove_tree
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Verdict
 

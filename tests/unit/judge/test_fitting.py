@@ -12,7 +12,7 @@ from support.engines import Batch, Program, fake_capabilities
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.jobs.parcels import HttpDelivery, JobPacker
+from ioi_eval.engines.jobs.http_delivery import HttpDelivery, JobPacker
 from ioi_eval.engines.jobs.run import Frame, JobSizer
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (

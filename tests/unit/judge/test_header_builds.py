@@ -12,7 +12,7 @@ from support.builds import HELLO, graded_problem, opened, plain_problem, submitt
 from support.waits import until
 
 from ioi_eval import Store
-from ioi_eval.engines.conditions import headers
+from ioi_eval.engines.health_checks import headers
 from ioi_eval.engines.jobs.build import OBJECT
 from ioi_eval.engines.jobs.headers import NAMES
 from ioi_eval.judge.programs import Artifacts

@@ -14,10 +14,10 @@ import pytest
 from judge_samples import problem, submission
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.conditions import pythons
 from ioi_eval.engines.embedded import toolchains
-from ioi_eval.engines.embedded.boxes import remove_tree
+from ioi_eval.engines.embedded.sandboxes import remove_tree
 from ioi_eval.engines.embedded.toolchains import choose, examine, find_python
+from ioi_eval.engines.health_checks import pythons
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup

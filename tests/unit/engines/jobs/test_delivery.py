@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.jobs.parcels import hand_over, killed_while_compiling, read_delivery, whole_build
+from ioi_eval.engines.jobs.http_delivery import hand_over, killed_while_compiling, read_delivery, whole_build
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Ending, StageStatus
 from ioi_eval.rules.verdicts import BuildEnding, build_ending

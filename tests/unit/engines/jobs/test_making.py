@@ -24,7 +24,7 @@ from support.builds import checked_problem, plain_problem, submitted
 from support.engines import CPU_LIMIT, BuildSuccess, CompileError, fake_capabilities
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.box import VERSION
+from ioi_eval.engines.embedded.sandbox import VERSION
 from ioi_eval.engines.jobs.build import ArtifactCache
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts

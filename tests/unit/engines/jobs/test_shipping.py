@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.jobs.parcels import JobPacker, pack
+from ioi_eval.engines.jobs.http_delivery import JobPacker, pack
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile
 

@@ -17,7 +17,7 @@ from piston_loopback import known as known_server
 from support.servers import EndpointReport, counts
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.jobs.parcels import JobPacker
+from ioi_eval.engines.jobs.http_delivery import JobPacker
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.errors import EngineError, JobRejected

@@ -18,8 +18,8 @@ from leftovers import named
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
-from ioi_eval.engines.embedded import standing
-from ioi_eval.engines.embedded.box import KillSwitch
+from ioi_eval.engines.embedded import persistent_proctor
+from ioi_eval.engines.embedded.sandbox import KillSwitch
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
 
@@ -190,7 +190,7 @@ async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
 
 def test_one_that_could_not_be_had_is_tried_again_after_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that was full for a minute made every job of the next weeks a slower one."""
-    monkeypatch.setattr(standing, "_REST", 5)
+    monkeypatch.setattr(persistent_proctor, "_REST", 5)
     tries, full = list[int](), True
 
     def said(self: object, order: object, leash: object) -> bytes:
@@ -199,8 +199,8 @@ def test_one_that_could_not_be_had_is_tried_again_after_a_rest(monkeypatch: pyte
             raise OSError(errno.ENOSPC, "")
         return b""
 
-    monkeypatch.setattr(standing.PersistentProctor, "_said", said)
-    proctor, order = standing.PersistentProctor(UNUSED), UNUSED
+    monkeypatch.setattr(persistent_proctor.PersistentProctor, "_said", said)
+    proctor, order = persistent_proctor.PersistentProctor(UNUSED), UNUSED
     with contextlib.closing(KillSwitch()) as leash:
         for job in range(20):
             full = job < 12

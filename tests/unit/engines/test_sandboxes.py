@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from engine_helpers import file
 
-from ioi_eval.engines import conditions
-from ioi_eval.engines.embedded import boxes as folders
-from ioi_eval.engines.embedded.box import fill
-from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Disk, Sandboxes, sweep, why_not_in_memory
+from ioi_eval.engines import health_checks
+from ioi_eval.engines.embedded import sandboxes as folders
+from ioi_eval.engines.embedded.sandbox import fill
+from ioi_eval.engines.embedded.sandboxes import ROOM_NEEDED, Disk, Sandboxes, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
 
@@ -149,7 +149,7 @@ def test_without_proc_or_open_files_there_are_no_boxes(base: Path, monkeypatch: 
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))
     with pytest.raises(EngineUnavailable, match=r"open files: this shell allows 64 at a time.* ulimit -Hn"):
         Sandboxes(base).open()
-    [*told] = (found for found in conditions.machine() if not found.ok)
+    [*told] = (found for found in health_checks.machine() if not found.ok)
     assert [(found.name, found.remedy[:5]) for found in told] == [("open files", "Start")]
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
     assert [*folders.lacks()] == []
@@ -195,7 +195,7 @@ def test_shares_leave_room_for_other_engines(free: int, held: int, given: tuple[
 
 def test_what_an_engine_holds_is_left_out_while_it_lives(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Not what runs on this machine beside the tests.
-    monkeypatch.setattr("ioi_eval.engines.embedded.boxes.IN_MEMORY", base / "none")
+    monkeypatch.setattr("ioi_eval.engines.embedded.sandboxes.IN_MEMORY", base / "none")
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(base / "none"))
     (dead := base / "ioi-eval-1-1-dead").mkdir()
     (dead / "owner").write_text("1000000000")

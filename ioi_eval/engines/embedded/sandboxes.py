@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BY_PATH, LinkedFiles, is_noexec, make_folder
+from ioi_eval.engines.embedded.sandbox import BY_PATH, LinkedFiles, is_noexec, make_folder
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER

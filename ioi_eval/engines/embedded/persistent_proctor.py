@@ -20,7 +20,7 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import (
+from ioi_eval.engines.embedded.sandbox import (
     KillSwitch,
     OutputCaps,
     SandboxFile,
@@ -30,7 +30,7 @@ from ioi_eval.engines.embedded.box import (
     room_for_files,
     start,
 )
-from ioi_eval.engines.embedded.boxes import Sandboxes, remove_tree
+from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import Ending, Job, JobFile
 from ioi_eval.model.protocol import Plan

@@ -11,11 +11,11 @@ from support.engines import compiler_in_shell
 from support.once import toolchains_once
 
 from ioi_eval import Store
-from ioi_eval.engines import conditions as doctor
-from ioi_eval.engines.conditions import conditions, described
+from ioi_eval.engines import health_checks as doctor
 from ioi_eval.engines.contract import HealthCheck
-from ioi_eval.engines.embedded.boxes import Disk, is_in_memory
+from ioi_eval.engines.embedded.sandboxes import Disk, is_in_memory
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, find_compiler
+from ioi_eval.engines.health_checks import conditions, described
 from ioi_eval.models import Toolchain
 
 WHOLE: dict[str, Any] = {

@@ -39,7 +39,13 @@ from ioi_eval.engines.contract import (
     WorkerArtifact,
     least,
 )
-from ioi_eval.engines.embedded.box import SandboxLimits, SandboxReport, SandboxSpec, decode_report, ending_of
+from ioi_eval.engines.embedded.sandbox import (
+    SandboxLimits,
+    SandboxReport,
+    SandboxSpec,
+    decode_report,
+    ending_of,
+)
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
 from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_recipe, sights_of
 from ioi_eval.engines.jobs.run import (

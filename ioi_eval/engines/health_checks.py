@@ -16,8 +16,10 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.contract import HealthCheck
-from ioi_eval.engines.embedded.box import is_noexec
-from ioi_eval.engines.embedded.boxes import (
+from ioi_eval.engines.embedded.engine import EmbeddedEngine
+from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
+from ioi_eval.engines.embedded.sandbox import is_noexec
+from ioi_eval.engines.embedded.sandboxes import (
     NOEXEC_REMEDY,
     ROOM_NEEDED,
     Disk,
@@ -26,8 +28,6 @@ from ioi_eval.engines.embedded.boxes import (
     lacks,
     why_not_in_memory,
 )
-from ioi_eval.engines.embedded.engine import EmbeddedEngine
-from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import (
     IN_MEMORY,
     STAGE_PATH,
