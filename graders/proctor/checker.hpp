@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "compare.hpp"
-#include "desk.hpp"
-#include "opinion.hpp"
+#include "judge_program.hpp"
+#include "checker_result.hpp"
 #include "plan.hpp"
-#include "room.hpp"
+#include "sandbox.hpp"
 
 namespace checker {
 
@@ -24,12 +24,12 @@ class Checker {
   // Opens the checker's program before anything untrusted runs.
   explicit Checker(const plan::Checker& description);
 
-  void settle(const room::Room& room);
+  void settle(const sandbox::Room& room);
   bool is_program() const { return desk_ != nullptr; }
 
   // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the
   // output is worth. If it says twice that it cannot, and takes the answer as an output, the output is to blame.
-  opinion::Opinion check(const Files& files, const std::vector<std::string>& arguments);
+  checker_result::Opinion check(const Files& files, const std::vector<std::string>& arguments);
 
   // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one
   // pass in the feedback folder is there in the next. Invalid: that was the last one.
@@ -38,15 +38,15 @@ class Checker {
 
  private:
   bool equal(const Files& files, const std::vector<std::string>& arguments) const;
-  opinion::Opinion believed(const Files& files, const std::vector<std::string>& arguments);
+  checker_result::Opinion believed(const Files& files, const std::vector<std::string>& arguments);
   // `patiently`: with more CPU time, by as much as it takes more beside busy neighbours.
-  opinion::Statement run(const Files& files, const std::vector<std::string>& arguments, bool patiently = false);
-  bool is_of_the_output(const sys::Failure& failure, const opinion::Statement& statement) const;
+  checker_result::Statement run(const Files& files, const std::vector<std::string>& arguments, bool patiently = false);
+  bool is_of_the_output(const sys::Failure& failure, const checker_result::Statement& statement) const;
   bool takes_the_answer(const Files& files, const std::vector<std::string>& arguments);
 
   plan::Checker description_;
   compare::Comparison comparison_;  // null for programs
-  std::unique_ptr<desk::Desk> desk_;
+  std::unique_ptr<judge_program::Desk> desk_;
   // By the descriptors of a test's input and answer. Tests without an answer share an empty one.
   std::map<std::pair<int, int>, bool> takes_answer_;
   sys::Fd next_pass_;

@@ -39,7 +39,7 @@ void unlimit_stack() {
 }
 
 // The number that a file of /proc tells.
-int64_t number_in(const room::Room& room, const char* name, const char* format) {
+int64_t number_in(const sandbox::Room& room, const char* name, const char* format) {
   const sys::Fd fd(openat(room.proc.get(), name, O_RDONLY | O_CLOEXEC));
   char line[128] = {};
   long long number = 0;
@@ -48,11 +48,11 @@ int64_t number_in(const room::Room& room, const char* name, const char* format) 
 }
 
 // How many processes and threads there are, of all users.
-int64_t all_tasks(const room::Room& room) { return number_in(room, "loadavg", "%*s %*s %*s %*d/%lld"); }
+int64_t all_tasks(const sandbox::Room& room) { return number_in(room, "loadavg", "%*s %*s %*s %*d/%lld"); }
 
 // A submission's threads and processes are counted by its supervisor. This is far above what any is granted, and says
 // nothing of the machine's other tasks.
-int64_t most_of_a_submission(const room::Room& room, const Program& program) {
+int64_t most_of_a_submission(const sandbox::Room& room, const Program& program) {
   if (!program.threads && program.processes <= 1) return unlimited;
   if (room.counts) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
   const int64_t numbers = number_in(room, "sys/kernel/pid_max", "%lld");
@@ -62,7 +62,7 @@ int64_t most_of_a_submission(const room::Room& room, const Program& program) {
 // In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the
 // same user runs, so the exact limit is the supervisor's. This one is far above it: a crowd that grows between two
 // looks leaves numbers for the others, most of all for who judges them.
-int64_t most_tasks(const room::Room& room, const Program& program) {
+int64_t most_tasks(const sandbox::Room& room, const Program& program) {
   if (program.profile == seccomp::Profile::submission) return most_of_a_submission(room, program);
   const int64_t others_may_start = program.nests ? 16384 : 4096;
   const int64_t limit = program.limits.processes;
@@ -71,8 +71,8 @@ int64_t most_tasks(const room::Room& room, const Program& program) {
   return tasks == unlimited ? unlimited : tasks + limit + others_may_start;
 }
 
-void set_limits(const room::Room& room, const Program& program, int64_t tasks) {
-  const room::Layers& layers = room.layers;
+void set_limits(const sandbox::Room& room, const Program& program, int64_t tasks) {
+  const sandbox::Layers& layers = room.layers;
   const Limits& limits = program.limits;
   unlimit_stack();
   // Not 0: where the system hands dumps to a program, only 1 keeps it from being started.
@@ -132,7 +132,7 @@ void stand_in_for_proc(const Program& program) {
 }
 
 // What is shown below /tmp is shown in the program's own, too.
-void mount_tmp(const room::Room& room, const std::string& size) {
+void mount_tmp(const sandbox::Room& room, const std::string& size) {
   std::vector<mounts::Shown> covered;
   for (const std::string& path : room.below_tmp) covered.push_back(mounts::open_shown(path));
   mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
@@ -140,7 +140,7 @@ void mount_tmp(const room::Room& room, const std::string& size) {
 }
 
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
-void arrange_mounts(const room::Room& room, const Program& program) {
+void arrange_mounts(const sandbox::Room& room, const Program& program) {
   if (!program.folder.empty()) {
     const std::string folder = room.job + "/" + program.folder;
     bind_file(folder, work_folder, program.folder_writable);
@@ -157,7 +157,7 @@ void arrange_mounts(const room::Room& room, const Program& program) {
   if (program.streams || (room.by_name && program.file >= 0)) stand_in_for_proc(program);
 }
 
-std::string folder_here(const room::Room& room, const Program& program) {
+std::string folder_here(const sandbox::Room& room, const Program& program) {
   if (room.pid) return program.folder.empty() ? "/" : work_folder;
   return program.folder.empty() ? "" : room.job + "/" + program.folder;
 }
@@ -178,10 +178,10 @@ constexpr const char* what_runtimes_read[] =
     {"fd", "maps", "stat", "status", "statm", "coredump_filter"};
 
 // Everything that Landlock lets the program touch.
-void enforce_landlock(const room::Room& room, const Program& program) {
+void enforce_landlock(const sandbox::Room& room, const Program& program) {
   if (room.landlock_abi == 0 || (program.nests && room.mount)) return;
   landlock::Rules rules;
-  for (const room::Grant& grant : room.system) rules.permit(grant.fd.get(), grant.access);
+  for (const sandbox::Grant& grant : room.system) rules.permit(grant.fd.get(), grant.access);
   grant_folder(rules, program);
   if (room.pid && !program.tmp_size.empty()) rules.permit_path("/tmp", landlock::Access::work);
   if (program.file >= 0) rules.permit(program.file, landlock::Access::run);
@@ -234,7 +234,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-void execute(const room::Room& room, const Program& program) {
+void execute(const sandbox::Room& room, const Program& program) {
   std::vector<std::string> words = program.argv;
   if (program.told >= 0) words.push_back(std::to_string(program.told));
   const std::vector<char*> argv = pointers(words), own = pointers(program.env);
@@ -253,7 +253,7 @@ void execute(const room::Room& room, const Program& program) {
   sys::fail_errno("cannot start " + program.argv[0]);
 }
 
-void confine(const room::Room& room, const Program& program) {
+void confine(const sandbox::Room& room, const Program& program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (room.layers.on("session")) setsid();
   if (room.pid && room.shared.empty()) arrange_mounts(room, program);
@@ -294,7 +294,7 @@ void hand_starts(int socket, const sys::Fd& asked) {
   if (sendmsg(socket, &message, 0) != 1) sys::fail_errno("tell the supervisor who asks for processes");
 }
 
-void filter_calls(const room::Room& room, const Program& program, int starts) {
+void filter_calls(const sandbox::Room& room, const Program& program, int starts) {
   if (program.processes > 1 && !room.seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!room.seccomp) return;
   if (asks_for_threads(room, program) || program.processes > 1) {
@@ -312,7 +312,7 @@ void filter_calls(const room::Room& room, const Program& program, int starts) {
 }
 
 // All but its own are gone for the program; `news` and the program's file close when it starts.
-void keep_descriptors(const room::Room& room, const Program& program, int news, int starts) {
+void keep_descriptors(const sandbox::Room& room, const Program& program, int news, int starts) {
   if (!room.layers.on("descriptors")) {
     for (int fd = 3; fd < 4096; ++fd)
       if (fd != news && fd != starts) fcntl(fd, F_SETFD, 0);
@@ -344,19 +344,19 @@ pid_t own_pid(int proc) {
   return std::atoi(link);
 }
 
-bool asks_for_threads(const room::Room& room, const Program& program) {
+bool asks_for_threads(const sandbox::Room& room, const Program& program) {
   const bool can_ask = room.counts || room.landlock_abi > 0;  // kernels that have these let the asked say yes
   return program.profile == seccomp::Profile::submission && program.threads && !program.instead &&
       program.limits.threads != unlimited && room.seccomp && can_ask;
 }
 
-void arrange_shared_mounts(const room::Room& room) {
+void arrange_shared_mounts(const sandbox::Room& room) {
   Program any;
   any.folder = room.shared;
   arrange_mounts(room, any);
 }
 
-void become(const room::Room& room, const Program& program, int proc, int news, int starts) {
+void become(const sandbox::Room& room, const Program& program, int proc, int news, int starts) {
   News message = {own_pid(proc), 0};
   try {
     confine(room, program);

@@ -7,15 +7,15 @@ namespace process {
 
 // Shows the caller, and all that it forks, what programs see that share their mounts: their folder, and neither the
 // job's nor /proc.
-void arrange_shared_mounts(const room::Room& room);
+void arrange_shared_mounts(const sandbox::Room& room);
 
 // Whether each thread is asked for. Else a crowd that grew between two looks would take the threads of others, as the
 // kernel counts all that a user runs, but in a user namespace of its own; and ended ones would crowd on a busy machine.
-bool asks_for_threads(const room::Room& room, const Program& program);
+bool asks_for_threads(const sandbox::Room& room, const Program& program);
 
 // Becomes the program; `news` is the pipe to the supervisor. `starts`: the socket that leads there, where the program
 // asks for what it starts. Does not return.
-[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int starts);
+[[noreturn]] void become(const sandbox::Room& room, const Program& program, int proc, int news, int starts);
 
 // What the supervisor hears of a program that is about to run.
 struct News {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "bytes.hpp"
+#include "byte_reader.hpp"
 #include "files.hpp"
 #include "json.hpp"
 #include "python_text.hpp"

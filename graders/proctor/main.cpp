@@ -3,10 +3,10 @@
 #include <cstring>
 #include <sys/resource.h>
 
-#include "box.hpp"
-#include "calls.hpp"
-#include "room.hpp"
-#include "run.hpp"
+#include "sandbox_command.hpp"
+#include "system_calls.hpp"
+#include "sandbox.hpp"
+#include "run_command.hpp"
 
 namespace {
 
@@ -27,8 +27,8 @@ void raise_open_files() {
 
 int probe() {
   try {
-    room::drop_privileges(0, room::Layers());
-    std::puts(room::enter(".", {}, room::Layers(), true).report().c_str());
+    sandbox::drop_privileges(0, sandbox::Layers());
+    std::puts(sandbox::enter(".", {}, sandbox::Layers(), true).report().c_str());
     return 0;
   } catch (const sys::Failure& failure) {
     std::fprintf(stderr, "proctor: %s\n", failure.text.c_str());
@@ -40,11 +40,12 @@ int probe() {
 
 int main(int argc, char** argv) {
   raise_open_files();
-  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run::command(argv[2]);
-  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run::stand();
-  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return box::command(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::command(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::stand();
+  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::command(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
-  if (argc == 2 && std::strcmp(argv[1], "profile") == 0) return std::fputs(calls::described().c_str(), stdout) < 0;
+  if (argc == 2 && std::strcmp(argv[1], "profile") == 0)
+    return std::fputs(system_calls::described().c_str(), stdout) < 0;
   std::fputs(usage, stderr);
   return 2;
 }

@@ -190,7 +190,7 @@ Plan parse(const std::string& source) {
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
   for (const json::Value& test : value.at("tests").as_list("tests"))
     plan.tests.push_back(read_test(test, plan.groups.size()));
-  plan.layers = room::Layers::of(value);
+  plan.layers = sandbox::Layers::of(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   plan.alone = value.at("alone").boolean_or(false, "alone");
   plan.echo = read_echo(value.at("echo"));

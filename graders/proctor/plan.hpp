@@ -71,7 +71,7 @@ struct Plan {
   bool fifo_io = false;
   std::vector<Group> groups;
   std::vector<Test> tests;
-  room::Layers layers;
+  sandbox::Layers layers;
   bool allow_unconfined = false;
   bool alone = false;  // nothing else of the judge's goes on
   std::vector<std::string> readable;  // folders beyond the system's, for an interpreter that lies there

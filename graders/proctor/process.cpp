@@ -54,7 +54,7 @@ Outcome held_to(const Limits& limits, Outcome outcome) {
   return outcome;
 }
 
-Running start(const room::Room& room, const Program& program) {
+Running start(const sandbox::Room& room, const Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
   sys::Fd reading(ends[0]), writing(ends[1]);
@@ -62,7 +62,7 @@ Running start(const room::Room& room, const Program& program) {
   return Running(supervisor, std::move(reading), room.layers.on("order"));
 }
 
-pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags) {
+pid_t start_supervisor(const sandbox::Room& room, const Program& program, int report, int flags) {
   if (room.seccomp) seccomp::prepare(program.profile, granted(program));
   const int namespaces = !room.pid ? 0 : room.shared.empty() ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWPID;
   const long supervisor =

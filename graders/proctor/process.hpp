@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "idling.hpp"
-#include "room.hpp"
+#include "idle_time.hpp"
+#include "sandbox.hpp"
 #include "seccomp.hpp"
 #include "sys.hpp"
 
@@ -18,7 +18,7 @@ constexpr int64_t unlimited = -1;
 struct Limits {
   int64_t cpu_us = unlimited;
   int64_t crowded_cpu_us = unlimited;  // the same on a crowded machine; unlimited: `cpu_us` there, too
-  // Of idling: see idling.hpp. Without a limit of CPU time, what it computes counts as well.
+  // Of idling: see idle_time.hpp. Without a limit of CPU time, what it computes counts as well.
   int64_t wall_us = unlimited;
   int64_t hard_us = unlimited;        // of time that passes, whatever it does
   int64_t memory = unlimited;         // bytes touched, all processes together
@@ -57,7 +57,7 @@ struct Program {
   bool nests = false;
   Limits limits;
   // Of the programs that run together with it, itself one of them; null: it runs alone.
-  idling::Clock* clock = nullptr;
+  idle_time::Clock* clock = nullptr;
   size_t member = 0;                   // of that clock
 };
 
@@ -105,13 +105,13 @@ class Running {
   bool in_order_;
 };
 
-Running start(const room::Room& room, const Program& program);
+Running start(const sandbox::Room& room, const Program& program);
 
 // The pid of a supervisor that tells the outcome to `report`. With CLONE_PARENT among the flags it is the child of our
 // own parent.
-pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags = 0);
+pid_t start_supervisor(const sandbox::Room& room, const Program& program, int report, int flags = 0);
 
-inline Outcome run(const room::Room& room, const Program& program) { return start(room, program).wait(); }
+inline Outcome run(const sandbox::Room& room, const Program& program) { return start(room, program).wait(); }
 
 // An end over a limit is one at that limit, also where no look came in time: on a busy machine they come late.
 Outcome held_to(const Limits& limits, Outcome outcome);

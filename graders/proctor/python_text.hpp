@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bytes.hpp"
+#include "byte_reader.hpp"
 
 namespace compare {
 

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <vector>
 
-#include "calls.hpp"
+#include "system_calls.hpp"
 #include "sys.hpp"
 
 #ifndef SECCOMP_RET_KILL_PROCESS
@@ -194,8 +194,8 @@ Program own_clock(pid_t self) {
   return program;
 }
 
-Program decide(calls::Check check, pid_t self) {
-  using calls::Check;
+Program decide(system_calls::Check check, pid_t self) {
+  using system_calls::Check;
   const auto own = static_cast<uint32_t>(self);
   switch (check) {
     case Check::none: return {give(allowed)};
@@ -241,20 +241,20 @@ struct Rule {
 unsigned who(Profile profile, Granted granted) {
   switch (profile) {
     case Profile::submission:
-      if (granted.forks) return granted.threads ? calls::forking_threads : calls::forking;
-      return granted.threads ? calls::threaded : calls::lone;
-    case Profile::tool: return calls::tool;
-    case Profile::stage: return calls::stage;
-    case Profile::flat_stage: return calls::flat_stage;
+      if (granted.forks) return granted.threads ? system_calls::forking_threads : system_calls::forking;
+      return granted.threads ? system_calls::threaded : system_calls::lone;
+    case Profile::tool: return system_calls::tool;
+    case Profile::stage: return system_calls::stage;
+    case Profile::flat_stage: return system_calls::flat_stage;
   }
   return 0;
 }
 
 std::vector<Rule> rules_of(unsigned who, pid_t self) {
   std::vector<Rule> rules;
-  for (const calls::Line& line : calls::table())
+  for (const system_calls::Line& line : system_calls::table())
     if (line.who & who)
-      for (const calls::Call& call : line.calls) rules.push_back({call.number, decide(line.check, self)});
+      for (const system_calls::Call& call : line.calls) rules.push_back({call.number, decide(line.check, self)});
   return rules;
 }
 

@@ -16,7 +16,7 @@
 
 #include "child.hpp"
 #include "files.hpp"
-#include "meter.hpp"
+#include "resource_usage.hpp"
 
 namespace process {
 namespace {
@@ -41,7 +41,7 @@ int64_t cpu_of(const rusage& usage) {
 
 class Supervisor {
  public:
-  Supervisor(const room::Room& room, const Program& program, int report)
+  Supervisor(const sandbox::Room& room, const Program& program, int report)
       : room_(room),
         program_(program),
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
@@ -61,8 +61,8 @@ class Supervisor {
       look_due_ = sys::now_us() + poll_ns / 1000;
       tell_sleep();
       note_waits();  // of one that has ended, too, before nobody knows of it any more
-      ticks_us_ = std::max(ticks_us_, meter::ticks_us(child_));  // the same
-      if (program_.talks) report_.written = std::max(report_.written, meter::written(proc_, child_there_));
+      ticks_us_ = std::max(ticks_us_, resource_usage::ticks_us(child_));  // the same
+      if (program_.talks) report_.written = std::max(report_.written, resource_usage::written(proc_, child_there_));
       reap(WNOHANG);
       if (!ended_) enforce();
       waited_us_ = kept_waiting_us();
@@ -175,7 +175,7 @@ class Supervisor {
   void keep_only_ours() const {
     if (!room_.layers.on("descriptors")) return;
     std::vector<int> kept = program_.inherited;
-    for (const room::Grant& grant : room_.system) kept.push_back(grant.fd.get());
+    for (const sandbox::Grant& grant : room_.system) kept.push_back(grant.fd.get());
     for (const int fd : {report_fd_, proc_, program_.kept, program_.file, program_.input, program_.output,
         program_.error})
       if (fd >= 0) kept.push_back(fd);
@@ -211,7 +211,7 @@ class Supervisor {
     took_us_ = slept_us_ = 0;
   }
 
-  int64_t kept_waiting_us() const { return starts_ ? meter::waited_us(proc_, self_there_) : 0; }
+  int64_t kept_waiting_us() const { return starts_ ? resource_usage::waited_us(proc_, self_there_) : 0; }
 
   // The same, and answers whoever asks for another process or thread.
   int next_signal(const timespec& patience) {
@@ -261,15 +261,15 @@ class Supervisor {
     if (!single && !matters && now < note_again_) return;
     note_again_ = now + notes_us;
     const std::vector<std::string> lone = {std::to_string(child_there_)};
-    waits_.note(proc_, single ? lone : meter::threads_in(proc_, processes()), now, matters);
+    waits_.note(proc_, single ? lone : resource_usage::threads_in(proc_, processes()), now, matters);
   }
 
   std::vector<pid_t> processes() const {
-    return alone_ ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_);
+    return alone_ ? std::vector<pid_t>{child_there_} : resource_usage::descendants(proc_, self_there_);
   }
 
   // What is computed without a limit is no excuse.
-  static idling::Patience patience(const Program& program) {
+  static idle_time::Patience patience(const Program& program) {
     const Limits& limits = program.limits;
     const bool trusted = program.profile != seccomp::Profile::submission;
     return {limits.wall_us, limits.hard_us, limits.cpu_us == unlimited, trusted, program.quiet};
@@ -278,8 +278,8 @@ class Supervisor {
   void enforce() {
     if (!room_.layers.on("polling")) return;
     const int64_t now = sys::now_us();
-    meter::Usage usage =
-        alone_ ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
+    resource_usage::Usage usage = alone_ ? resource_usage::of_process(proc_, child_there_, child_)
+                                         : resource_usage::of_descendants(proc_, self_there_);
     // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks
     // first.
     const int64_t kept = program_.kept >= 0 ? files::blocks(program_.kept) : 0;
@@ -287,18 +287,19 @@ class Supervisor {
     const Limits& limits = program_.limits;
     const auto over = [&] { return limits.memory != unlimited && usage.memory + kept > limits.memory; };
     // What several share counts once; to find that out takes long.
-    if (!alone_ && starts_ && over()) usage.memory = meter::shared_once(proc_, processes());
+    if (!alone_ && starts_ && over()) usage.memory = resource_usage::shared_once(proc_, processes());
     const bool too_much = over();
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
     if (held_) usage.at_disk = false;  // a signal that came meanwhile has put it into that state, and no disk
-    const int64_t disk_work = account_.asks_for_disk_work(usage.at_disk) ? meter::disk_work(proc_, child_there_) : 0;
+    const int64_t disk_work =
+        account_.asks_for_disk_work(usage.at_disk) ? resource_usage::disk_work(proc_, child_there_) : 0;
     const bool ready = usage.ready || waits_.ready();
     account_.look({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), ready, usage.at_disk, disk_work});
-    const idling::Account::End end = account_.end(now);
+    const idle_time::Account::End end = account_.end(now);
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
-    if (end != idling::Account::End::none)
-      report_.stalled = end == idling::Account::End::stalled, finish(Killed::wall);
+    if (end != idle_time::Account::End::none)
+      report_.stalled = end == idle_time::Account::End::stalled, finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit(limits, is_crowded()))
       finish(Killed::cpu);
     else if ((limits.processes != unlimited && usage.processes > limits.processes) || (starts_ && starts_->too_many()))
@@ -311,7 +312,7 @@ class Supervisor {
       relieve(usage);
   }
 
-  bool is_crowded() const { return idling::is_crowded(program_.limits.cpu_us, waits_.total_us()); }
+  bool is_crowded() const { return idle_time::is_crowded(program_.limits.cpu_us, waits_.total_us()); }
 
   // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
   bool too_many_threads(int64_t cpu_us) {
@@ -329,7 +330,7 @@ class Supervisor {
       return false;
     }
     if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
-    still_ = meter::any_moves(proc_, processes()) ? 0 : still_ + 1;
+    still_ = resource_usage::any_moves(proc_, processes()) ? 0 : still_ + 1;
     if (still_ <= looks_of_patience && cpu_us - held_since_cpu_us_ <= cpu_of_patience_us) return false;
     if (threads_ > most_threads() + program_.limits.threads) return true;
     let_the_held_go();
@@ -348,7 +349,7 @@ class Supervisor {
 
   int64_t count_threads() const {
     int64_t threads = 1;
-    for (const pid_t pid : processes()) threads += meter::threads_of(proc_, pid) - 1;
+    for (const pid_t pid : processes()) threads += resource_usage::threads_of(proc_, pid) - 1;
     return threads;
   }
 
@@ -364,7 +365,7 @@ class Supervisor {
     if (!folder_.valid() || now < look_again_) return false;
     const Limits& limits = program_.limits;
     const int64_t most = limits.names == unlimited ? INT64_MAX - 1 : limits.names;
-    const meter::Contents contents = meter::contents_of(folder_.get(), most);
+    const resource_usage::Contents contents = resource_usage::contents_of(folder_.get(), most);
     const int64_t end = sys::now_us();
     look_again_ = end + std::max<int64_t>(look_us, 50 * (end - now));
     return contents.names > most || (limits.disk != unlimited && contents.bytes > limits.disk);
@@ -372,12 +373,12 @@ class Supervisor {
 
   // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say
   // so. Not a compiler's: nobody could tell from what the shell says who killed it.
-  void relieve(const meter::Usage& usage) {
+  void relieve(const resource_usage::Usage& usage) {
     if (usage.largest == child_there_ || submission_ || program_.profile == seccomp::Profile::tool) {
       finish(Killed::memory);
       return;
     }
-    for (const pid_t pid : meter::descendants(proc_, self_there_))
+    for (const pid_t pid : resource_usage::descendants(proc_, self_there_))
       if (pid == usage.largest) kill(pid, SIGKILL);
   }
 
@@ -397,7 +398,7 @@ class Supervisor {
       return;
     }
     kill(-child_, SIGKILL);
-    for (const pid_t pid : meter::descendants(proc_, self_there_)) kill(pid, SIGKILL);
+    for (const pid_t pid : resource_usage::descendants(proc_, self_there_)) kill(pid, SIGKILL);
   }
 
   // Until nothing is left: an orphan may have had children while its parent was being killed.
@@ -416,10 +417,10 @@ class Supervisor {
     nanosleep(&moment, nullptr);
   }
 
-  const room::Room& room_;
+  const sandbox::Room& room_;
   const Program& program_;
-  std::optional<idling::Clock> own_clock_;
-  idling::Clock& clock_;
+  std::optional<idle_time::Clock> own_clock_;
+  idle_time::Clock& clock_;
   const bool submission_;
   const bool alone_;  // its filter allows no second process
   const bool asks_;   // before it starts another process, or thread
@@ -432,8 +433,8 @@ class Supervisor {
   std::optional<seccomp::Starts::Question> held_;
   int still_ = 0;  // looks at which nothing moved
   bool ended_ = false, crowded_ = false, only_answered_ = false, nobody_asks_ = false;
-  meter::Waits waits_;
-  idling::Account account_;
+  resource_usage::Waits waits_;
+  idle_time::Account account_;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,
           ticks_us_ = 0, threads_ = 1, look_due_ = 0, held_since_cpu_us_ = -1, took_us_ = 0, slept_us_ = 0,
           waited_us_ = 0;
@@ -441,7 +442,7 @@ class Supervisor {
 
 }  // namespace
 
-void supervise(const room::Room& room, const Program& program, int report) {
+void supervise(const sandbox::Room& room, const Program& program, int report) {
   Report result = {};
   Supervisor supervisor(room, program, report);
   try {

@@ -7,7 +7,7 @@
 namespace process {
 
 // The body of the supervisor's process: starts the program, watches it, writes a Report and ends.
-[[noreturn]] void supervise(const room::Room& room, const Program& program, int report);
+[[noreturn]] void supervise(const sandbox::Room& room, const Program& program, int report);
 
 // What goes through the report pipe: an Outcome as plain bytes, between two copies of the same program.
 struct Report {

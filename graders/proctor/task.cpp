@@ -46,11 +46,11 @@ const process::Limits& Task::judged_limits() const {
   return room_.layers.on("accounting") ? plan_.limits : none;
 }
 
-opinion::Opinion Task::heard(const std::string& kind, const opinion::Statement& statement) const {
+checker_result::Opinion Task::heard(const std::string& kind, const checker_result::Statement& statement) const {
   try {
-    return opinion::read(kind, statement);
+    return checker_result::read(kind, statement);
   } catch (sys::Failure& failure) {
-    failure.provoked = room_.layers.on("blame") && !failure.own && opinion::may_be_provoked(statement);
+    failure.provoked = room_.layers.on("blame") && !failure.own && checker_result::may_be_provoked(statement);
     throw;
   }
 }
@@ -110,7 +110,7 @@ void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, i
   files::give_back(output);
   std::vector<std::string> arguments = test.arguments;
   if (mode) arguments.push_back(mode);
-  const opinion::Opinion opinion = checker_.check({input, answer_of(test), output}, arguments);
+  const checker_result::Opinion opinion = checker_.check({input, answer_of(test), output}, arguments);
   verdict.score = opinion.score;
   verdict.is_part = opinion.is_part;
   verdict.feedback = opinion.feedback;

@@ -1,4 +1,4 @@
-// A task type: how one test of a submission is played. run.cpp knows them by the name in the plan.
+// A task type: how one test of a submission is played. run_command.cpp knows them by the name in the plan.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 #include <string>
 
 #include "checker.hpp"
-#include "desk.hpp"
+#include "judge_program.hpp"
 #include "files.hpp"
 #include "plan.hpp"
 #include "streams.hpp"
 #include "verdict.hpp"
-#include "warm.hpp"
+#include "fork_server.hpp"
 
 namespace task {
 
@@ -30,12 +30,12 @@ constexpr const char* own_folder = "own";
 // What a task type is made of.
 struct Parts {
   const plan::Plan& plan;
-  const room::Room& room;
+  const sandbox::Room& room;
   const Opened& opened;
   checker::Checker& checker;
   streams::Streams& streams;
-  desk::Desk* manager;         // null where the plan has none
-  warm::Interpreter* waiting;  // null where each test starts a program
+  judge_program::Desk* manager;         // null where the plan has none
+  fork_server::Interpreter* waiting;  // null where each test starts a program
 };
 
 class Task {
@@ -74,7 +74,7 @@ class Task {
 
   // What a manager or an interactor said. One that fails may have broken on what the submission said to it: the failure
   // tells, and who asked for the test decides with an honest program in the submission's place.
-  opinion::Opinion heard(const std::string& kind, const opinion::Statement& statement) const;
+  checker_result::Opinion heard(const std::string& kind, const checker_result::Statement& statement) const;
 
   // Runs the submission alone, and judges the output that it completed. `mode`: what the checker is told where a task
   // takes programs and files.
@@ -91,12 +91,12 @@ class Task {
   void show(verdict::Verdict& verdict, int output, int error) const;
 
   const plan::Plan& plan_;
-  const room::Room& room_;
+  const sandbox::Room& room_;
   const Opened& opened_;
   checker::Checker& checker_;
   streams::Streams& streams_;
-  desk::Desk* manager_;
-  warm::Interpreter* waiting_;
+  judge_program::Desk* manager_;
+  fork_server::Interpreter* waiting_;
 };
 
 // The last line that a program wrote before it failed, but for where it did: an uncaught exception names itself there.

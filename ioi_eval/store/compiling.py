@@ -48,16 +48,16 @@ def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
 
 # Sources of the proctor that confine a program, without the sources that judge it.
 _CONFINING_SOURCES = (
-    "calls",
     "child",
     "elf",
     "files",
-    "idling",
+    "idle_time",
     "landlock",
-    "meter",
     "mounts",
     "process",
+    "resource_usage",
     "seccomp",
+    "system_calls",
 )
 WAITING = "waiting.so"
 
@@ -70,10 +70,10 @@ def waiting_arguments(output: str) -> tuple[str, ...]:
     modules have functions of the same names.
     """
     units = (
-        *(f"proctor/{name}.cpp" for name in (*_CONFINING_SOURCES, "supervisor", "wire")),
-        "python/ending.cpp",
+        *(f"proctor/{name}.cpp" for name in (*_CONFINING_SOURCES, "supervisor", "messages")),
+        "python/interpreter_exit.cpp",
     )
     includes = [argument for unit in units for argument in ("-include", unit)]
     flags = (*_FLAGS, "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
     linker_flags = ("-ffunction-sections", "-Wl,--gc-sections", "-Wl,--exclude-libs,ALL")
-    return (*flags, *linker_flags, "-I", "proctor", "-o", output, *includes, "python/waiting.cpp")
+    return (*flags, *linker_flags, "-I", "proctor", "-o", output, *includes, "python/fork_server_library.cpp")

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 
 // The box's specs and the words of programs are read by functions of their files alone.
-#include "box.cpp"
+#include "sandbox_command.cpp"
 #include "compare.hpp"
-#include "opinion.hpp"
+#include "checker_result.hpp"
 #include "verdict.hpp"
 
 namespace {
@@ -83,7 +83,7 @@ void fuzz_plan(const std::string& input) {
 
 }  // namespace
 
-namespace box {
+namespace sandbox_command {
 namespace {
 
 void fuzz_spec(const std::string& input) {
@@ -93,7 +93,7 @@ void fuzz_spec(const std::string& input) {
 }
 
 }  // namespace
-}  // namespace box
+}  // namespace sandbox_command
 
 namespace {
 
@@ -103,7 +103,7 @@ void fuzz_opinion(const std::string& input) {
   static const char* const kinds[] = {"cms", "testlib", "icpc", "codeforces"};
   static const int codes[] = {0, 1, 2, 3, 4, 7, 8, 42, 43, 255};
   if (input.size() < 2) return;
-  opinion::Statement statement;
+  checker_result::Statement statement;
   statement.who = "the checker";
   statement.outcome.code = codes[static_cast<unsigned char>(input[1]) % 10];
   const std::string rest = input.substr(2);
@@ -111,7 +111,7 @@ void fuzz_opinion(const std::string& input) {
   const std::string points = piece(rest, 2);
   if (!points.empty()) statement.score_file = points;
   statement.full = statement.message.size() % 2 ? 1 : 100;
-  const opinion::Opinion read = opinion::read(kinds[static_cast<unsigned char>(input[0]) % 4], statement);
+  const checker_result::Opinion read = checker_result::read(kinds[static_cast<unsigned char>(input[0]) % 4], statement);
   hold(std::isfinite(read.score) && read.score >= 0 && read.score <= 1, "a score lies between 0 and 1");
 }
 
@@ -209,7 +209,7 @@ struct Target {
   const char* name;
   void (*run)(const std::string& input);
 };
-constexpr Target targets[] = {{"json", fuzz_json},           {"plan", fuzz_plan},       {"spec", box::fuzz_spec},
+constexpr Target targets[] = {{"json", fuzz_json},           {"plan", fuzz_plan},       {"spec", sandbox_command::fuzz_spec},
                               {"opinion", fuzz_opinion},     {"verdict", fuzz_verdict}, {"printable", fuzz_printable},
                               {"comparison", fuzz_comparison}};
 const Target* chosen = nullptr;

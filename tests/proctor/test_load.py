@@ -328,7 +328,7 @@ int main(int, char** argv) {
 
 
 def told_of_looks(compiled: Callable[[str], Path], by: str, looks: str) -> str:
-    sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idling.hpp", "idling.cpp")]
+    sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idle_time.hpp", "idle_time.cpp")]
     whole = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, CLOCKS])))
     return subprocess.run([whole, by], input=looks, capture_output=True, text=True, check=True).stdout
 

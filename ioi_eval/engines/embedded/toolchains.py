@@ -31,7 +31,7 @@ from ioi_eval.model.languages import LANGUAGES, MODULES
 from ioi_eval.model.values import Value
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
-SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/room.cpp has them
+SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/sandbox.cpp has them
 IN_MEMORY = Path("/dev/shm")
 # Seconds for the answer of a compiler. One that a busy disk keeps waiting must not count as missing.
 _ASK_SECONDS = 120.0

@@ -7,7 +7,7 @@
 
 #include "process.hpp"
 
-namespace wire {
+namespace messages {
 
 struct Message {
   std::string bytes;
@@ -21,8 +21,8 @@ bool send(int socket, const Message& message);
 bool receive(int socket, Message& message);
 
 // `shared`: as Room says it of the one there.
-Message of_room(const room::Room& room, const std::string& shared);
-room::Room room_of(const Message& message);  // takes the descriptors over
+Message of_room(const sandbox::Room& room, const std::string& shared);
+sandbox::Room room_of(const Message& message);  // takes the descriptors over
 
 // Of a program that `instead` goes on with: its words are the interpreter's already.
 Message of_program(const process::Program& program, int report);
@@ -30,4 +30,4 @@ Message of_program(const process::Program& program, int report);
 // The descriptor of the report is the first.
 process::Program program_of(const Message& message);
 
-}  // namespace wire
+}  // namespace messages

@@ -1,11 +1,11 @@
-#include "idling.hpp"
+#include "idle_time.hpp"
 
 #include <algorithm>
 #include <sys/mman.h>
 
 #include "sys.hpp"
 
-namespace idling {
+namespace idle_time {
 namespace {
 
 constexpr int64_t near_us = 200 * 1000;
@@ -126,4 +126,4 @@ Account::End Account::end(int64_t now) const {
   return (perhaps && mostly) || over(clock_.elapsed_us(now), patience_.whole_us) ? End::stalled : End::none;
 }
 
-}  // namespace idling
+}  // namespace idle_time

@@ -8,7 +8,7 @@
 #include "plan.hpp"
 #include "process.hpp"
 
-namespace warm {
+namespace fork_server {
 
 // Makes the folder that the interpreter finds its first script in, under the submission's name. Before the room is
 // entered.
@@ -20,17 +20,17 @@ std::string key(const plan::Plan& plan);
 class Interpreter {
  public:
   // One that does not come up says why, and programs are started as without it. `library`: what it waits with.
-  Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
+  Interpreter(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
 
   const std::string& missing() const { return missing_; }  // empty: it waits
 
   // A program that runs alone, of the plan's submission.
-  process::Outcome run(const room::Room& room, const process::Program& program);
+  process::Outcome run(const sandbox::Room& room, const process::Program& program);
 
  private:
-  void start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
+  void start(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
   void end();
 
   pid_t pid_ = -1;
@@ -38,4 +38,4 @@ class Interpreter {
   std::string missing_;
 };
 
-}  // namespace warm
+}  // namespace fork_server

@@ -11,7 +11,7 @@
 #include "mounts.hpp"
 #include "sys.hpp"
 
-namespace room {
+namespace sandbox {
 
 // Which layers may be used. Tests switch off the three that a kernel may lack, and a test build (IOI_EVAL_TEST_LAYERS)
 // any other: that each of them holds what it is said to hold is found out by taking it away. A user never does.
@@ -82,4 +82,4 @@ void close_to_others(const Layers& layers);
 Room enter(const std::string& job, std::vector<mounts::Shown> readable, Layers layers, bool allow_unconfined,
            const std::vector<Held>& held = {}, bool devices = true);
 
-}  // namespace room
+}  // namespace sandbox

@@ -1,4 +1,4 @@
-#include "room.hpp"
+#include "sandbox.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +18,7 @@
 #include "json.hpp"
 #include "seccomp.hpp"
 
-namespace room {
+namespace sandbox {
 namespace {
 
 constexpr long default_uid = 65534;
@@ -338,4 +338,4 @@ std::string Room::report(const std::string& interpreter) const {
          (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
 }
 
-}  // namespace room
+}  // namespace sandbox

@@ -3,7 +3,7 @@
 // than a short test.
 #pragma once
 
-namespace ending {
+namespace interpreter_exit {
 
 // Called in the interpreter that waits, once all is imported.
 void prepare();
@@ -11,4 +11,4 @@ void prepare();
 // Called in a forked process, before it runs a script. Not for an archive, whose first frame is another one's.
 void watch_script();
 
-}  // namespace ending
+}  // namespace interpreter_exit

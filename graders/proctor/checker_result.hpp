@@ -6,7 +6,7 @@
 
 #include "process.hpp"
 
-namespace opinion {
+namespace checker_result {
 
 struct Opinion {
   double score = 0;
@@ -40,4 +40,4 @@ bool is_kind(const std::string& kind);
 extern const char* const correct;
 extern const char* const wrong;
 
-}  // namespace opinion
+}  // namespace checker_result

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace meter {
+namespace resource_usage {
 
 struct Usage {
   int64_t cpu_us = 0;
@@ -82,4 +82,4 @@ Contents contents_of(int folder, int64_t most);
 // Their pids as the /proc behind `proc` counts them.
 std::vector<pid_t> descendants(int proc, pid_t self);
 
-}  // namespace meter
+}  // namespace resource_usage

@@ -1,4 +1,4 @@
-#include "opinion.hpp"
+#include "checker_result.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "text.hpp"
 
-namespace opinion {
+namespace checker_result {
 
 const char* const correct = "Output is correct";
 const char* const wrong = "Output isn't correct";
@@ -191,4 +191,4 @@ Opinion read(const std::string& kind, const Statement& statement) {
   sys::fail("there is no kind of checker called " + kind);
 }
 
-}  // namespace opinion
+}  // namespace checker_result

@@ -1,4 +1,4 @@
-#include "warm.hpp"
+#include "fork_server.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -16,9 +16,9 @@
 #include "child.hpp"
 #include "files.hpp"
 #include "task.hpp"
-#include "wire.hpp"
+#include "messages.hpp"
 
-namespace warm {
+namespace fork_server {
 namespace {
 
 constexpr const char* place = "/box";        // where a submission sees its folder
@@ -43,7 +43,7 @@ void keep_capabilities() {
 }
 
 // In the folder of submissions its script has the name of theirs: what is found out at the start is what they find.
-void stand_in_folder(const room::Room& room, const std::string& folder) {
+void stand_in_folder(const sandbox::Room& room, const std::string& folder) {
   const std::string own = room.job + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("mount namespace");
   if (mount(own.c_str(), place, nullptr, MS_BIND, nullptr) != 0 || chdir(place) != 0)
@@ -74,7 +74,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-[[noreturn]] void become_interpreter(const room::Room& room, const plan::Plan& plan, int socket, int library,
+[[noreturn]] void become_interpreter(const sandbox::Room& room, const plan::Plan& plan, int socket, int library,
     const std::string& folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -87,7 +87,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     execve(argv[0], argv.data(), room.layers.on("environment") ? env.data() : environ);
     sys::fail_errno("cannot start " + plan.submission.argv[0]);
   } catch (const sys::Failure& failure) {
-    wire::send(socket_there, {failure.text, {}});
+    messages::send(socket_there, {failure.text, {}});
   }
   _exit(127);
 }
@@ -126,16 +126,16 @@ std::string key(const plan::Plan& plan) {
   return all;
 }
 
-Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library,
+Interpreter::Interpreter(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library,
     const std::string& folder) {
   try {
     if (!room.pid) sys::fail("it takes namespaces" + (room.missing.empty() ? "" : ": " + room.missing.front()));
     start(room, plan, library, folder);
-    wire::Message ready;
+    messages::Message ready;
     // It may have said what is wrong, and ended, before it was told everything.
-    static_cast<void>(wire::send(socket_.get(), {module_names(plan), {}}) &&
-        wire::send(socket_.get(), wire::of_room(room, shared_folder(plan))));
-    if (!wire::receive(socket_.get(), ready)) sys::fail("the interpreter ended before it waited");
+    static_cast<void>(messages::send(socket_.get(), {module_names(plan), {}}) &&
+        messages::send(socket_.get(), messages::of_room(room, shared_folder(plan))));
+    if (!messages::receive(socket_.get(), ready)) sys::fail("the interpreter ended before it waited");
     if (ready.bytes != "ready") sys::fail(ready.bytes);
   } catch (const sys::Failure& failure) {
     missing_ = failure.text;
@@ -145,7 +145,7 @@ Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const s
 
 Interpreter::~Interpreter() { end(); }
 
-void Interpreter::start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library,
+void Interpreter::start(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library,
     const std::string& folder) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
@@ -164,13 +164,14 @@ void Interpreter::end() {
   pid_ = -1;
 }
 
-process::Outcome Interpreter::run(const room::Room& room, const process::Program& program) {
+process::Outcome Interpreter::run(const sandbox::Room& room, const process::Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
   sys::Fd reading(ends[0]), writing(ends[1]);
-  wire::Message answer;
+  messages::Message answer;
   pid_t supervisor = -1;
-  if (!wire::send(socket_.get(), wire::of_program(program, writing.get())) || !wire::receive(socket_.get(), answer)) {
+  if (!messages::send(socket_.get(), messages::of_program(program, writing.get())) ||
+      !messages::receive(socket_.get(), answer)) {
     missing_ = "the interpreter ended while it waited";
     end();
     sys::fail(missing_, true);
@@ -181,4 +182,4 @@ process::Outcome Interpreter::run(const room::Room& room, const process::Program
   return process::Running(supervisor, std::move(reading), room.layers.on("order")).wait();
 }
 
-}  // namespace warm
+}  // namespace fork_server

@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 
 #include "child.hpp"
-#include "ending.hpp"
+#include "interpreter_exit.hpp"
 #include "process.hpp"
-#include "wire.hpp"
+#include "messages.hpp"
 
 extern "C" {
 struct PyObject;
@@ -109,7 +109,7 @@ bool is_archive() {
 
 [[noreturn]] void go_on(const process::Program& program) {
   begin_anew();
-  if (!is_archive()) ending::watch_script();
+  if (!is_archive()) interpreter_exit::watch_script();
   if (program.told >= 0) add_argument(std::to_string(program.told));
   std::exit(Py_RunMain());
 }
@@ -142,8 +142,8 @@ void tidy_memory() {
   std::free(large);
 }
 
-void start_one(const room::Room& room, const wire::Message& message) {
-  process::Program program = wire::program_of(message);
+void start_one(const sandbox::Room& room, const messages::Message& message) {
+  process::Program program = messages::program_of(message);
   program.instead = go_on;
   tidy_memory();
   PyOS_BeforeFork();
@@ -157,11 +157,11 @@ void start_one(const room::Room& room, const wire::Message& message) {
   PyOS_AfterFork_Parent();
   for (const int fd : message.fds) close(fd);
   if (wrong.empty()) wrong.assign(reinterpret_cast<const char*>(&supervisor), sizeof supervisor);
-  wire::send(control, {wrong, {}});
+  messages::send(control, {wrong, {}});
 }
 
 // Its own folder was only for the start.
-void arrange_mounts(const room::Room& room) {
+void arrange_mounts(const sandbox::Room& room) {
   constexpr const char* folder = "/box";
   if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("leave the first folder");
   process::arrange_shared_mounts(room);
@@ -170,18 +170,18 @@ void arrange_mounts(const room::Room& room) {
 
 void wait() {
   prctl(PR_SET_DUMPABLE, 0);
-  wire::Message message;
-  if (!wire::receive(control, message)) return;
-  const room::Room room = wire::room_of(message);
+  messages::Message message;
+  if (!messages::receive(control, message)) return;
+  const sandbox::Room room = messages::room_of(message);
   if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
   if (minor_version() >= 13) main_thread();
   check_that_alone();
   check_that_nothing_is_shared();
-  ending::prepare();
+  interpreter_exit::prepare();
   if (!room.shared.empty()) arrange_mounts(room);
-  wire::send(control, {"ready", {}});
-  while (wire::receive(control, message)) start_one(room, message);
+  messages::send(control, {"ready", {}});
+  while (messages::receive(control, message)) start_one(room, message);
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit_waiting() {
   try {
     wait();
   } catch (const sys::Failure& failure) {
-    wire::send(control, {failure.text, {}});
+    messages::send(control, {failure.text, {}});
   }
   _exit(0);
 }

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "opinion.hpp"
+#include "checker_result.hpp"
 #include "process.hpp"
-#include "room.hpp"
+#include "sandbox.hpp"
 
-namespace desk {
+namespace judge_program {
 
 constexpr const char* input_name = "input.txt";
 constexpr const char* answer_name = "correct_output.txt";
@@ -24,7 +24,7 @@ class Desk {
   Desk(std::string who, const std::vector<std::string>& argv, const process::Limits& limits);
 
   // Makes the folder. Called once the proctor is in its room.
-  void settle(const room::Room& room, const std::string& folder, bool with_feedback);
+  void settle(const sandbox::Room& room, const std::string& folder, bool with_feedback);
 
   // Puts the files of a test on the desk; a negative number leaves the last one. They must be open to reopening.
   void lay(int input, int answer, int output);
@@ -34,7 +34,7 @@ class Desk {
 
   // What it left in its feedback folder goes into the statement. Unless it is to find it there again, it goes out of
   // the folder.
-  void collect_feedback(opinion::Statement& statement, bool leave = false) const;
+  void collect_feedback(checker_result::Statement& statement, bool leave = false) const;
   void clear_feedback() const;
 
   // The input of another pass, which it may have left there: out of the folder, to be read only. Invalid where there is
@@ -45,7 +45,7 @@ class Desk {
   sys::Fd fresh_output() const;
 
   const std::string& who() const { return who_; }
-  const room::Room& room() const { return *room_; }
+  const sandbox::Room& room() const { return *room_; }
 
  private:
   void copy_arguments() const;
@@ -57,7 +57,7 @@ class Desk {
   sys::Fd program_;
   std::vector<sys::Fd> copied_;  // arguments that are files of the job, opened while they had names
   sys::Fd places_[3];            // the same three numbers for every test, so that the links to them are made once
-  const room::Room* room_ = nullptr;
+  const sandbox::Room* room_ = nullptr;
 };
 
-}  // namespace desk
+}  // namespace judge_program

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace calls {
+namespace system_calls {
 
 // Whose line it is. A submission's threads are a profile of their own: what only runtimes need, a program without
 // threads has not.
@@ -65,4 +65,4 @@ const std::vector<Line>& table();
 // The table as Markdown.
 std::string described();
 
-}  // namespace calls
+}  // namespace system_calls

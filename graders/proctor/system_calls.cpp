@@ -1,8 +1,8 @@
-#include "calls.hpp"
+#include "system_calls.hpp"
 
 #include "sys.hpp"
 
-namespace calls {
+namespace system_calls {
 namespace {
 
 #define CALL(name) {static_cast<unsigned>(SYS_##name), #name}
@@ -274,4 +274,4 @@ std::string described() {
   return text;
 }
 
-}  // namespace calls
+}  // namespace system_calls

@@ -1,5 +1,5 @@
 // proctor run PLAN: judges a submission on the tests of a plan. proctor stand: one plan after the other, in one room.
-#include "run.hpp"
+#include "run_command.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -12,13 +12,13 @@
 #include "checker.hpp"
 #include "files.hpp"
 #include "plan.hpp"
-#include "room.hpp"
+#include "sandbox.hpp"
 #include "task.hpp"
 #include "text.hpp"
 #include "verdict.hpp"
-#include "warm.hpp"
+#include "fork_server.hpp"
 
-namespace run {
+namespace run_command {
 namespace {
 
 constexpr size_t largest_plan = 4 << 20;
@@ -98,7 +98,7 @@ void make_own_folder(const plan::Plan& plan, long uid, bool is_there) {
     if (!to.valid()) sys::fail_errno("cannot copy " + name);
     files::copy(from.get(), to.get());
   }
-  if (room::can_drop_privileges() && plan.layers.on("uid") &&
+  if (sandbox::can_drop_privileges() && plan.layers.on("uid") &&
       chown(task::own_folder, static_cast<uid_t>(uid),
           static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
 }
@@ -144,20 +144,20 @@ class Place {
   explicit Place(bool stays) : stays_(stays) {}
 
   // The first plan makes the room; those that come later are to be played in the same.
-  const room::Room& enter(const plan::Plan& plan) {
+  const sandbox::Room& enter(const plan::Plan& plan) {
     if (room_) {
-      const room::Layers &here = room_->layers, &there = plan.layers;
+      const sandbox::Layers &here = room_->layers, &there = plan.layers;
       const bool same = here.namespaces == there.namespaces && here.landlock == there.landlock &&
           here.seccomp == there.seccomp;
       if (!same || plan.readable != readable_) sys::fail("the plan asks for another room");
       return *room_;
     }
-    std::vector<mounts::Shown> readable = room::open_for_others(plan.readable, plan.layers);
-    room::drop_privileges(nobody, plan.layers);
-    room_.emplace(room::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
+    std::vector<mounts::Shown> readable = sandbox::open_for_others(plan.readable, plan.layers);
+    sandbox::drop_privileges(nobody, plan.layers);
+    room_.emplace(sandbox::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
     if (stays_ && !room_->pid) sys::fail("submissions can follow each other in namespaces only");
     readable_ = plan.readable;
-    room::close_to_others(plan.layers);
+    sandbox::close_to_others(plan.layers);
     return *room_;
   }
 
@@ -168,19 +168,19 @@ class Place {
   // For a submission that asks for an interpreter that none waits as: before the room is entered for the first time.
   void prepare(const plan::Plan& plan) {
     if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
-    if (find(warm::key(plan)) != waiting_.end()) return;
-    warm::make_folder(plan, folder_ = waiting_folder + std::to_string(++made_));
+    if (find(fork_server::key(plan)) != waiting_.end()) return;
+    fork_server::make_folder(plan, folder_ = waiting_folder + std::to_string(++made_));
   }
 
   // The one that waits for programs as the plan's is, or `why_not`.
-  warm::Interpreter* interpreter(const plan::Plan& plan, std::string& why_not) {
-    const std::string wanted = warm::key(plan);
+  fork_server::Interpreter* interpreter(const plan::Plan& plan, std::string& why_not) {
+    const std::string wanted = fork_server::key(plan);
     const auto found = find(wanted);
     if (found != waiting_.end()) {
       std::rotate(found, found + 1, waiting_.end());
       return waiting_.back().itself.get();
     }
-    auto started = std::make_unique<warm::Interpreter>(*room_, plan, library_, folder_);
+    auto started = std::make_unique<fork_server::Interpreter>(*room_, plan, library_, folder_);
     why_not = started->missing();
     if (!why_not.empty()) return nullptr;
     if (waiting_.size() == most_waiting) waiting_.erase(waiting_.begin());
@@ -203,7 +203,7 @@ class Place {
  private:
   struct One {
     std::string key, folder;
-    std::unique_ptr<warm::Interpreter> itself;
+    std::unique_ptr<fork_server::Interpreter> itself;
   };
 
   static constexpr size_t most_waiting = 8;  // about 10 MB each
@@ -213,7 +213,7 @@ class Place {
   }
 
   bool stays_;
-  std::optional<room::Room> room_;
+  std::optional<sandbox::Room> room_;
   streams::Streams streams_;
   std::vector<std::string> readable_;
   sys::Fd library_;
@@ -230,7 +230,7 @@ class Waiting {
     if (asked_) place.prepare(plan);
   }
 
-  warm::Interpreter* start(const plan::Plan& plan) {
+  fork_server::Interpreter* start(const plan::Plan& plan) {
     if (!asked_) return nullptr;
     why_not_ = reason_against(plan);
     return why_not_.empty() ? place_.interpreter(plan, why_not_) : nullptr;
@@ -261,18 +261,18 @@ void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
   lines.set_cleaning(plan.layers.on("cleaning"));
   if (!plan.layers.on("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
-  std::unique_ptr<desk::Desk> manager;
+  std::unique_ptr<judge_program::Desk> manager;
   if (!plan.manager.argv.empty())
-    manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
+    manager = std::make_unique<judge_program::Desk>("the manager", plan.manager.argv, plan.manager.limits);
   make_own_folder(plan, nobody, place.is_entered());
   Waiting waiting(plan, place);
   task::Opened opened = open_all(plan, checker.is_program() || manager);
-  const room::Room& room = place.enter(plan);
+  const sandbox::Room& room = place.enter(plan);
   if (opened.program.valid() && !room.mount && room.layers.on("copies"))
     opened.program = files::nameless_program(opened.program);
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
-  warm::Interpreter* const interpreter = waiting.start(plan);
+  fork_server::Interpreter* const interpreter = waiting.start(plan);
   const std::unique_ptr<task::Task> task =
       make_task({plan, room, opened, checker, place.streams(), manager.get(), interpreter});
   lines.start(room.report(waiting.report()));
@@ -325,4 +325,4 @@ int stand() {
   }
 }
 
-}  // namespace run
+}  // namespace run_command

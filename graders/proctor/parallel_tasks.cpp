@@ -73,7 +73,7 @@ class Together : public Task {
 
  protected:
   // Starts one of the submission's processes, after `arrange` has given it its descriptors and arguments.
-  Member start(idling::Clock& clock, size_t member, const std::function<void(process::Program&)>& arrange) const {
+  Member start(idle_time::Clock& clock, size_t member, const std::function<void(process::Program&)>& arrange) const {
     const int error = streams_.file("error", member);
     const sys::Fd told = files::write_only(error);
     process::Program program = submission();
@@ -85,7 +85,7 @@ class Together : public Task {
   }
 
   // Starts the manager or interactor.
-  process::Running start_judge(process::Program& program, int input, int output, int told, idling::Clock& clock,
+  process::Running start_judge(process::Program& program, int input, int output, int told, idle_time::Clock& clock,
       size_t member) const {
     program.input = input;
     program.output = output;
@@ -96,8 +96,8 @@ class Together : public Task {
   }
 
   // What became of the manager or interactor, still without its words.
-  opinion::Statement outcome_of(process::Running& judge, verdict::Verdict& verdict) const {
-    opinion::Statement statement;
+  checker_result::Statement outcome_of(process::Running& judge, verdict::Verdict& verdict) const {
+    checker_result::Statement statement;
     statement.who = manager_->who();
     statement.outcome = process::held_to(plan_.manager.limits, judge.wait());
     verdict.used.waited_us += statement.outcome.waited_us;
@@ -114,7 +114,7 @@ class TwoSteps : public Together {
     pipes::Pipe between = streams_.pipe("between");
     const int output = streams_.file("output");
     const sys::Fd said = files::write_only(output);
-    idling::Clock clock(2);
+    idle_time::Clock clock(2);
     std::vector<Member> members;
     members.push_back(start_step(clock, 0, between.write, &test.input, -1));
     members.push_back(start_step(clock, 1, between.read, nullptr, said.get()));
@@ -129,7 +129,8 @@ class TwoSteps : public Together {
  private:
   static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
 
-  Member start_step(idling::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
+  Member start_step(
+      idle_time::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
     sys::Fd copied;
     return start(clock, step, [&](process::Program& program) {
       program.argv.push_back(std::to_string(step));
@@ -162,12 +163,12 @@ class Communication : public Together {
     const sys::Fd said = files::memory("said"), told = files::memory("told");
     manager_->lay(opened_.of(test.input), answer_of(test), -1);
     const sys::Fd written = manager_->fresh_output();
-    idling::Clock clock(lines.size() + 1);
+    idle_time::Clock clock(lines.size() + 1);
     process::Running manager = start_manager(test, lines, said.get(), told.get(), clock);
     std::vector<Member> members = start_members(lines, clock);
     for (Line& line : lines) line.to_user.close(), line.to_manager.close();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
-    opinion::Statement statement = outcome_of(manager, verdict);
+    checker_result::Statement statement = outcome_of(manager, verdict);
     // On purpose also where the manager then broke: it was left alone by the process that failed.
     const bool blamed = room_.layers.on("blame");
     if (verdict.end != verdict::End::ok && blamed) return verdict;
@@ -179,15 +180,15 @@ class Communication : public Together {
       verdict.feedback = "The submission ended too early";
       return verdict;
     }
-    statement.said = files::read_text(said.get(), opinion::longest);
-    statement.told = files::read_text(told.get(), opinion::longest);
+    statement.said = files::read_text(said.get(), checker_result::longest);
+    statement.told = files::read_text(told.get(), checker_result::longest);
     conclude(verdict, test, statement, files::size(written.get()) > 0 ? written.get() : said.get());
     return verdict;
   }
 
  private:
   process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told,
-      idling::Clock& clock) const {
+      idle_time::Clock& clock) const {
     std::vector<std::string> arguments;
     std::vector<int> ends;
     for (const Line& line : lines) {
@@ -198,11 +199,11 @@ class Communication : public Together {
     }
     process::Program program = manager_->program(arguments);
     program.inherited.insert(program.inherited.end(), ends.begin(), ends.end());
-    program.writable.push_back(desk::written_name);
+    program.writable.push_back(judge_program::written_name);
     return start_judge(program, rewound(opened_.of(test.input)), said, told, clock, lines.size());
   }
 
-  std::vector<Member> start_members(const std::vector<Line>& lines, idling::Clock& clock) const {
+  std::vector<Member> start_members(const std::vector<Line>& lines, idle_time::Clock& clock) const {
     std::vector<Member> members;
     for (size_t index = 0; index < lines.size(); ++index)
       members.push_back(start(clock, index, [&](process::Program& program) {
@@ -229,7 +230,7 @@ class Communication : public Together {
 
   // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or
   // else to its standard output.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement,
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const checker_result::Statement& statement,
       int said) const {
     if (checker_.is_program()) {
       const process::Outcome& outcome = statement.outcome;
@@ -238,7 +239,7 @@ class Communication : public Together {
       check(verdict, test, said);
       return;
     }
-    const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
+    const checker_result::Opinion opinion = heard(plan_.manager.kind, statement);
     verdict.score = opinion.score;
     verdict.is_part = opinion.is_part;
     verdict.feedback = opinion.feedback;
@@ -283,7 +284,7 @@ class Interactive : public Together {
     const sys::Fd told = files::memory("told");
     sys::Fd transcript = files::memory("transcript");
     manager_->lay(input, answer_of(test), transcript.get());
-    idling::Clock clock(2);
+    idle_time::Clock clock(2);
     process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
     std::vector<Member> members;
     members.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
@@ -299,9 +300,9 @@ class Interactive : public Together {
     const bool blamed = room_.layers.on("blame");
     if (verdict.end == verdict::End::ok && blamed) pipes::drain(to_user.read, interactor.report());
     to_user.close();
-    opinion::Statement statement = outcome_of(interactor, verdict);
+    checker_result::Statement statement = outcome_of(interactor, verdict);
     statement.full = plan_.manager.full;
-    statement.told = files::read_text(told.get(), opinion::longest);
+    statement.told = files::read_text(told.get(), checker_result::longest);
     const bool again = plan_.checker.passes > 1;
     if (again) next = manager_->take_next_pass();
     manager_->collect_feedback(statement, again);
@@ -317,17 +318,19 @@ class Interactive : public Together {
   }
 
   process::Running start_interactor(const plan::Test& test, int input, int output, int told,
-      idling::Clock& clock) const {
-    std::vector<std::string> told_of = {desk::input_name, desk::output_name, desk::answer_name};
-    if (plan_.manager.kind == "icpc") told_of = {desk::input_name, desk::answer_name, desk::feedback_name};
-    if (plan_.manager.kind == "exit-code") told_of = {desk::input_name, desk::answer_name};
+      idle_time::Clock& clock) const {
+    std::vector<std::string> told_of = {
+        judge_program::input_name, judge_program::output_name, judge_program::answer_name};
+    if (plan_.manager.kind == "icpc")
+      told_of = {judge_program::input_name, judge_program::answer_name, judge_program::feedback_name};
+    if (plan_.manager.kind == "exit-code") told_of = {judge_program::input_name, judge_program::answer_name};
     if (!plan_.manager.given.empty()) told_of = plan_.manager.given;
     process::Program program = manager_->program(told_of);
     program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
     return start_judge(program, input, output, told, clock, interactors_place);
   }
 
-  Member start_submission(int input, int output, idling::Clock& clock) const {
+  Member start_submission(int input, int output, idle_time::Clock& clock) const {
     return start(clock, 0, [&](process::Program& program) {
       program.talks = true;
       program.input = input;
@@ -337,7 +340,7 @@ class Interactive : public Together {
 
   // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what
   // is missing; on a busy machine that takes as long as it takes.
-  static bool ends_by_itself(const process::Running& interactor, idling::Clock& clock) {
+  static bool ends_by_itself(const process::Running& interactor, idle_time::Clock& clock) {
     constexpr int look_ms = 10;
     constexpr int64_t silence_us = 50 * 1000;
     const int64_t asked = sys::now_us();
@@ -355,11 +358,11 @@ class Interactive : public Together {
   // `transcript`: for the checker; -1: not yet.
   // An interactor that was not content and ended first has decided: what the submission did without a partner does not
   // count. Otherwise a submission that failed has failed, whatever the interactor made of the silence.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left,
-      int transcript) const {
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const checker_result::Statement& statement,
+      bool was_left, int transcript) const {
     const bool failed = verdict.end != verdict::End::ok;
     if (failed && !was_left && room_.layers.on("blame")) return;
-    const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
+    const checker_result::Opinion opinion = heard(plan_.manager.kind, statement);
     if (failed && opinion.score > 0) return;
     verdict.end = verdict::End::ok;
     verdict.score = opinion.score;

@@ -1,4 +1,4 @@
-#include "meter.hpp"
+#include "resource_usage.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 #include "sys.hpp"
 
-namespace meter {
+namespace resource_usage {
 namespace {
 
 // The first bytes of a file below /proc; empty when the process is gone.
@@ -268,4 +268,4 @@ Usage of_descendants(int proc, pid_t self) {
   return usage;
 }
 
-}  // namespace meter
+}  // namespace resource_usage

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace run {
+namespace run_command {
 
 // proctor run PLAN. Returns the exit code.
 int command(const std::string& path);
@@ -10,4 +10,4 @@ int command(const std::string& path);
 // proctor stand. Reads names of plans, one in a line, and judges each as `command` does.
 int stand();
 
-}  // namespace run
+}  // namespace run_command

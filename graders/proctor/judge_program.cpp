@@ -1,4 +1,4 @@
-#include "desk.hpp"
+#include "judge_program.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include "files.hpp"
 #include "plan.hpp"
 
-namespace desk {
+namespace judge_program {
 namespace {
 
 constexpr const char* names[3] = {input_name, answer_name, output_name};
@@ -18,7 +18,7 @@ bool is_of_system(const std::string& program) { return program.find('/') != std:
 std::optional<std::string> take(int folder, const char* name) {
   const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
-  return files::read_text(fd.get(), opinion::longest);
+  return files::read_text(fd.get(), checker_result::longest);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ Desk::Desk(std::string who, const std::vector<std::string>& argv, const process:
   if (argv.size() > 1) copied_.push_back(files::open_secret(plan::file_name(argv[1], "argv")));
 }
 
-void Desk::settle(const room::Room& room, const std::string& folder, bool with_feedback) {
+void Desk::settle(const sandbox::Room& room, const std::string& folder, bool with_feedback) {
   room_ = &room;
   folder_ = folder;
   with_feedback_ = with_feedback;
@@ -110,7 +110,7 @@ sys::Fd Desk::fresh_output() const {
   return file;
 }
 
-void Desk::collect_feedback(opinion::Statement& statement, bool leave) const {
+void Desk::collect_feedback(checker_result::Statement& statement, bool leave) const {
   if (!with_feedback_) return;
   const std::string path = folder_ + "/" + feedback_name;
   const sys::Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -120,4 +120,4 @@ void Desk::collect_feedback(opinion::Statement& statement, bool leave) const {
   if (!leave) files::remove_all(path);
 }
 
-}  // namespace desk
+}  // namespace judge_program

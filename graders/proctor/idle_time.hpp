@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace idling {
+namespace idle_time {
 
 constexpr size_t most_members = 128;  // programs of one test
 
@@ -154,4 +154,4 @@ class Account {
   int64_t started_us_ = 0, slept_us_ = 0;
 };
 
-}  // namespace idling
+}  // namespace idle_time

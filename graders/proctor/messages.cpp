@@ -1,9 +1,9 @@
-#include "wire.hpp"
+#include "messages.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
 
-namespace wire {
+namespace messages {
 namespace {
 
 constexpr size_t most_bytes = 1 << 16, most_fds = 64;
@@ -94,12 +94,12 @@ bool receive(int socket, Message& message) {
   return length > 0;
 }
 
-Message of_room(const room::Room& room, const std::string& shared) {
+Message of_room(const sandbox::Room& room, const std::string& shared) {
   const RoomWords words =
       {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.by_name, room.seccomp, room.landlock_abi,
           room.system.size()};
   Message message = {bytes_of(words), {}};
-  for (const room::Grant& grant : room.system)
+  for (const sandbox::Grant& grant : room.system)
     message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
   message.bytes += room.job + '\0' + shared + '\0';
 #ifdef IOI_EVAL_TEST_LAYERS
@@ -108,9 +108,9 @@ Message of_room(const room::Room& room, const std::string& shared) {
   return message;
 }
 
-room::Room room_of(const Message& message) {
+sandbox::Room room_of(const Message& message) {
   const auto words = words_of<RoomWords>(message);
-  room::Room room;
+  sandbox::Room room;
   room.user = words.user, room.mount = words.mount, room.net = words.net, room.ipc = words.ipc,
       room.counts = words.counts;
   room.pid = words.pid, room.by_name = words.by_name, room.seccomp = words.seccomp;
@@ -164,4 +164,4 @@ process::Program program_of(const Message& message) {
   return program;
 }
 
-}  // namespace wire
+}  // namespace messages

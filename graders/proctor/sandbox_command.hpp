@@ -2,9 +2,9 @@
 
 #include <string>
 
-namespace box {
+namespace sandbox_command {
 
 // proctor box SPEC: one program in a box, with a report at the end. Returns the exit code.
 int command(const std::string& path);
 
-}  // namespace box
+}  // namespace sandbox_command

@@ -1,4 +1,4 @@
-#include "ending.hpp"
+#include "interpreter_exit.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -58,7 +58,7 @@ __attribute__((weak)) PyObject* _PyEval_EvalFrameDefault(PyThreadState*, void*, 
 __attribute__((weak)) void _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState*, EvalFrame);
 }
 
-namespace ending {
+namespace interpreter_exit {
 namespace {
 
 constexpr int one_argument = 0x0008;  // METH_O
@@ -245,4 +245,4 @@ void watch_script() {
     _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate);
 }
 
-}  // namespace ending
+}  // namespace interpreter_exit

@@ -1,4 +1,4 @@
-#include "box.hpp"
+#include "sandbox_command.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "process.hpp"
 #include "text.hpp"
 
-namespace box {
+namespace sandbox_command {
 namespace {
 
 constexpr size_t largest_spec = 4 << 20;
@@ -25,7 +25,7 @@ struct Spec {
   std::string dir;
   std::vector<std::pair<std::string, std::string>> files;  // name in the box, path on the host
   std::vector<std::string> readable;
-  room::Layers layers;
+  sandbox::Layers layers;
   long uid = 0;
   int report = STDERR_FILENO, leash = -1;
   bool allow_unconfined = false;
@@ -66,7 +66,7 @@ Spec read_spec(const json::Value& value) {
   spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
   spec.program.limits.open_files =
       value.at("limits").at("open_files").whole_or(process::unlimited, "limits.open_files");
-  spec.layers = room::Layers::of(value);
+  spec.layers = sandbox::Layers::of(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;
 }
@@ -95,7 +95,7 @@ std::vector<sys::Fd> link_files(Spec& spec) {
 }
 
 void own_links(const Spec& spec) {
-  if (!room::can_drop_privileges()) return;
+  if (!sandbox::can_drop_privileges()) return;
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
       if (chown(file.first.substr(0, slash).c_str(), static_cast<uid_t>(spec.uid), static_cast<gid_t>(spec.uid)) != 0)
@@ -169,12 +169,12 @@ std::string run_box(Spec& spec) {
   const std::vector<sys::Fd> opened = link_files(spec);
   own_links(spec);
   if (!spec.program.nests) close_pipes();
-  std::vector<mounts::Shown> readable = room::open_for_others(spec.readable, spec.layers);
-  room::drop_privileges(spec.uid, spec.layers);
-  std::vector<room::Held> held;
+  std::vector<mounts::Shown> readable = sandbox::open_for_others(spec.readable, spec.layers);
+  sandbox::drop_privileges(spec.uid, spec.layers);
+  std::vector<sandbox::Held> held;
   for (size_t i = 0; i < opened.size(); ++i) held.push_back({opened[i].get(), spec.files[i].second});
-  const room::Room room =
-      room::enter(spec.dir, std::move(readable), spec.layers, spec.allow_unconfined, held, spec.program.nests);
+  const sandbox::Room room =
+      sandbox::enter(spec.dir, std::move(readable), spec.layers, spec.allow_unconfined, held, spec.program.nests);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
       error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
@@ -189,7 +189,7 @@ std::string run_box(Spec& spec) {
     set_variable(spec.program.env, "TMPDIR", spec.dir);
     set_variable(spec.program.env, "HOME", spec.dir);
   }
-  room::close_to_others(spec.layers);
+  sandbox::close_to_others(spec.layers);
   const process::Outcome outcome = watch(process::start(room, spec.program), spec.leash, asked.get());
   if (!outcome.failure.empty()) sys::fail(outcome.failure);
   return described(outcome, room.report());
@@ -219,4 +219,4 @@ int command(const std::string& path) {
   }
 }
 
-}  // namespace box
+}  // namespace sandbox_command
