@@ -11,15 +11,15 @@
 namespace compare {
 
 // A file from its start, byte by byte, without moving the descriptor's own position.
-class Bytes {
+class ByteReader {
  public:
   static constexpr int end = -1;
 
-  explicit Bytes(int fd, int64_t from = 0) : fd_(fd), offset_(from), buffer_(1 << 16) {}
+  explicit ByteReader(int fd, int64_t offset = 0) : fd_(fd), offset_(offset), buffer_(1 << 16) {}
 
   int next() {
-    if (at_ == filled_ && !refill()) return end;
-    return static_cast<unsigned char>(buffer_[at_++]);
+    if (position_ == length_ && !refill()) return end;
+    return static_cast<unsigned char>(buffer_[position_++]);
   }
 
  private:
@@ -29,15 +29,15 @@ class Bytes {
     while (length < 0 && errno == EINTR);
     if (length < 0) sys::fail_errno("cannot read an output");
     offset_ += length;
-    at_ = 0;
-    filled_ = static_cast<size_t>(length);
+    position_ = 0;
+    length_ = static_cast<size_t>(length);
     return length > 0;
   }
 
   int fd_;
   int64_t offset_;
   std::vector<char> buffer_;
-  size_t at_ = 0, filled_ = 0;
+  size_t position_ = 0, length_ = 0;
 };
 
 // What Python's str.strip() takes away, as far as it is ASCII.

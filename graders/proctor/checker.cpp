@@ -9,7 +9,7 @@ namespace checker {
 namespace {
 
 // Which files a kind of checker is told of, in its order. An ICPC validator reads the output on its standard input.
-std::vector<std::string> arguments(const std::string& kind) {
+std::vector<std::string> default_arguments(const std::string& kind) {
   if (kind == "testlib" || kind == "exit-code")
     return {judge_program::input_name, judge_program::output_name, judge_program::answer_name};
   if (kind == "icpc") return {judge_program::input_name, judge_program::answer_name, judge_program::feedback_name};
@@ -17,7 +17,7 @@ std::vector<std::string> arguments(const std::string& kind) {
 }
 
 // A test's own rules for words, in the flags of the ICPC's format.
-void change(compare::Tokens& rules, const std::vector<std::string>& arguments) {
+void apply_flags(compare::TokenRules& rules, const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& flag = arguments[i];
     if (flag == "case_sensitive") rules.case_sensitive = true;
@@ -33,101 +33,106 @@ void change(compare::Tokens& rules, const std::vector<std::string>& arguments) {
 }  // namespace
 
 Checker::Checker(const plan::Checker& description)
-    : description_(description), comparison_(compare::named(description.kind)) {
+    : description_(description), comparison_(compare::find_comparison(description.kind)) {
   if (checker_result::is_kind(description.kind))
-    desk_ = std::make_unique<judge_program::Desk>("the checker", description.argv, description.limits);
+    program_ = std::make_unique<judge_program::JudgeProgram>("the checker", description.argv, description.limits);
   else if (!comparison_)
     sys::fail("checker.kind: there is no " + description.kind);
 }
 
-void Checker::settle(const sandbox::Room& room) {
-  if (desk_) desk_->settle(room, "check", description_.kind == "icpc");
+void Checker::make_folder(const sandbox::Sandbox& sandbox) {
+  if (program_) program_->make_folder(sandbox, "check", description_.kind == "icpc");
 }
 
-void Checker::begin() {
-  if (desk_) desk_->clear_feedback();
+void Checker::begin_test() {
+  if (program_) program_->clear_feedback();
 }
 
-checker_result::Opinion Checker::check(const Files& files, const std::vector<std::string>& arguments) {
-  if (desk_) return believed(files, arguments);
-  const bool same = equal(files, arguments);
-  return {same ? 1.0 : 0.0, same ? checker_result::correct : checker_result::wrong};
+checker_result::CheckerResult Checker::check(const Files& files, const std::vector<std::string>& arguments) {
+  if (program_) return check_with_program(files, arguments);
+  const bool is_equal = matches_answer(files, arguments);
+  return {is_equal ? 1.0 : 0.0, is_equal ? checker_result::correct_message : checker_result::wrong_message};
 }
 
-bool Checker::equal(const Files& files, const std::vector<std::string>& arguments) const {
-  compare::Tokens rules =
+bool Checker::matches_answer(const Files& files, const std::vector<std::string>& arguments) const {
+  compare::TokenRules rules =
       {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
-  change(rules, arguments);
+  apply_flags(rules, arguments);
   return comparison_(files.output, files.answer, rules);
 }
 
 // Many a checker was never tried on nonsense, and calls what it cannot read its own failure. If that made it the
 // judge's, a program could choose not to be scored.
-checker_result::Opinion Checker::believed(const Files& files, const std::vector<std::string>& arguments) {
-  const checker_result::Statement statement = run(files, arguments);
+checker_result::CheckerResult Checker::check_with_program(
+    const Files& files, const std::vector<std::string>& arguments) {
+  const checker_result::CheckerOutput output = run(files, arguments);
   try {
-    return checker_result::read(description_.kind, statement);
+    return checker_result::read_result(description_.kind, output);
   } catch (sys::Failure& failure) {
-    if (!is_of_the_output(failure, statement)) throw;
+    if (!may_blame_output(failure, output)) throw;
     // In several passes, what it made of the answer would depend on what it left of others.
-    const bool in_passes = description_.passes > 1 && description_.kind == "icpc";
-    failure.provoked = in_passes || !takes_the_answer(files, arguments);
-    if (failure.provoked) throw;
-    const checker_result::Statement again = run(files, arguments, true);
+    const bool in_passes = description_.max_passes > 1 && description_.kind == "icpc";
+    failure.is_provoked = in_passes || !accepts_answer(files, arguments);
+    if (failure.is_provoked) throw;
+    const checker_result::CheckerOutput second_output = run(files, arguments, true);
     try {
-      return checker_result::read(description_.kind, again);  // the machine was busy
-    } catch (const sys::Failure& second) {
-      if (!is_of_the_output(second, again)) throw;
-      const char* const does = description_.decides ? "judges others" : "accepts the reference answer";
-      return {0, std::string(checker_result::wrong) + ": " + second.text + ", but it " + does};
+      return checker_result::read_result(description_.kind, second_output);  // the machine was busy
+    } catch (const sys::Failure& second_failure) {
+      if (!may_blame_output(second_failure, second_output)) throw;
+      const char* const accepted_case =
+          description_.failure_means_wrong ? "judges others" : "accepts the reference answer";
+      return {0, std::string(checker_result::wrong_message) + ": " + second_failure.text + ", but it " + accepted_case};
     }
   }
 }
 
-bool Checker::is_of_the_output(const sys::Failure& failure, const checker_result::Statement& statement) const {
-  const bool may_be = !failure.own && !statement.outcome.stalled && checker_result::may_be_provoked(statement);
-  return may_be && desk_->room().layers.on("blame");
+bool Checker::may_blame_output(const sys::Failure& failure, const checker_result::CheckerOutput& output) const {
+  const bool may_be = !failure.is_own_fault && !output.ending.is_stalled && checker_result::may_be_provoked(output);
+  return may_be && program_->sandbox().layers.is_on("blame");
 }
 
-bool Checker::takes_the_answer(const Files& files, const std::vector<std::string>& arguments) {
+bool Checker::accepts_answer(const Files& files, const std::vector<std::string>& arguments) {
   const std::pair<int, int> test = {files.input, files.answer};
-  const auto known = takes_answer_.find(test);
-  if (known != takes_answer_.end()) return known->second;
-  bool taken = false;
+  const auto cached = accepts_answer_.find(test);
+  if (cached != accepts_answer_.end()) return cached->second;
+  bool is_accepted = false;
   try {
-    const checker_result::Statement statement = run({files.input, files.answer, files.answer}, arguments);
-    taken = checker_result::read(description_.kind, statement).score > 0 || description_.decides;
+    const checker_result::CheckerOutput output = run({files.input, files.answer, files.answer}, arguments);
+    is_accepted = checker_result::read_result(description_.kind, output).score > 0 || description_.failure_means_wrong;
   } catch (const sys::Failure&) {
-    taken = false;  // it fails on everything
+    is_accepted = false;  // it fails on everything
   }
-  return takes_answer_[test] = taken;
+  return accepts_answer_[test] = is_accepted;
 }
 
-checker_result::Statement Checker::run(const Files& files, const std::vector<std::string>& further, bool patiently) {
-  const sys::Fd said = ::files::memory("said"), told = ::files::memory("told");
-  desk_->lay(files.input, files.answer, files.output);
-  const std::vector<std::string>& given = description_.given;
-  process::Program program = desk_->program(given.empty() ? arguments(description_.kind) : given);
-  program.argv.insert(program.argv.end(), further.begin(), further.end());
-  if (patiently && program.limits.cpu_us != process::unlimited) program.limits.cpu_us = program.limits.cpu_us * 8 / 5;
-  program.output = said.get();
-  program.error = told.get();
+checker_result::CheckerOutput Checker::run(
+    const Files& files, const std::vector<std::string>& test_arguments, bool has_extra_cpu_time) {
+  const sys::Fd standard_output = ::files::make_memory_file("said"), standard_error = ::files::make_memory_file("told");
+  program_->link_test_files(files.input, files.answer, files.output);
+  const std::vector<std::string>& arguments = description_.arguments;
+  process::Program program =
+      program_->program_with(arguments.empty() ? default_arguments(description_.kind) : arguments);
+  program.argv.insert(program.argv.end(), test_arguments.begin(), test_arguments.end());
+  if (has_extra_cpu_time && program.limits.cpu_us != process::unlimited)
+    program.limits.cpu_us = program.limits.cpu_us * 8 / 5;
+  program.output = standard_output.get();
+  program.error = standard_error.get();
   if (description_.kind == "icpc") {
     if (lseek(files.output, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the output");
     program.input = files.output;
   }
-  checker_result::Statement statement;
-  statement.who = desk_->who();
-  statement.full = description_.full;
-  statement.outcome = process::held_to(program.limits, process::run(desk_->room(), program));
-  statement.said = ::files::read_text(said.get(), checker_result::longest);
-  statement.told = ::files::read_text(told.get(), checker_result::longest);
-  const bool again = description_.passes > 1;
-  if (again) next_pass_ = desk_->take_next_pass();
-  desk_->collect_feedback(statement, again);
-  if (next_pass_.valid() && statement.outcome.code != 42)
-    sys::fail(statement.who + " asks for another pass, and rejects this one");
-  return statement;
+  checker_result::CheckerOutput output;
+  output.program_name = program_->name();
+  output.full_score = description_.full_score;
+  output.ending = process::with_limits_applied(program.limits, process::run(program_->sandbox(), program));
+  output.standard_output = ::files::read_up_to(standard_output.get(), checker_result::max_output_bytes);
+  output.standard_error = ::files::read_up_to(standard_error.get(), checker_result::max_output_bytes);
+  const bool has_passes = description_.max_passes > 1;
+  if (has_passes) next_input_ = program_->take_next_input();
+  program_->collect_feedback(output, has_passes);
+  if (next_input_.valid() && output.ending.exit_code != 42)
+    sys::fail(output.program_name + " asks for another pass, and rejects this one");
+  return output;
 }
 
 }  // namespace checker

@@ -24,32 +24,33 @@ class Checker {
   // Opens the checker's program before anything untrusted runs.
   explicit Checker(const plan::Checker& description);
 
-  void settle(const sandbox::Room& room);
-  bool is_program() const { return desk_ != nullptr; }
+  void make_folder(const sandbox::Sandbox& sandbox);
+  bool is_program() const { return program_ != nullptr; }
 
   // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the
   // output is worth. If it says twice that it cannot, and takes the answer as an output, the output is to blame.
-  checker_result::Opinion check(const Files& files, const std::vector<std::string>& arguments);
+  checker_result::CheckerResult check(const Files& files, const std::vector<std::string>& arguments);
 
   // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one
   // pass in the feedback folder is there in the next. Invalid: that was the last one.
-  void begin();
-  sys::Fd next_pass() { return std::move(next_pass_); }
+  void begin_test();
+  sys::Fd take_next_input() { return std::move(next_input_); }
 
  private:
-  bool equal(const Files& files, const std::vector<std::string>& arguments) const;
-  checker_result::Opinion believed(const Files& files, const std::vector<std::string>& arguments);
+  bool matches_answer(const Files& files, const std::vector<std::string>& arguments) const;
+  checker_result::CheckerResult check_with_program(const Files& files, const std::vector<std::string>& arguments);
   // `patiently`: with more CPU time, by as much as it takes more beside busy neighbours.
-  checker_result::Statement run(const Files& files, const std::vector<std::string>& arguments, bool patiently = false);
-  bool is_of_the_output(const sys::Failure& failure, const checker_result::Statement& statement) const;
-  bool takes_the_answer(const Files& files, const std::vector<std::string>& arguments);
+  checker_result::CheckerOutput run(
+      const Files& files, const std::vector<std::string>& arguments, bool has_extra_cpu_time = false);
+  bool may_blame_output(const sys::Failure& failure, const checker_result::CheckerOutput& output) const;
+  bool accepts_answer(const Files& files, const std::vector<std::string>& arguments);
 
   plan::Checker description_;
   compare::Comparison comparison_;  // null for programs
-  std::unique_ptr<judge_program::Desk> desk_;
+  std::unique_ptr<judge_program::JudgeProgram> program_;
   // By the descriptors of a test's input and answer. Tests without an answer share an empty one.
-  std::map<std::pair<int, int>, bool> takes_answer_;
-  sys::Fd next_pass_;
+  std::map<std::pair<int, int>, bool> accepts_answer_;
+  sys::Fd next_input_;
 };
 
 }  // namespace checker

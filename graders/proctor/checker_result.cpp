@@ -11,183 +11,191 @@
 
 namespace checker_result {
 
-const char* const correct = "Output is correct";
-const char* const wrong = "Output isn't correct";
+const char* const correct_message = "Output is correct";
+const char* const wrong_message = "Output isn't correct";
 
 namespace {
 
-constexpr int fail_of_testlib = 3;
-constexpr double slack = 1e-9;  // what binary fractions leave, as of points that were added up
-constexpr const char* partial = "Output is partially correct";
+constexpr int testlib_fail_code = 3;
+constexpr double score_tolerance = 1e-9;  // what binary fractions leave, as of points that were added up
+constexpr const char* partial_message = "Output is partially correct";
 
 // The contest system's standard texts, which checkers name instead of spelling them.
-std::string translated(const std::string& said) {
-  if (said == "translate:success") return correct;
-  if (said == "translate:partial") return partial;
-  if (said == "translate:wrong") return wrong;
-  return said;
+std::string translate(const std::string& message) {
+  if (message == "translate:success") return correct_message;
+  if (message == "translate:partial") return partial_message;
+  if (message == "translate:wrong") return wrong_message;
+  return message;
 }
 
 std::string trimmed(const std::string& raw) {
   const char* blanks = " \t\r\n\v\f";
-  const size_t from = raw.find_first_not_of(blanks);
-  return from == std::string::npos ? "" : raw.substr(from, raw.find_last_not_of(blanks) - from + 1);
+  const size_t start = raw.find_first_not_of(blanks);
+  return start == std::string::npos ? "" : raw.substr(start, raw.find_last_not_of(blanks) - start + 1);
 }
 
 std::string first_line(const std::string& raw) { return trimmed(text::first_line(raw)); }
 
 bool is_decimal(const std::string& word) {
-  size_t at = 0;
-  const auto digits = [&] {
-    const size_t from = at;
-    while (at < word.size() && word[at] >= '0' && word[at] <= '9') ++at;
-    return at - from;
+  size_t position = 0;
+  const auto skip_digits = [&] {
+    const size_t start = position;
+    while (position < word.size() && word[position] >= '0' && word[position] <= '9') ++position;
+    return position - start;
   };
-  const auto one_of = [&](const char* some) { return at < word.size() && std::strchr(some, word[at]) && ++at; };
-  one_of("+-");
-  size_t found = digits();
-  if (one_of(".")) found += digits();
-  if (found == 0) return false;
-  if (one_of("eE")) {
-    one_of("+-");
-    if (digits() == 0) return false;
+  const auto skip_one_of = [&](const char* letters) {
+    return position < word.size() && std::strchr(letters, word[position]) && ++position;
+  };
+  skip_one_of("+-");
+  size_t digit_count = skip_digits();
+  if (skip_one_of(".")) digit_count += skip_digits();
+  if (digit_count == 0) return false;
+  if (skip_one_of("eE")) {
+    skip_one_of("+-");
+    if (skip_digits() == 0) return false;
   }
-  return at == word.size();
+  return position == word.size();
 }
 
 // A finite decimal in [0, full] and nothing else. More than full marks are not the output's fault: it may be the best.
-double score(const Statement& statement, const std::string& raw, double full = 1) {
+double read_score(const CheckerOutput& output, const std::string& raw, double full_score = 1) {
   const std::string word = trimmed(raw);
-  const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full : -1;
-  if (!(value >= 0 && value <= 1 + slack))
-    sys::fail(statement.who + " printed no score between 0 and " + (full == 1 ? "1" : std::to_string(full)) +
-        " but \"" + text::printable(word, 80) + "\"", false, value > 1 && std::isfinite(value));
+  const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full_score : -1;
+  if (!(value >= 0 && value <= 1 + score_tolerance))
+    sys::fail(output.program_name + " printed no score between 0 and " +
+            (full_score == 1 ? "1" : std::to_string(full_score)) + " but \"" + text::printable(word, 80) + "\"",
+        false, value > 1 && std::isfinite(value));
   return std::min(value, 1.0);
 }
 
-void refuse_bad_end(const Statement& statement) {
-  const process::Outcome& outcome = statement.outcome;
-  if (!outcome.failure.empty()) sys::fail(statement.who + ": " + outcome.failure, outcome.outside);
-  switch (outcome.killed) {
-    case process::Killed::cpu: sys::fail(statement.who + " ran out of CPU time");
-    case process::Killed::wall: sys::fail(statement.who + " ran out of time");
-    case process::Killed::memory: sys::fail(statement.who + " ran out of memory");
-    case process::Killed::processes: sys::fail(statement.who + " started too many processes");
-    case process::Killed::threads: sys::fail(statement.who + " started too many threads");
-    case process::Killed::disk: sys::fail(statement.who + " wrote too much");
-    case process::Killed::leash: sys::fail(statement.who + " was stopped", true);
-    case process::Killed::no: break;
+void fail_if_killed(const CheckerOutput& output) {
+  const process::Ending& ending = output.ending;
+  if (!ending.failure.empty()) sys::fail(output.program_name + ": " + ending.failure, ending.is_killed_from_outside);
+  switch (ending.kill_reason) {
+    case process::KillReason::cpu: sys::fail(output.program_name + " ran out of CPU time");
+    case process::KillReason::wall: sys::fail(output.program_name + " ran out of time");
+    case process::KillReason::memory: sys::fail(output.program_name + " ran out of memory");
+    case process::KillReason::processes: sys::fail(output.program_name + " started too many processes");
+    case process::KillReason::threads: sys::fail(output.program_name + " started too many threads");
+    case process::KillReason::disk: sys::fail(output.program_name + " wrote too much");
+    case process::KillReason::kill_switch: sys::fail(output.program_name + " was stopped", true);
+    case process::KillReason::none: break;
   }
-  const bool outside = outcome.signal == SIGKILL || outcome.signal == SIGTERM;
-  if (outcome.signal) sys::fail(statement.who + " was killed by signal " + std::to_string(outcome.signal), outside);
+  const bool outside = ending.signal == SIGKILL || ending.signal == SIGTERM;
+  if (ending.signal)
+    sys::fail(output.program_name + " was killed by signal " + std::to_string(ending.signal), outside);
 }
 
-[[noreturn]] void refuse_code(const Statement& statement) {
-  sys::fail(statement.who + " exited with code " + std::to_string(statement.outcome.code) + ": " +
-      trimmed(text::error_line(statement.told)));
+[[noreturn]] void fail_of_exit_code(const CheckerOutput& output) {
+  sys::fail(output.program_name + " exited with code " + std::to_string(output.ending.exit_code) + ": " +
+      trimmed(text::error_line(output.standard_error)));
 }
 
-Opinion by_cms(const Statement& statement) {
-  if (statement.outcome.code != 0) refuse_code(statement);
-  return {score(statement, text::first_line(statement.said)), translated(first_line(statement.told))};
+CheckerResult read_cms(const CheckerOutput& output) {
+  if (output.ending.exit_code != 0) fail_of_exit_code(output);
+  return {read_score(output, text::first_line(output.standard_output)), translate(first_line(output.standard_error))};
 }
 
 // The number behind the word `points`, with which testlib begins its message; or `partial A/B` on any line.
-Opinion points(const Statement& statement, const std::string& message) {
-  const std::string& told = statement.told;
-  for (size_t at = 0; at < told.size(); at = told.find('\n', at), at += at < told.size()) {
-    long part = 0, whole = 0;
-    const bool says = std::sscanf(told.c_str() + at, "partial %ld/%ld", &part, &whole) == 2;
-    if (says && part >= 0 && part <= whole && whole > 0)
-      return {static_cast<double>(part) / static_cast<double>(whole), message, true};
+CheckerResult read_points(const CheckerOutput& output, const std::string& message) {
+  const std::string& lines = output.standard_error;
+  for (size_t position = 0; position < lines.size();
+      position = lines.find('\n', position), position += position < lines.size()) {
+    long points = 0, max_points = 0;
+    const bool is_partial_line = std::sscanf(lines.c_str() + position, "partial %ld/%ld", &points, &max_points) == 2;
+    if (is_partial_line && points >= 0 && points <= max_points && max_points > 0)
+      return {static_cast<double>(points) / static_cast<double>(max_points), message, true};
   }
-  const std::string rest = trimmed(told.compare(0, 6, "points") == 0 ? told.substr(6) : told);
-  return {score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")), statement.full), message};
+  const std::string after_keyword = trimmed(lines.compare(0, 6, "points") == 0 ? lines.substr(6) : lines);
+  return {
+      read_score(output, after_keyword.substr(0, after_keyword.find_first_of(" \t\r\n")), output.full_score), message};
 }
 
 // `_pc(N)` is N of 200, told by the message's beginning and by an exit code of N or, with another base, 50 + N. The
 // code alone would be one of the others.
-bool is_part(const Statement& statement, const std::string& message, double& part) {
-  constexpr const char* begins = "partially correct (";
-  constexpr int whole = 200, other_base = 50;
-  if (message.compare(0, std::strlen(begins), begins) != 0) return false;
-  const long said = std::strtol(message.c_str() + std::strlen(begins), nullptr, 10);
-  if (said < 0 || said > whole || (statement.outcome.code != said && statement.outcome.code != said + other_base))
+bool read_partial(const CheckerOutput& output, const std::string& message, double& score) {
+  constexpr const char* prefix = "partially correct (";
+  constexpr int max_percent = 200, other_exit_base = 50;
+  if (message.compare(0, std::strlen(prefix), prefix) != 0) return false;
+  const long percent = std::strtol(message.c_str() + std::strlen(prefix), nullptr, 10);
+  if (percent < 0 || percent > max_percent ||
+      (output.ending.exit_code != percent && output.ending.exit_code != percent + other_exit_base))
     return false;
-  part = static_cast<double>(said) / whole;
+  score = static_cast<double>(percent) / max_percent;
   return true;
 }
 
-Opinion by_testlib(const Statement& statement) {
-  const std::string message = first_line(statement.told);
-  double part = 0;
-  if (is_part(statement, message, part)) return {part, message, true};
-  switch (statement.outcome.code) {
+CheckerResult read_testlib(const CheckerOutput& output) {
+  const std::string message = first_line(output.standard_error);
+  double score = 0;
+  if (read_partial(output, message, score)) return {score, message, true};
+  switch (output.ending.exit_code) {
     case 0: return {1, message};
     case 1:
-      if (message == text::traceback) refuse_code(statement);  // Python's code for a program that broke, too
+      if (message == text::traceback) fail_of_exit_code(output);  // Python's code for a program that broke, too
       return {0, message};
     case 2: case 4: case 8: return {0, message};
-    case 7: return points(statement, message);
-    case fail_of_testlib: sys::fail(statement.who + " reports a failure of its own: " + message);
-    default: refuse_code(statement);
+    case 7: return read_points(output, message);
+    case testlib_fail_code: sys::fail(output.program_name + " reports a failure of its own: " + message);
+    default: fail_of_exit_code(output);
   }
 }
 
-Opinion by_exit_code(const Statement& statement) {
-  if (statement.outcome.code > 1 || first_line(statement.told) == text::traceback) refuse_code(statement);
-  const bool passed = statement.outcome.code == 0;
-  return {passed ? 1.0 : 0.0, passed ? correct : wrong};
+CheckerResult read_exit_code(const CheckerOutput& output) {
+  if (output.ending.exit_code > 1 || first_line(output.standard_error) == text::traceback) fail_of_exit_code(output);
+  const bool passed = output.ending.exit_code == 0;
+  return {passed ? 1.0 : 0.0, passed ? correct_message : wrong_message};
 }
 
-Opinion by_icpc(const Statement& statement) {
-  const std::string message = first_line(statement.message);
-  if (statement.outcome.code == 43) return {0, message.empty() ? wrong : message};
-  if (statement.outcome.code != 42) refuse_code(statement);
-  if (statement.score_file && statement.multiplier)
-    sys::fail(statement.who + " wrote score.txt and score_multiplier.txt");
-  const double value = statement.score_file   ? score(statement, *statement.score_file, statement.full)
-                       : statement.multiplier ? score(statement, *statement.multiplier)
+CheckerResult read_icpc(const CheckerOutput& output) {
+  const std::string message = first_line(output.judge_message);
+  if (output.ending.exit_code == 43) return {0, message.empty() ? wrong_message : message};
+  if (output.ending.exit_code != 42) fail_of_exit_code(output);
+  if (output.score_file && output.multiplier_file)
+    sys::fail(output.program_name + " wrote score.txt and score_multiplier.txt");
+  const double value = output.score_file   ? read_score(output, *output.score_file, output.full_score)
+                       : output.multiplier_file ? read_score(output, *output.multiplier_file)
                                               : 1;
-  return {value, message.empty() ? (value < 1 ? partial : correct) : message, statement.multiplier.has_value()};
+  return {value, message.empty() ? (value < 1 ? partial_message : correct_message) : message,
+      output.multiplier_file.has_value()};
 }
 
-Opinion by_codeforces(const Statement& statement) {
-  if (statement.outcome.code != 0) refuse_code(statement);
-  const std::string answer = first_line(statement.said);
+CheckerResult read_codeforces(const CheckerOutput& output) {
+  if (output.ending.exit_code != 0) fail_of_exit_code(output);
+  const std::string answer = first_line(output.standard_output);
   const bool passed = answer == "1" || answer == "100";
   if (!passed && !is_decimal(answer))
-    sys::fail(statement.who + " printed no verdict but \"" + text::printable(answer, 80) + "\"");
-  return {passed ? 1.0 : 0.0, passed ? correct : wrong};
+    sys::fail(output.program_name + " printed no verdict but \"" + text::printable(answer, 80) + "\"");
+  return {passed ? 1.0 : 0.0, passed ? correct_message : wrong_message};
 }
 
-struct Rules {
-  const char* kind;
-  Opinion (*read)(const Statement&);
+struct Kind {
+  const char* name;
+  CheckerResult (*read)(const CheckerOutput&);
 };
-constexpr Rules all_rules[] =
-    {{"cms", by_cms}, {"testlib", by_testlib}, {"exit-code", by_exit_code}, {"icpc", by_icpc},
-        {"codeforces", by_codeforces}};
+constexpr Kind all_kinds[] =
+    {{"cms", read_cms}, {"testlib", read_testlib}, {"exit-code", read_exit_code}, {"icpc", read_icpc},
+        {"codeforces", read_codeforces}};
 
 }  // namespace
 
 bool is_kind(const std::string& kind) {
-  for (const Rules& rules : all_rules)
-    if (kind == rules.kind) return true;
+  for (const Kind& rules : all_kinds)
+    if (kind == rules.name) return true;
   return false;
 }
 
-bool may_be_provoked(const Statement& statement) {
-  const process::Outcome& outcome = statement.outcome;
-  const bool stopped = outcome.killed == process::Killed::leash ||
-      (outcome.killed == process::Killed::no && outcome.signal == SIGKILL);
-  return outcome.failure.empty() && !stopped;
+bool may_be_provoked(const CheckerOutput& output) {
+  const process::Ending& ending = output.ending;
+  const bool stopped = ending.kill_reason == process::KillReason::kill_switch ||
+      (ending.kill_reason == process::KillReason::none && ending.signal == SIGKILL);
+  return ending.failure.empty() && !stopped;
 }
 
-Opinion read(const std::string& kind, const Statement& statement) {
-  refuse_bad_end(statement);
-  for (const Rules& rules : all_rules)
-    if (kind == rules.kind) return rules.read(statement);
+CheckerResult read_result(const std::string& kind, const CheckerOutput& output) {
+  fail_if_killed(output);
+  for (const Kind& rules : all_kinds)
+    if (kind == rules.name) return rules.read(output);
   sys::fail("there is no kind of checker called " + kind);
 }
 

@@ -21,14 +21,14 @@
 namespace process {
 namespace {
 
-constexpr const char* work_folder = "/box";
+constexpr const char* folder_mount = "/box";
 
-void limit(int resource, int64_t value) {
+void set_limit(int resource, int64_t value) {
   rlimit current;
   if (value == unlimited || getrlimit(static_cast<__rlimit_resource_t>(resource), &current) != 0) return;
-  const auto wanted = std::min<rlim_t>(static_cast<rlim_t>(value), current.rlim_max);
-  const rlimit both = {wanted, wanted};
-  setrlimit(static_cast<__rlimit_resource_t>(resource), &both);
+  const auto allowed = std::min<rlim_t>(static_cast<rlim_t>(value), current.rlim_max);
+  const rlimit new_limit = {allowed, allowed};
+  setrlimit(static_cast<__rlimit_resource_t>(resource), &new_limit);
 }
 
 void unlimit_stack() {
@@ -39,8 +39,8 @@ void unlimit_stack() {
 }
 
 // The number that a file of /proc tells.
-int64_t number_in(const sandbox::Room& room, const char* name, const char* format) {
-  const sys::Fd fd(openat(room.proc.get(), name, O_RDONLY | O_CLOEXEC));
+int64_t number_in_proc(const sandbox::Sandbox& sandbox, const char* name, const char* format) {
+  const sys::Fd fd(openat(sandbox.proc_fd.get(), name, O_RDONLY | O_CLOEXEC));
   char line[128] = {};
   long long number = 0;
   if (!fd.valid() || read(fd.get(), line, sizeof line - 1) <= 0) return unlimited;
@@ -48,125 +48,130 @@ int64_t number_in(const sandbox::Room& room, const char* name, const char* forma
 }
 
 // How many processes and threads there are, of all users.
-int64_t all_tasks(const sandbox::Room& room) { return number_in(room, "loadavg", "%*s %*s %*s %*d/%lld"); }
+int64_t system_task_count(const sandbox::Sandbox& sandbox) {
+  return number_in_proc(sandbox, "loadavg", "%*s %*s %*s %*d/%lld");
+}
 
 // A submission's threads and processes are counted by its supervisor. This is far above what any is granted, and says
 // nothing of the machine's other tasks.
-int64_t most_of_a_submission(const sandbox::Room& room, const Program& program) {
-  if (!program.threads && program.processes <= 1) return unlimited;
-  if (room.counts) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
-  const int64_t numbers = number_in(room, "sys/kernel/pid_max", "%lld");
+int64_t submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (!program.may_use_threads && program.max_processes <= 1) return unlimited;
+  if (sandbox.counts_own_tasks) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
+  const int64_t numbers = number_in_proc(sandbox, "sys/kernel/pid_max", "%lld");
   return numbers == unlimited ? unlimited : numbers / 4;
 }
 
 // In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the
 // same user runs, so the exact limit is the supervisor's. This one is far above it: a crowd that grows between two
 // looks leaves numbers for the others, most of all for who judges them.
-int64_t most_tasks(const sandbox::Room& room, const Program& program) {
-  if (program.profile == seccomp::Profile::submission) return most_of_a_submission(room, program);
-  const int64_t others_may_start = program.nests ? 16384 : 4096;
+int64_t task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (program.profile == seccomp::Profile::submission) return submission_task_limit(sandbox, program);
+  const int64_t others_may_start = program.starts_sandboxes ? 16384 : 4096;
   const int64_t limit = program.limits.processes;
-  if (limit == unlimited || room.counts) return limit;
-  const int64_t tasks = all_tasks(room);
+  if (limit == unlimited || sandbox.counts_own_tasks) return limit;
+  const int64_t tasks = system_task_count(sandbox);
   return tasks == unlimited ? unlimited : tasks + limit + others_may_start;
 }
 
-void set_limits(const sandbox::Room& room, const Program& program, int64_t tasks) {
-  const sandbox::Layers& layers = room.layers;
+void set_limits(const sandbox::Sandbox& sandbox, const Program& program, int64_t max_tasks) {
+  const sandbox::Layers& layers = sandbox.layers;
   const Limits& limits = program.limits;
   unlimit_stack();
   // Not 0: where the system hands dumps to a program, only 1 keeps it from being started.
-  if (layers.on("rlimit-core")) limit(RLIMIT_CORE, 1);
-  if (layers.on("rlimit-memlock")) limit(RLIMIT_MEMLOCK, 0);
-  if (layers.on("rlimit-msgqueue")) limit(RLIMIT_MSGQUEUE, 0);
+  if (layers.is_on("rlimit-core")) set_limit(RLIMIT_CORE, 1);
+  if (layers.is_on("rlimit-memlock")) set_limit(RLIMIT_MEMLOCK, 0);
+  if (layers.is_on("rlimit-msgqueue")) set_limit(RLIMIT_MSGQUEUE, 0);
   // Signals to come are counted per user, so that a limit that can be reached tells how many others have. 0 is always
   // reached.
-  if (program.profile == seccomp::Profile::submission && layers.on("rlimit-sigpending")) limit(RLIMIT_SIGPENDING, 0);
-  if (layers.on("rlimit-nofile")) limit(RLIMIT_NOFILE, limits.open_files);
-  if (layers.on("rlimit-fsize")) limit(RLIMIT_FSIZE, limits.file_size);
+  if (program.profile == seccomp::Profile::submission && layers.is_on("rlimit-sigpending"))
+    set_limit(RLIMIT_SIGPENDING, 0);
+  if (layers.is_on("rlimit-nofile")) set_limit(RLIMIT_NOFILE, limits.open_files);
+  if (layers.is_on("rlimit-fsize")) set_limit(RLIMIT_FSIZE, limits.file_size_bytes);
 #ifndef __SANITIZE_ADDRESS__  // its shadow takes terabytes of addresses
-  if (layers.on("rlimit-as")) limit(RLIMIT_AS, limits.address_space);
+  if (layers.is_on("rlimit-as")) set_limit(RLIMIT_AS, limits.address_space_bytes);
 #endif
   // A backstop for a supervisor that is starved: two seconds later than it would have killed.
-  if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, cpu_limit(limits, true) / 1000000 + 2);
-  if (layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, tasks);
+  if (limits.cpu_us != unlimited && layers.is_on("rlimit-cpu"))
+    set_limit(RLIMIT_CPU, cpu_limit_us(limits, true) / 1000000 + 2);
+  if (layers.is_on("rlimit-nproc")) set_limit(RLIMIT_NPROC, max_tasks);
 }
 
-void place_standard(const Program& program) {
-  const int wanted[] = {program.input, program.output, program.error};
+void place_standard_descriptors(const Program& program) {
+  const int targets[] = {program.input, program.output, program.error};
   // First out of the way of each other, then into place.
-  int moved[3];
+  int copies[3];
   for (int i = 0; i < 3; ++i) {
-    moved[i] = wanted[i] >= 0 ? fcntl(wanted[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (moved[i] < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
+    copies[i] = targets[i] >= 0 ? fcntl(targets[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (copies[i] < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
   }
   for (int i = 0; i < 3; ++i)
-    if (dup2(moved[i], i) < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
+    if (dup2(copies[i], i) < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
 }
 
-void mount_or_fail(const std::string& source, const std::string& target, const char* type, unsigned long flags,
+void mount_at(const std::string& source, const std::string& target, const char* type, unsigned long flags,
     const std::string& data) {
   if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0)
     sys::fail_errno("mount on " + target);
 }
 
-constexpr const char* hidden_folder = "/job";  // from programs
+constexpr const char* job_mount = "/job";  // from programs
 
 void bind_file(const std::string& source, const std::string& target, bool writable) {
-  mount_or_fail(source, target, nullptr, MS_BIND | MS_REC, "");
-  if (!writable) mount_or_fail("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
+  mount_at(source, target, nullptr, MS_BIND | MS_REC, "");
+  if (!writable) mount_at("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
 }
 
 // A /proc with nothing but what `program` has open, or an empty file under its number.
-void stand_in_for_proc(const Program& program) {
+void mount_reduced_proc(const Program& program) {
   constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   const std::string descriptors = "/proc/self/fd";
-  mount_or_fail("proc", "/proc", "tmpfs", flags, "mode=0755,size=4k,nr_inodes=8");
+  mount_at("proc", "/proc", "tmpfs", flags, "mode=0755,size=4k,nr_inodes=8");
   for (const char* folder : {"/proc/self", descriptors.c_str()})
     if (mkdir(folder, 0755) != 0) sys::fail_errno(folder);
-  if (program.streams)
-    mount_or_fail(hidden_folder, descriptors, nullptr, MS_MOVE, "");
-  else if (mknod((descriptors + "/" + std::to_string(program.file)).c_str(), S_IFREG, 0) != 0)
+  if (program.sees_own_descriptors)
+    mount_at(job_mount, descriptors, nullptr, MS_MOVE, "");
+  else if (mknod((descriptors + "/" + std::to_string(program.executable)).c_str(), S_IFREG, 0) != 0)
     sys::fail_errno("the program's name");
-  mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
+  mount_at("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
 // What is shown below /tmp is shown in the program's own, too.
-void mount_tmp(const sandbox::Room& room, const std::string& size) {
-  std::vector<mounts::Shown> covered;
-  for (const std::string& path : room.below_tmp) covered.push_back(mounts::open_shown(path));
-  mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
-  for (const mounts::Shown& shown : covered) mounts::show("", shown, true);
+void mount_tmp(const sandbox::Sandbox& sandbox, const std::string& size) {
+  std::vector<mounts::HostPath> covered_paths;
+  for (const std::string& path : sandbox.paths_below_tmp) covered_paths.push_back(mounts::open_host_path(path));
+  mount_at("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
+  for (const mounts::HostPath& path : covered_paths) mounts::bind_host_path("", path, true);
 }
 
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
-void arrange_mounts(const sandbox::Room& room, const Program& program) {
+void arrange_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.folder.empty()) {
-    const std::string folder = room.job + "/" + program.folder;
-    bind_file(folder, work_folder, program.folder_writable);
-    for (const std::string& name : program.writable)
-      bind_file(folder + "/" + name, std::string(work_folder) + "/" + name, true);
+    const std::string folder = sandbox.job_folder + "/" + program.folder;
+    bind_file(folder, folder_mount, program.is_folder_writable);
+    for (const std::string& name : program.writable_paths)
+      bind_file(folder + "/" + name, std::string(folder_mount) + "/" + name, true);
   }
-  if (!program.tmp_size.empty()) mount_tmp(room, program.tmp_size);
+  if (!program.tmp_size.empty()) mount_tmp(sandbox, program.tmp_size);
   // The job's folder stays below ours for the supervisor's sake only until here.
-  if (umount2(hidden_folder, MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
-  if (program.proc) return;
-  if (program.streams) mount_or_fail("/proc/self/fd", hidden_folder, nullptr, MS_BIND, "");
+  if (umount2(job_mount, MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
+  if (program.sees_proc) return;
+  if (program.sees_own_descriptors) mount_at("/proc/self/fd", job_mount, nullptr, MS_BIND, "");
   umount2("/proc", MNT_DETACH);  // its own
   umount2("/proc", MNT_DETACH);  // the room's
-  if (program.streams || (room.by_name && program.file >= 0)) stand_in_for_proc(program);
+  if (program.sees_own_descriptors || (sandbox.exec_needs_fd_path && program.executable >= 0))
+    mount_reduced_proc(program);
 }
 
-std::string folder_here(const sandbox::Room& room, const Program& program) {
-  if (room.pid) return program.folder.empty() ? "/" : work_folder;
-  return program.folder.empty() ? "" : room.job + "/" + program.folder;
+std::string working_folder(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (sandbox.has_pid_namespace) return program.folder.empty() ? "/" : folder_mount;
+  return program.folder.empty() ? "" : sandbox.job_folder + "/" + program.folder;
 }
 
 // The program is in its folder already.
 void grant_folder(landlock::Rules& rules, const Program& program) {
   if (program.folder.empty()) return;
-  rules.permit_path(".", program.folder_writable ? landlock::Access::work : landlock::Access::run);
-  for (const std::string& name : program.writable) {
+  rules.permit_path(".", program.is_folder_writable ? landlock::Access::work : landlock::Access::run);
+  for (const std::string& name : program.writable_paths) {
     struct stat status;
     const bool is_folder = stat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
     rules.permit_path(name.c_str(), is_folder ? landlock::Access::work : landlock::Access::write);
@@ -174,229 +179,236 @@ void grant_folder(landlock::Rules& rules, const Program& program) {
 }
 
 // Of /proc/self. Not all of it: below net stands what the machine's other processes have open.
-constexpr const char* what_runtimes_read[] =
+constexpr const char* proc_files_of_runtimes[] =
     {"fd", "maps", "stat", "status", "statm", "coredump_filter"};
 
 // Everything that Landlock lets the program touch.
-void enforce_landlock(const sandbox::Room& room, const Program& program) {
-  if (room.landlock_abi == 0 || (program.nests && room.mount)) return;
+void enforce_landlock(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (sandbox.landlock_abi == 0 || (program.starts_sandboxes && sandbox.has_mount_namespace)) return;
   landlock::Rules rules;
-  for (const sandbox::Grant& grant : room.system) rules.permit(grant.fd.get(), grant.access);
+  for (const sandbox::Grant& grant : sandbox.system_grants) rules.permit(grant.fd.get(), grant.access);
   grant_folder(rules, program);
-  if (room.pid && !program.tmp_size.empty()) rules.permit_path("/tmp", landlock::Access::work);
-  if (program.file >= 0) rules.permit(program.file, landlock::Access::run);
-  for (const int fd : program.inherited) rules.permit(fd, landlock::Access::run);
-  if (program.proc || program.streams) rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
-  if (program.proc) {
+  if (sandbox.has_pid_namespace && !program.tmp_size.empty()) rules.permit_path("/tmp", landlock::Access::work);
+  if (program.executable >= 0) rules.permit(program.executable, landlock::Access::run);
+  for (const int fd : program.inherited_fds) rules.permit(fd, landlock::Access::run);
+  if (program.sees_proc || program.sees_own_descriptors)
+    rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
+  if (program.sees_proc) {
     if (program.profile == seccomp::Profile::submission)
-      for (const char* name : what_runtimes_read)
+      for (const char* name : proc_files_of_runtimes)
         rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
     else
-      rules.permit_path(program.nests || (program.proc_of_box && room.pid) ? "/proc" : "/proc/self",
+      rules.permit_path(
+          program.starts_sandboxes || (program.sees_sandbox_proc && sandbox.has_pid_namespace) ? "/proc" : "/proc/self",
           landlock::Access::read);
   }
-  const std::string wrong = rules.enforce();
-  if (!wrong.empty()) sys::fail(wrong);
+  const std::string error = rules.enforce();
+  if (!error.empty()) sys::fail(error);
 }
 
 void drop_capabilities() {
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2] = {};
-  if (syscall(SYS_capset, &header, none) != 0) sys::fail_errno("drop capabilities");
+  __user_cap_data_struct no_capabilities[2] = {};
+  if (syscall(SYS_capset, &header, no_capabilities) != 0) sys::fail_errno("drop capabilities");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("no_new_privs");
 }
 
 // What goes on has arranged its signals already.
 void reset_signals(const Program& program) {
-  for (int number = 1; number < NSIG && !program.instead; ++number) signal(number, SIG_DFL);
-  if (program.limits.cuts) signal(SIGXFSZ, SIG_IGN);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int number = 1; number < NSIG && !program.entry_point; ++number) signal(number, SIG_DFL);
+  if (program.limits.truncates_output) signal(SIGXFSZ, SIG_IGN);
+  sigset_t no_signals;
+  sigemptyset(&no_signals);
+  sigprocmask(SIG_SETMASK, &no_signals, nullptr);
 }
 
 // A submission that cannot be started is one that fails, not one that nobody can judge.
-void end_if_it_is_to_blame(const Program& program) {
+void exit_if_program_is_invalid(const Program& program) {
   const int error = errno;
-  if (program.profile == seccomp::Profile::submission && program.file >= 0 &&
-      elf::cannot_be_started(program.file, error)) {
+  if (program.profile == seccomp::Profile::submission && program.executable >= 0 &&
+      elf::is_invalid_program(program.executable, error)) {
     dprintf(STDERR_FILENO, "the program cannot be started: %s\n", std::strerror(error));
     _exit(127);
   }
   errno = error;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-  all.push_back(nullptr);
-  return all;
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
-void execute(const sandbox::Room& room, const Program& program) {
-  std::vector<std::string> words = program.argv;
-  if (program.told >= 0) words.push_back(std::to_string(program.told));
-  const std::vector<char*> argv = pointers(words), own = pointers(program.env);
-  char* const* env = room.layers.on("environment") ? own.data() : environ;
+void exec_program(const sandbox::Sandbox& sandbox, const Program& program) {
+  std::vector<std::string> arguments = program.argv;
+  if (program.argument_fd >= 0) arguments.push_back(std::to_string(program.argument_fd));
+  const std::vector<char*> argv = c_strings(arguments), environment = c_strings(program.env);
+  char* const* env = sandbox.layers.is_on("environment") ? environment.data() : environ;
   // Whoever wrote the program may still be closing it, and a crowd of the same user may just be ended.
-  for (int patience = 2000; patience > 0; --patience) {
-    if (program.file >= 0)
-      syscall(SYS_execveat, program.file, "", argv.data(), env, AT_EMPTY_PATH);
+  for (int attempts = 2000; attempts > 0; --attempts) {
+    if (program.executable >= 0)
+      syscall(SYS_execveat, program.executable, "", argv.data(), env, AT_EMPTY_PATH);
     else
       execve(argv[0], argv.data(), env);
     if (errno != ETXTBSY && errno != EAGAIN) break;
-    const timespec moment = {0, 1000 * 1000};
-    nanosleep(&moment, nullptr);
+    const timespec pause = {0, 1000 * 1000};
+    nanosleep(&pause, nullptr);
   }
-  end_if_it_is_to_blame(program);
+  exit_if_program_is_invalid(program);
   sys::fail_errno("cannot start " + program.argv[0]);
 }
 
-void confine(const sandbox::Room& room, const Program& program) {
+void confine(const sandbox::Sandbox& sandbox, const Program& program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (room.layers.on("session")) setsid();
-  if (room.pid && room.shared.empty()) arrange_mounts(room, program);
-  const std::string folder = folder_here(room, program);
+  if (sandbox.layers.is_on("session")) setsid();
+  if (sandbox.has_pid_namespace && sandbox.shared_folder.empty()) arrange_mounts(sandbox, program);
+  const std::string folder = working_folder(sandbox, program);
   if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
-  place_standard(program);
-  for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
-  if (room.layers.on("privileges")) drop_capabilities();
-  const int64_t tasks = most_tasks(room, program);
-  enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
-  set_limits(room, program, tasks);
+  place_standard_descriptors(program);
+  for (const int fd : program.inherited_fds) fcntl(fd, F_SETFD, 0);
+  if (sandbox.layers.is_on("privileges")) drop_capabilities();
+  const int64_t tasks = task_limit(sandbox, program);
+  enforce_landlock(sandbox, program);  // needs descriptors, perhaps above the limit that comes next
+  set_limits(sandbox, program, tasks);
 }
 
 // Its supervisor may measure it, and the list of locks is gone that the kernel opens for whoever ends: they could be
 // another's, too.
-void be_as_after_a_start() {
+void restore_state_of_exec() {
   constexpr size_t length_of_head = 3 * sizeof(void*);
   if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0)
     sys::fail_errno("a process as after a start");
 }
 
 // Closes what a start would close.
-void go_on(const Program& program, int news) {
-  close(news);
-  program.instead(program);
+void run_entry_point(const Program& program, int start_pipe) {
+  close(start_pipe);
+  program.entry_point(program);
 }
 
 // Hands on a descriptor, the only one that ever goes this way.
-void hand_starts(int socket, const sys::Fd& asked) {
-  char letter = 0, room[CMSG_SPACE(sizeof(int))] = {};
-  iovec text = {&letter, 1};
+void send_listener(int socket, const sys::Fd& listener) {
+  char payload = 0, control[CMSG_SPACE(sizeof(int))] = {};
+  iovec data = {&payload, 1};
   msghdr message = {};
-  message.msg_iov = &text, message.msg_iovlen = 1, message.msg_control = room, message.msg_controllen = sizeof room;
-  cmsghdr* const head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(sizeof(int));
-  const int handed = asked.get();
-  std::memcpy(CMSG_DATA(head), &handed, sizeof handed);
+  message.msg_iov = &data, message.msg_iovlen = 1, message.msg_control = control,
+  message.msg_controllen = sizeof control;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = listener.get();
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
   if (sendmsg(socket, &message, 0) != 1) sys::fail_errno("tell the supervisor who asks for processes");
 }
 
-void filter_calls(const sandbox::Room& room, const Program& program, int starts) {
-  if (program.processes > 1 && !room.seccomp) sys::fail("processes cannot be counted without seccomp");
-  if (!room.seccomp) return;
-  if (asks_for_threads(room, program) || program.processes > 1) {
-    const sys::Fd asked = seccomp::ask_for_starts(asks_for_threads(room, program));
-    if (asked.valid())
-      hand_starts(starts, asked);
-    else if (program.processes > 1)
+void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, int listener_socket) {
+  if (program.max_processes > 1 && !sandbox.has_seccomp) sys::fail("processes cannot be counted without seccomp");
+  if (!sandbox.has_seccomp) return;
+  if (asks_before_threads(sandbox, program) || program.max_processes > 1) {
+    const sys::Fd listener = seccomp::install_start_listener(asks_before_threads(sandbox, program));
+    if (listener.valid())
+      send_listener(listener_socket, listener);
+    else if (program.max_processes > 1)
       sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
-  close(starts);
-  const bool flat = program.profile == seccomp::Profile::stage && !room.user;
-  const std::string wrong =
-      seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, granted(program), getpid());
-  if (!wrong.empty()) sys::fail(wrong);
+  close(listener_socket);
+  const bool has_no_namespaces = program.profile == seccomp::Profile::stage && !sandbox.has_user_namespace;
+  const std::string error = seccomp::install_filter(
+      has_no_namespaces ? seccomp::Profile::flat_stage : program.profile, seccomp_permissions(program), getpid());
+  if (!error.empty()) sys::fail(error);
 }
 
 // All but its own are gone for the program; `news` and the program's file close when it starts.
-void keep_descriptors(const sandbox::Room& room, const Program& program, int news, int starts) {
-  if (!room.layers.on("descriptors")) {
+void close_unneeded_descriptors(
+    const sandbox::Sandbox& sandbox, const Program& program, int start_pipe, int listener_socket) {
+  if (!sandbox.layers.is_on("descriptors")) {
     for (int fd = 3; fd < 4096; ++fd)
-      if (fd != news && fd != starts) fcntl(fd, F_SETFD, 0);
+      if (fd != start_pipe && fd != listener_socket) fcntl(fd, F_SETFD, 0);
     return;
   }
-  std::vector<int> kept = program.inherited;
-  kept.push_back(news);
-  if (starts >= 0) kept.push_back(starts);
-  if (program.file >= 0) kept.push_back(program.file);
-  close_others(kept);
+  std::vector<int> kept_fds = program.inherited_fds;
+  kept_fds.push_back(start_pipe);
+  if (listener_socket >= 0) kept_fds.push_back(listener_socket);
+  if (program.executable >= 0) kept_fds.push_back(program.executable);
+  close_all_except(kept_fds);
 }
 
 }  // namespace
 
-void close_others(std::vector<int> kept) {
-  std::sort(kept.begin(), kept.end());
-  unsigned from = 3;
-  for (const int fd : kept) {
+void close_all_except(std::vector<int> kept_fds) {
+  std::sort(kept_fds.begin(), kept_fds.end());
+  unsigned first = 3;
+  for (const int fd : kept_fds) {
     if (fd < 3) continue;
-    if (static_cast<unsigned>(fd) > from) files::close_between(from, static_cast<unsigned>(fd) - 1);
-    from = std::max(from, static_cast<unsigned>(fd) + 1);
+    if (static_cast<unsigned>(fd) > first) files::close_between(first, static_cast<unsigned>(fd) - 1);
+    first = std::max(first, static_cast<unsigned>(fd) + 1);
   }
-  files::close_between(from, ~0U);
+  files::close_between(first, ~0U);
 }
 
-pid_t own_pid(int proc) {
+pid_t own_pid_in(int proc_fd) {
   char link[32] = {};
-  if (readlinkat(proc, "self", link, sizeof link - 1) <= 0) return -1;
+  if (readlinkat(proc_fd, "self", link, sizeof link - 1) <= 0) return -1;
   return std::atoi(link);
 }
 
-bool asks_for_threads(const sandbox::Room& room, const Program& program) {
-  const bool can_ask = room.counts || room.landlock_abi > 0;  // kernels that have these let the asked say yes
-  return program.profile == seccomp::Profile::submission && program.threads && !program.instead &&
-      program.limits.threads != unlimited && room.seccomp && can_ask;
+bool asks_before_threads(const sandbox::Sandbox& sandbox, const Program& program) {
+  const bool can_ask =
+      sandbox.counts_own_tasks || sandbox.landlock_abi > 0;  // kernels that have these let the asked say yes
+  return program.profile == seccomp::Profile::submission && program.may_use_threads && !program.entry_point &&
+      program.limits.threads != unlimited && sandbox.has_seccomp && can_ask;
 }
 
-void arrange_shared_mounts(const sandbox::Room& room) {
-  Program any;
-  any.folder = room.shared;
-  arrange_mounts(room, any);
+void arrange_shared_mounts(const sandbox::Sandbox& sandbox) {
+  Program program;
+  program.folder = sandbox.shared_folder;
+  arrange_mounts(sandbox, program);
 }
 
-void become(const sandbox::Room& room, const Program& program, int proc, int news, int starts) {
-  News message = {own_pid(proc), 0};
+void confine_and_exec(
+    const sandbox::Sandbox& sandbox, const Program& program, int proc_fd, int start_pipe, int listener_socket) {
+  StartMessage message = {own_pid_in(proc_fd), 0};
   try {
-    confine(room, program);
-    keep_descriptors(room, program, news, starts);
+    confine(sandbox, program);
+    close_unneeded_descriptors(sandbox, program, start_pipe, listener_socket);
     reset_signals(program);
-    if (program.instead) be_as_after_a_start();
+    if (program.entry_point) restore_state_of_exec();
     message.started_us = sys::now_us();
-    if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
-    filter_calls(room, program, starts);
-    program.instead ? go_on(program, news) : execute(room, program);
+    if (write(start_pipe, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
+    install_seccomp(sandbox, program, listener_socket);
+    program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {
     // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
     const std::string text = message.started_us ? failure.text : std::string(sizeof message, '\0') + failure.text;
-    const ssize_t ignored = write(news, text.data(), text.size());
+    const ssize_t ignored = write(start_pipe, text.data(), text.size());
     static_cast<void>(ignored);
   }
   _exit(127);
 }
 
-sys::Fd take_starts(int socket) {
-  char letter, room[CMSG_SPACE(sizeof(int))] = {};
-  iovec text = {&letter, 1};
+sys::Fd receive_listener(int socket) {
+  char payload, control[CMSG_SPACE(sizeof(int))] = {};
+  iovec data = {&payload, 1};
   msghdr message = {};
-  message.msg_iov = &text, message.msg_iovlen = 1, message.msg_control = room, message.msg_controllen = sizeof room;
-  const cmsghdr* const head = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) == 1 ? CMSG_FIRSTHDR(&message)
-      : nullptr;
-  int taken = -1;
-  if (head && head->cmsg_type == SCM_RIGHTS) std::memcpy(&taken, CMSG_DATA(head), sizeof taken);
-  return sys::Fd(taken);
+  message.msg_iov = &data, message.msg_iovlen = 1, message.msg_control = control,
+  message.msg_controllen = sizeof control;
+  const cmsghdr* const header =
+      recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
+  int fd = -1;
+  if (header && header->cmsg_type == SCM_RIGHTS) std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  return sys::Fd(fd);
 }
 
-News await_start(int news) {
-  std::string said;
+StartMessage wait_for_start(int start_pipe) {
+  std::string received;
   char buffer[512];
-  for (ssize_t length; (length = read(news, buffer, sizeof buffer)) > 0;)
-    said.append(buffer, static_cast<size_t>(length));
-  News message;
-  if (said.size() > sizeof message) sys::fail(said.substr(sizeof message));
-  if (said.size() < sizeof message) sys::fail("the program could not be started");
-  std::memcpy(&message, said.data(), sizeof message);
+  for (ssize_t length; (length = read(start_pipe, buffer, sizeof buffer)) > 0;)
+    received.append(buffer, static_cast<size_t>(length));
+  StartMessage message;
+  if (received.size() > sizeof message) sys::fail(received.substr(sizeof message));
+  if (received.size() < sizeof message) sys::fail("the program could not be started");
+  std::memcpy(&message, received.data(), sizeof message);
   return message;
 }
 

@@ -25,14 +25,14 @@ constexpr const char* loader = musl_loader;
 #endif
 
 template <class Part>
-bool read_at(int program, uint64_t place, Part& part) {
-  return pread(program, &part, sizeof part, static_cast<off_t>(place)) == static_cast<ssize_t>(sizeof part);
+bool read_at(int program, uint64_t offset, Part& part) {
+  return pread(program, &part, sizeof part, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof part);
 }
 
 bool is_loader(const std::string& path) { return path == std::string(loader, std::strlen(loader) + 1); }
 
 // Of the program that would have to start this one: whether it is another than compilers name.
-bool names_a_strange_loader(int program, const Elf64_Ehdr& header) {
+bool has_foreign_loader(int program, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     if (!read_at(program, header.e_phoff + i * sizeof segment, segment)) return false;
@@ -47,12 +47,12 @@ bool names_a_strange_loader(int program, const Elf64_Ehdr& header) {
 
 }  // namespace
 
-bool cannot_be_started(int program, int error) {
+bool is_invalid_program(int program, int error) {
   Elf64_Ehdr header;
   if (!read_at(program, 0, header)) return false;
   // No compiler of ours makes such a file: it was damaged.
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
-  return header.e_machine == machine && (error == ENOEXEC || names_a_strange_loader(program, header));
+  return header.e_machine == machine && (error == ENOEXEC || has_foreign_loader(program, header));
 }
 
 }  // namespace elf

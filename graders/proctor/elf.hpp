@@ -5,6 +5,6 @@
 namespace elf {
 
 // Whether the program itself is to blame for the error that execve ended with, and not the machine that it lies on.
-bool cannot_be_started(int program, int error);
+bool is_invalid_program(int program, int error);
 
 }  // namespace elf

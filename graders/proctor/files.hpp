@@ -13,34 +13,34 @@ namespace files {
 // `hide` is false where tests leave it its name.
 sys::Fd open_secret(const std::string& name, bool hide = true);
 
-std::string read_all(int fd, size_t most);   // from the start; fails when there is more
-std::string read_text(int fd, size_t most);  // from the start; what is more stays unread
-std::string read_tail(int fd, size_t most);
+std::string read_all(int fd, size_t max_bytes);   // from the start; fails when there is more
+std::string read_up_to(int fd, size_t max_bytes);  // from the start; what is more stays unread
+std::string read_tail(int fd, size_t max_bytes);
 
-sys::Fd memory(const char* name);  // an empty file in memory
+sys::Fd make_memory_file(const char* name);  // an empty file in memory
 
 // The same for a program that shall only write, or only read: what it can write and read again is memory, which nobody
 // counts. The file's mode keeps it from opening it anew by a name below /proc.
 // `for_good` is false where tests leave it its mode.
-sys::Fd write_only(int fd, bool for_good = true);
-sys::Fd read_only(int fd);
+sys::Fd reopen_write_only(int fd, bool changes_mode = true);
+sys::Fd reopen_read_only(int fd);
 
 // Lets others than its writer, who is dead, open it for reading.
-void give_back(int fd);
-int64_t blocks(int fd);  // bytes that it takes, not counting holes
-int64_t size(int fd);
+void make_readable(int fd);
+int64_t allocated_bytes(int fd);  // bytes that it takes, not counting holes
+int64_t size_bytes(int fd);
 
 // Gives a file the times that it has in every test.
 void reset_times(int fd);
-void empty(int fd);  // its times, too
+void truncate(int fd);  // its times, too
 
 // Whether no program has written the file since, or opened it to write anew.
-bool is_untouched(int fd);
+bool is_unwritten(int fd);
 
 void copy(int from, int to);  // all of it, from the start; fails
 
 // The same program without a name and in the folder at hand, where it has no neighbours.
-sys::Fd nameless_program(const sys::Fd& fd);
+sys::Fd copy_without_name(const sys::Fd& fd);
 
 // A descriptor for the same content that a program without our rights may open again through /proc/self/fd: `fd` itself
 // where its mode allows that, a copy in memory otherwise.
@@ -48,12 +48,12 @@ sys::Fd reopenable(sys::Fd fd);
 
 // All that lies in a folder that no submission could change, but what `stays` by its name.
 void remove_all(const std::string& folder,
-    const std::function<bool(const std::string&)>& stays = [](const std::string&) { return false; });
+    const std::function<bool(const std::string&)>& is_kept = [](const std::string&) { return false; });
 
 // Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
-void close_all_on_exec();
+void mark_all_close_on_exec();
 
 // Those from the first number to the last.
-void close_between(unsigned from, unsigned to);
+void close_between(unsigned first, unsigned last);
 
 }  // namespace files

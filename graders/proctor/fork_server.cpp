@@ -21,11 +21,11 @@
 namespace fork_server {
 namespace {
 
-constexpr const char* place = "/box";        // where a submission sees its folder
-constexpr int socket_there = 3, library_there = 4;  // the numbers that graders/python/waiting.py knows
+constexpr const char* folder_mount = "/box";        // where a submission sees its folder
+constexpr int socket_number = 3, library_number = 4;  // the numbers that graders/python/waiting.py knows
 
 // The script that the command names: the first word that is no option.
-const std::string& script_of(const plan::Plan& plan) {
+const std::string& script_name(const plan::Plan& plan) {
   const std::vector<std::string>& argv = plan.submission.argv;
   for (size_t i = 1; i < argv.size(); ++i)
     if (argv[i].compare(0, 1, "-") != 0) return argv[i];
@@ -34,29 +34,29 @@ const std::string& script_of(const plan::Plan& plan) {
 
 // To make namespaces and mounts, and to measure what runs in them. A start takes everything else away.
 void keep_capabilities() {
-  constexpr uint32_t kept = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
+  constexpr uint32_t capabilities = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct own[2] = {{kept, kept, kept}, {0, 0, 0}};
-  if (syscall(SYS_capset, &header, own) != 0) sys::fail_errno("capabilities");
+  __user_cap_data_struct capability_sets[2] = {{capabilities, capabilities, capabilities}, {0, 0, 0}};
+  if (syscall(SYS_capset, &header, capability_sets) != 0) sys::fail_errno("capabilities");
   for (const unsigned long capability : {CAP_SYS_ADMIN, CAP_SYS_PTRACE})
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0) sys::fail_errno("ambient capabilities");
 }
 
 // In the folder of submissions its script has the name of theirs: what is found out at the start is what they find.
-void stand_in_folder(const sandbox::Room& room, const std::string& folder) {
-  const std::string own = room.job + "/" + folder;
+void enter_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
+  const std::string own_folder = sandbox.job_folder + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("mount namespace");
-  if (mount(own.c_str(), place, nullptr, MS_BIND, nullptr) != 0 || chdir(place) != 0)
+  if (mount(own_folder.c_str(), folder_mount, nullptr, MS_BIND, nullptr) != 0 || chdir(folder_mount) != 0)
     sys::fail_errno("the folder of submissions");
 }
 
 void place_descriptors(int socket, int library) {
-  const int moved[] = {fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16),
+  const int copies[] = {fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16),
       open("/dev/null", O_RDWR | O_CLOEXEC)};
   for (const int fd : {0, 1, 2})
-    if (dup2(moved[2], fd) < 0) sys::fail_errno("standard descriptors");
-  if (dup2(moved[0], socket_there) < 0 || dup2(moved[1], library_there) < 0) sys::fail_errno("descriptors");
-  process::close_others({socket_there, library_there});
+    if (dup2(copies[2], fd) < 0) sys::fail_errno("standard descriptors");
+  if (dup2(copies[0], socket_number) < 0 || dup2(copies[1], library_number) < 0) sys::fail_errno("descriptors");
+  process::close_all_except({socket_number, library_number});
 }
 
 // The room for the stack is laid out at the start.
@@ -67,27 +67,27 @@ void unlimit_stack() {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-  all.push_back(nullptr);
-  return all;
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
-[[noreturn]] void become_interpreter(const sandbox::Room& room, const plan::Plan& plan, int socket, int library,
+[[noreturn]] void become_interpreter(const sandbox::Sandbox& sandbox, const plan::Plan& plan, int socket, int library,
     const std::string& folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
-    stand_in_folder(room, folder);
+    for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
+    enter_folder(sandbox, folder);
     place_descriptors(socket, library);
     unlimit_stack();
     keep_capabilities();
-    const std::vector<char*> argv = pointers(plan.submission.argv), env = pointers(plan.submission.env);
-    execve(argv[0], argv.data(), room.layers.on("environment") ? env.data() : environ);
+    const std::vector<char*> argv = c_strings(plan.submission.argv), env = c_strings(plan.submission.env);
+    execve(argv[0], argv.data(), sandbox.layers.is_on("environment") ? env.data() : environ);
     sys::fail_errno("cannot start " + plan.submission.argv[0]);
   } catch (const sys::Failure& failure) {
-    messages::send(socket_there, {failure.text, {}});
+    messages::send(socket_number, {failure.text, {}});
   }
   _exit(127);
 }
@@ -96,12 +96,13 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 std::string shared_folder(const plan::Plan& plan) {
   const plan::Submission& program = plan.submission;
   const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
-  return writes || program.proc || program.streams || program.files.empty() ? "" : task::own_folder;
+  return writes || program.sees_proc || program.sees_own_descriptors || program.files.empty() ? ""
+                                                                                              : task::submission_folder;
 }
 
 std::string module_names(const plan::Plan& plan) {
   std::string names = "\n";
-  for (const std::string& name : plan.submission.warm.modules) names += name + "\n";
+  for (const std::string& name : plan.submission.fork_server.modules) names += name + "\n";
   return names;
 }
 
@@ -109,54 +110,56 @@ std::string module_names(const plan::Plan& plan) {
 
 void make_folder(const plan::Plan& plan, const std::string& folder) {
   if (mkdir(folder.c_str(), 0755) != 0) sys::fail_errno("cannot make the interpreter's folder");
-  const sys::Fd from = files::open_secret(plan.submission.warm.script);
-  const sys::Fd to(open((folder + "/" + script_of(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!to.valid()) sys::fail_errno("cannot copy the interpreter's script");
-  files::copy(from.get(), to.get());
+  const sys::Fd source = files::open_secret(plan.submission.fork_server.script);
+  const sys::Fd target(open((folder + "/" + script_name(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!target.valid()) sys::fail_errno("cannot copy the interpreter's script");
+  files::copy(source.get(), target.get());
 }
 
-std::string key(const plan::Plan& plan) {
-  std::string all = shared_folder(plan) + '\0';
-  std::vector<std::string> modules = plan.submission.warm.modules;
+std::string reuse_key(const plan::Plan& plan) {
+  std::string key = shared_folder(plan) + '\0';
+  std::vector<std::string> modules = plan.submission.fork_server.modules;
   std::sort(modules.begin(), modules.end());
-  for (const std::vector<std::string>* words : {&plan.submission.argv, &plan.submission.env, &std::as_const(modules)}) {
-    for (const std::string& word : *words) all += word + '\0';
-    all += '\0';
+  for (const std::vector<std::string>* strings :
+      {&plan.submission.argv, &plan.submission.env, &std::as_const(modules)}) {
+    for (const std::string& string : *strings) key += string + '\0';
+    key += '\0';
   }
-  return all;
+  return key;
 }
 
-Interpreter::Interpreter(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library,
+ForkServer::ForkServer(const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library,
     const std::string& folder) {
   try {
-    if (!room.pid) sys::fail("it takes namespaces" + (room.missing.empty() ? "" : ": " + room.missing.front()));
-    start(room, plan, library, folder);
-    messages::Message ready;
+    if (!sandbox.has_pid_namespace)
+      sys::fail("it takes namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
+    start(sandbox, plan, library, folder);
+    messages::Message reply;
     // It may have said what is wrong, and ended, before it was told everything.
     static_cast<void>(messages::send(socket_.get(), {module_names(plan), {}}) &&
-        messages::send(socket_.get(), messages::of_room(room, shared_folder(plan))));
-    if (!messages::receive(socket_.get(), ready)) sys::fail("the interpreter ended before it waited");
-    if (ready.bytes != "ready") sys::fail(ready.bytes);
+        messages::send(socket_.get(), messages::sandbox_message(sandbox, shared_folder(plan))));
+    if (!messages::receive(socket_.get(), reply)) sys::fail("the interpreter ended before it waited");
+    if (reply.bytes != "ready") sys::fail(reply.bytes);
   } catch (const sys::Failure& failure) {
-    missing_ = failure.text;
+    failure_ = failure.text;
     end();
   }
 }
 
-Interpreter::~Interpreter() { end(); }
+ForkServer::~ForkServer() { end(); }
 
-void Interpreter::start(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library,
+void ForkServer::start(const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library,
     const std::string& folder) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
   socket_ = sys::Fd(ends[0]);
-  const sys::Fd there(ends[1]);
-  pid_ = static_cast<pid_t>(sys::made(fork));
+  const sys::Fd remote_end(ends[1]);
+  pid_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
   if (pid_ < 0) sys::fail_errno("fork");
-  if (pid_ == 0) become_interpreter(room, plan, there.get(), library.get(), folder);
+  if (pid_ == 0) become_interpreter(sandbox, plan, remote_end.get(), library.get(), folder);
 }
 
-void Interpreter::end() {
+void ForkServer::end() {
   socket_.reset();
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);
@@ -164,22 +167,22 @@ void Interpreter::end() {
   pid_ = -1;
 }
 
-process::Outcome Interpreter::run(const sandbox::Room& room, const process::Program& program) {
+process::Ending ForkServer::run(const sandbox::Sandbox& sandbox, const process::Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
-  sys::Fd reading(ends[0]), writing(ends[1]);
+  sys::Fd read_end(ends[0]), write_end(ends[1]);
   messages::Message answer;
   pid_t supervisor = -1;
-  if (!messages::send(socket_.get(), messages::of_program(program, writing.get())) ||
+  if (!messages::send(socket_.get(), messages::program_message(program, write_end.get())) ||
       !messages::receive(socket_.get(), answer)) {
-    missing_ = "the interpreter ended while it waited";
+    failure_ = "the interpreter ended while it waited";
     end();
-    sys::fail(missing_, true);
+    sys::fail(failure_, true);
   }
   if (answer.bytes.size() != sizeof supervisor) sys::fail(answer.bytes);
   std::memcpy(&supervisor, answer.bytes.data(), sizeof supervisor);
-  writing.reset();
-  return process::Running(supervisor, std::move(reading), room.layers.on("order")).wait();
+  write_end.reset();
+  return process::RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_on("order")).wait();
 }
 
 }  // namespace fork_server

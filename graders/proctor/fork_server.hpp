@@ -15,27 +15,29 @@ namespace fork_server {
 void make_folder(const plan::Plan& plan, const std::string& folder);
 
 // Equal where one interpreter can wait for both submissions: by what it is started with, which is the judge's.
-std::string key(const plan::Plan& plan);
+std::string reuse_key(const plan::Plan& plan);
 
-class Interpreter {
+class ForkServer {
  public:
   // One that does not come up says why, and programs are started as without it. `library`: what it waits with.
-  Interpreter(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
-  ~Interpreter();
-  Interpreter(const Interpreter&) = delete;
+  ForkServer(
+      const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
+  ~ForkServer();
+  ForkServer(const ForkServer&) = delete;
 
-  const std::string& missing() const { return missing_; }  // empty: it waits
+  const std::string& failure() const { return failure_; }  // empty: it waits
 
   // A program that runs alone, of the plan's submission.
-  process::Outcome run(const sandbox::Room& room, const process::Program& program);
+  process::Ending run(const sandbox::Sandbox& sandbox, const process::Program& program);
 
  private:
-  void start(const sandbox::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
+  void start(
+      const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
   void end();
 
   pid_t pid_ = -1;
   sys::Fd socket_;
-  std::string missing_;
+  std::string failure_;
 };
 
 }  // namespace fork_server

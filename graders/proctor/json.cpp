@@ -11,24 +11,25 @@ namespace {
 
 const Value missing;
 
-[[noreturn]] void expected(const char* what, const char* kind) {
-  sys::fail(std::string(what) + ": " + kind + " expected");
+[[noreturn]] void fail_expected(const char* field_name, const char* kind) {
+  sys::fail(std::string(field_name) + ": " + kind + " expected");
 }
 
 class Parser {
  public:
-  Parser(const std::string& source, int deepest, size_t most) : source_(source), deepest_(deepest), left_(most) {}
+  Parser(const std::string& source, int max_depth, size_t max_values)
+      : source_(source), max_depth_(max_depth), values_left_(max_values) {}
 
   Value document() {
     Value value = read_value(0);
     skip_space();
-    if (position_ != source_.size()) wrong("nothing more");
+    if (position_ != source_.size()) fail_at_position("nothing more");
     return value;
   }
 
  private:
-  [[noreturn]] void wrong(const char* wanted) {
-    sys::fail("not JSON at byte " + std::to_string(position_) + ": " + wanted + " expected");
+  [[noreturn]] void fail_at_position(const char* expected) {
+    sys::fail("not JSON at byte " + std::to_string(position_) + ": " + expected + " expected");
   }
 
   char peek() const { return position_ < source_.size() ? source_[position_] : '\0'; }
@@ -37,27 +38,27 @@ class Parser {
     while (position_ < source_.size() && std::strchr(" \t\r\n", source_[position_]) && source_[position_]) ++position_;
   }
 
-  void take(char wanted, const char* name) {
-    if (peek() != wanted) wrong(name);
+  void expect(char letter, const char* name) {
+    if (peek() != letter) fail_at_position(name);
     ++position_;
   }
 
-  bool took(char wanted) {
+  bool skip(char letter) {
     skip_space();
-    if (peek() != wanted) return false;
+    if (peek() != letter) return false;
     ++position_;
     return true;
   }
 
-  void take_word(const char* word) {
+  void expect_word(const char* word) {
     const size_t length = std::strlen(word);
-    if (source_.compare(position_, length, word) != 0) wrong(word);
+    if (source_.compare(position_, length, word) != 0) fail_at_position(word);
     position_ += length;
   }
 
   Value read_value(int depth) {
-    if (depth > deepest_) wrong("less nesting");
-    if (left_-- == 0) wrong("fewer values");
+    if (depth > max_depth_) fail_at_position("less nesting");
+    if (values_left_-- == 0) fail_at_position("fewer values");
     skip_space();
     Value value;
     switch (peek()) {
@@ -67,9 +68,9 @@ class Parser {
         value.kind = Value::Kind::text;
         value.text = read_text();
         return value;
-      case 't': return take_word("true"), read_boolean(true);
-      case 'f': return take_word("false"), read_boolean(false);
-      case 'n': return take_word("null"), value;
+      case 't': return expect_word("true"), read_boolean(true);
+      case 'f': return expect_word("false"), read_boolean(false);
+      case 'n': return expect_word("null"), value;
       default: return read_number();
     }
   }
@@ -95,10 +96,10 @@ class Parser {
     value.number = std::strtod(digits.c_str(), &end);
     value.text = digits;
     // Whole numbers of any length are numbers, and are compared by their digits.
-    const bool whole = digits.find_first_not_of("0123456789", digits[0] == '-' ? 1 : 0) == std::string::npos;
-    if (digits.empty() || *end != '\0' || !(whole || std::isfinite(value.number))) {
+    const bool is_whole = digits.find_first_not_of("0123456789", digits[0] == '-' ? 1 : 0) == std::string::npos;
+    if (digits.empty() || *end != '\0' || !(is_whole || std::isfinite(value.number))) {
       position_ = start;
-      wrong("a value");
+      fail_at_position("a value");
     }
     return value;
   }
@@ -106,36 +107,36 @@ class Parser {
   Value read_list(int depth) {
     Value value;
     value.kind = Value::Kind::list;
-    take('[', "[");
-    if (took(']')) return value;
+    expect('[', "[");
+    if (skip(']')) return value;
     do {
       value.list.push_back(read_value(depth + 1));
-    } while (took(','));
-    take(']', "]");
+    } while (skip(','));
+    expect(']', "]");
     return value;
   }
 
   Value read_object(int depth) {
     Value value;
     value.kind = Value::Kind::object;
-    take('{', "{");
-    if (took('}')) return value;
+    expect('{', "{");
+    if (skip('}')) return value;
     do {
       skip_space();
       std::string name = read_text();
       skip_space();
-      take(':', ":");
+      expect(':', ":");
       value.object[std::move(name)] = read_value(depth + 1);
-    } while (took(','));
-    take('}', "}");
+    } while (skip(','));
+    expect('}', "}");
     return value;
   }
 
   std::string read_text() {
-    take('"', "a string");
+    expect('"', "a string");
     std::string text;
     while (peek() != '"') {
-      if (position_ >= source_.size()) wrong("\"");
+      if (position_ >= source_.size()) fail_at_position("\"");
       if (peek() == '\\') {
         ++position_;
         read_escape(text);
@@ -148,17 +149,17 @@ class Parser {
   }
 
   void read_escape(std::string& text) {
-    static const char names[] = "\"\\/bfnrt";
-    static const char bytes[] = "\"\\/\b\f\n\r\t";
+    static const char escape_letters[] = "\"\\/bfnrt";
+    static const char escaped_bytes[] = "\"\\/\b\f\n\r\t";
     const char name = peek();
     if (name == 'u') {
       ++position_;
       append_utf8(text, read_code_point());
       return;
     }
-    const char* found = name ? std::strchr(names, name) : nullptr;
-    if (!found) wrong("an escape");
-    text += bytes[found - names];
+    const char* match = name ? std::strchr(escape_letters, name) : nullptr;
+    if (!match) fail_at_position("an escape");
+    text += escaped_bytes[match - escape_letters];
     ++position_;
   }
 
@@ -166,7 +167,7 @@ class Parser {
     unsigned code = 0;
     for (int digit = 0; digit < 4; ++digit, ++position_) {
       const char c = peek();
-      if (!std::isxdigit(static_cast<unsigned char>(c))) wrong("four hexadecimal digits");
+      if (!std::isxdigit(static_cast<unsigned char>(c))) fail_at_position("four hexadecimal digits");
       code = code * 16 + static_cast<unsigned>(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
     }
     return code;
@@ -176,11 +177,11 @@ class Parser {
   unsigned read_code_point() {
     const unsigned high = read_hex();
     if (high < 0xD800 || high > 0xDBFF || source_.compare(position_, 2, "\\u") != 0) return high;
-    const size_t behind = position_;
+    const size_t after_high = position_;
     position_ += 2;
     const unsigned low = read_hex();
     if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-    position_ = behind;
+    position_ = after_high;
     return high;
   }
 
@@ -203,8 +204,8 @@ class Parser {
   }
 
   const std::string& source_;
-  int deepest_;
-  size_t left_, position_ = 0;
+  int max_depth_;
+  size_t values_left_, position_ = 0;
 };
 
 }  // namespace
@@ -214,46 +215,52 @@ const Value& Value::at(const std::string& name) const {
   return found == object.end() ? missing : found->second;
 }
 
-const std::string& Value::as_text(const char* what) const {
-  if (kind != Kind::text) expected(what, "a string");
+const std::string& Value::as_text(const char* field_name) const {
+  if (kind != Kind::text) fail_expected(field_name, "a string");
   return text;
 }
 
-double Value::as_number(const char* what) const {
-  if (kind != Kind::number) expected(what, "a number");
+double Value::as_number(const char* field_name) const {
+  if (kind != Kind::number) fail_expected(field_name, "a number");
   return number;
 }
 
-int64_t Value::as_whole(const char* what) const {
-  const double value = as_number(what);
-  if (value != std::floor(value) || std::fabs(value) > 9e15) expected(what, "a whole number");
+int64_t Value::as_whole(const char* field_name) const {
+  const double value = as_number(field_name);
+  if (value != std::floor(value) || std::fabs(value) > 9e15) fail_expected(field_name, "a whole number");
   return static_cast<int64_t>(value);
 }
 
-bool Value::as_boolean(const char* what) const {
-  if (kind != Kind::boolean) expected(what, "true or false");
+bool Value::as_boolean(const char* field_name) const {
+  if (kind != Kind::boolean) fail_expected(field_name, "true or false");
   return boolean;
 }
 
-const std::vector<Value>& Value::as_list(const char* what) const {
+const std::vector<Value>& Value::as_list(const char* field_name) const {
   if (is_null()) return list;
-  if (kind != Kind::list) expected(what, "a list");
+  if (kind != Kind::list) fail_expected(field_name, "a list");
   return list;
 }
 
-std::vector<std::string> Value::texts(const char* what) const {
-  std::vector<std::string> all;
-  for (const Value& item : as_list(what)) all.push_back(item.as_text(what));
-  return all;
+std::vector<std::string> Value::as_texts(const char* field_name) const {
+  std::vector<std::string> strings;
+  for (const Value& item : as_list(field_name)) strings.push_back(item.as_text(field_name));
+  return strings;
 }
 
-std::string Value::text_or(const char* fallback, const char* what) const {
-  return is_null() ? fallback : as_text(what);
+std::string Value::text_or(const char* fallback, const char* field_name) const {
+  return is_null() ? fallback : as_text(field_name);
 }
-int64_t Value::whole_or(int64_t fallback, const char* what) const { return is_null() ? fallback : as_whole(what); }
-bool Value::boolean_or(bool fallback, const char* what) const { return is_null() ? fallback : as_boolean(what); }
+int64_t Value::whole_or(int64_t fallback, const char* field_name) const {
+  return is_null() ? fallback : as_whole(field_name);
+}
+bool Value::boolean_or(bool fallback, const char* field_name) const {
+  return is_null() ? fallback : as_boolean(field_name);
+}
 
-Value parse(const std::string& source, int deepest, size_t most) { return Parser(source, deepest, most).document(); }
+Value parse(const std::string& source, int max_depth, size_t max_values) {
+  return Parser(source, max_depth, max_values).document();
+}
 
 std::string quote(const std::string& text) {
   std::string quoted = "\"";

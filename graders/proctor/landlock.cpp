@@ -22,11 +22,11 @@ constexpr uint64_t execute = 1 << 0, write_file = 1 << 1, read_file = 1 << 2, re
 constexpr uint64_t refer = 1 << 13, truncate = 1 << 14, ioctl_device = 1 << 15;
 constexpr uint64_t all_of_abi_1 = (1 << 13) - 1;
 
-uint64_t handled(int abi) {
+uint64_t handled_rights(int abi) {
   return all_of_abi_1 | (abi >= 2 ? refer : 0) | (abi >= 3 ? truncate : 0) | (abi >= 5 ? ioctl_device : 0);
 }
 
-uint64_t rights(Access access) {
+uint64_t rights_of(Access access) {
   switch (access) {
     case Access::read: return read_file | read_dir;
     case Access::run: return read_file | read_dir | execute;
@@ -36,7 +36,7 @@ uint64_t rights(Access access) {
   return 0;
 }
 
-constexpr uint64_t rights_of_files = execute | write_file | read_file | truncate | ioctl_device;
+constexpr uint64_t file_rights = execute | write_file | read_file | truncate | ioctl_device;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ int abi() {
 
 Rules::Rules() : abi_(abi()) {
   if (abi_ == 0) return;
-  RulesetAttributes attributes = {handled(abi_), 0, 0};
+  RulesetAttributes attributes = {handled_rights(abi_), 0, 0};
   size_t size = sizeof attributes.handled_fs;
   if (abi_ >= 4) attributes.handled_net = 3, size = 2 * sizeof(uint64_t);  // bind and connect of TCP
   if (abi_ >= 6) attributes.scoped = 3, size = 3 * sizeof(uint64_t);       // abstract unix sockets and signals
@@ -57,8 +57,8 @@ Rules::Rules() : abi_(abi()) {
 void Rules::permit(int fd, Access access) {
   struct stat status;
   if (!valid() || fstat(fd, &status) != 0) return;
-  uint64_t allowed = rights(access) & handled(abi_);
-  if (!S_ISDIR(status.st_mode)) allowed &= rights_of_files;
+  uint64_t allowed = rights_of(access) & handled_rights(abi_);
+  if (!S_ISDIR(status.st_mode)) allowed &= file_rights;
   const PathBeneath rule = {allowed, fd};
   // Pipes and memory files are refused here (EBADFD) because no rule applies to them in the first place.
   syscall(sys::nr_landlock_add_rule, ruleset_.get(), rule_path_beneath, &rule, 0);
@@ -70,7 +70,7 @@ void Rules::permit_path(const char* path, Access access) {
 }
 
 std::string Rules::enforce() const {
-  if (syscall(sys::nr_landlock_restrict_self, ruleset_.get(), 0) != 0) return sys::reason("landlock");
+  if (syscall(sys::nr_landlock_restrict_self, ruleset_.get(), 0) != 0) return sys::errno_message("landlock");
   return "";
 }
 

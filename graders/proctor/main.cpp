@@ -28,7 +28,7 @@ void raise_open_files() {
 int probe() {
   try {
     sandbox::drop_privileges(0, sandbox::Layers());
-    std::puts(sandbox::enter(".", {}, sandbox::Layers(), true).report().c_str());
+    std::puts(sandbox::enter(".", {}, sandbox::Layers(), true).confinement_json().c_str());
     return 0;
   } catch (const sys::Failure& failure) {
     std::fprintf(stderr, "proctor: %s\n", failure.text.c_str());
@@ -40,12 +40,12 @@ int probe() {
 
 int main(int argc, char** argv) {
   raise_open_files();
-  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::command(argv[2]);
-  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::stand();
-  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::command(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::judge_plan_file(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::judge_plans_from_stdin();
+  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_spec(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
   if (argc == 2 && std::strcmp(argv[1], "profile") == 0)
-    return std::fputs(system_calls::described().c_str(), stdout) < 0;
+    return std::fputs(system_calls::markdown_table().c_str(), stdout) < 0;
   std::fputs(usage, stderr);
   return 2;
 }

@@ -6,85 +6,87 @@
 namespace messages {
 namespace {
 
-constexpr size_t most_bytes = 1 << 16, most_fds = 64;
+constexpr size_t max_bytes = 1 << 16, max_fds = 64;
 
-struct RoomWords {
-  bool user, mount, net, ipc, counts, pid, by_name, seccomp;
+struct SandboxFields {
+  bool has_user_namespace, has_mount_namespace, has_net_namespace, has_ipc_namespace, counts_own_tasks,
+      has_pid_namespace, exec_needs_fd_path, has_seccomp;
   int landlock_abi;
-  size_t grants;
+  size_t grant_count;
 };
 
-struct ProgramWords {
+struct ProgramFields {
   process::Limits limits;
-  bool threads, quiet, proc, streams;
-  int input, output, error, kept, told;  // places among the descriptors; -1: none
+  bool may_use_threads, is_exclusive, sees_proc, sees_own_descriptors;
+  int input, output, error, counted_file, argument_fd;  // places among the descriptors; -1: none
 };
 
-template <class Words>
-std::string bytes_of(const Words& words) {
-  return std::string(reinterpret_cast<const char*>(&words), sizeof words);
+template <class Fields>
+std::string bytes_of(const Fields& fields) {
+  return std::string(reinterpret_cast<const char*>(&fields), sizeof fields);
 }
 
-template <class Words>
-Words words_of(const Message& message) {
-  Words words;
-  if (message.bytes.size() < sizeof words) sys::fail("a message is too short");
-  std::memcpy(&words, message.bytes.data(), sizeof words);
-  return words;
+template <class Fields>
+Fields read_fields(const Message& message) {
+  Fields fields;
+  if (message.bytes.size() < sizeof fields) sys::fail("a message is too short");
+  std::memcpy(&fields, message.bytes.data(), sizeof fields);
+  return fields;
 }
 
-std::vector<std::string> texts_behind(const Message& message, size_t at) {
-  std::vector<std::string> texts;
-  for (size_t end; (end = message.bytes.find('\0', at)) != std::string::npos; at = end + 1)
-    texts.push_back(message.bytes.substr(at, end - at));
-  return texts;
+std::vector<std::string> strings_after(const Message& message, size_t offset) {
+  std::vector<std::string> strings;
+  for (size_t end; (end = message.bytes.find('\0', offset)) != std::string::npos; offset = end + 1)
+    strings.push_back(message.bytes.substr(offset, end - offset));
+  return strings;
 }
 
-int place_of(int fd, std::vector<int>& fds) {
+int add_descriptor(int fd, std::vector<int>& fds) {
   if (fd < 0) return -1;
   fds.push_back(fd);
   return static_cast<int>(fds.size()) - 1;
 }
 
-int at(const Message& message, int place) {
-  if (place >= static_cast<int>(message.fds.size())) sys::fail("a message lacks a descriptor");
-  return place < 0 ? -1 : message.fds[static_cast<size_t>(place)];
+int descriptor_at(const Message& message, int index) {
+  if (index >= static_cast<int>(message.fds.size())) sys::fail("a message lacks a descriptor");
+  return index < 0 ? -1 : message.fds[static_cast<size_t>(index)];
 }
 
 void take_descriptors(msghdr& header, Message& message) {
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
-    if (part->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (cmsghdr* control = CMSG_FIRSTHDR(&header); control; control = CMSG_NXTHDR(&header, control)) {
+    if (control->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     message.fds.resize(count);
-    std::memcpy(message.fds.data(), CMSG_DATA(part), count * sizeof(int));
+    std::memcpy(message.fds.data(), CMSG_DATA(control), count * sizeof(int));
   }
 }
 
 }  // namespace
 
 bool send(int socket, const Message& message) {
-  alignas(cmsghdr) char space[CMSG_SPACE(most_fds * sizeof(int))] = {};
-  iovec piece = {const_cast<char*>(message.bytes.data()), message.bytes.size()};
+  alignas(cmsghdr) char control_buffer[CMSG_SPACE(max_fds * sizeof(int))] = {};
+  iovec data = {const_cast<char*>(message.bytes.data()), message.bytes.size()};
   msghdr header = {};
-  header.msg_iov = &piece, header.msg_iovlen = 1;
-  if (message.fds.size() > most_fds || message.bytes.size() > most_bytes) return false;
+  header.msg_iov = &data, header.msg_iovlen = 1;
+  if (message.fds.size() > max_fds || message.bytes.size() > max_bytes) return false;
   if (!message.fds.empty()) {
     const size_t length = message.fds.size() * sizeof(int);
-    header.msg_control = space, header.msg_controllen = CMSG_SPACE(length);
-    cmsghdr* const part = CMSG_FIRSTHDR(&header);
-    part->cmsg_level = SOL_SOCKET, part->cmsg_type = SCM_RIGHTS, part->cmsg_len = CMSG_LEN(length);
-    std::memcpy(CMSG_DATA(part), message.fds.data(), length);
+    header.msg_control = control_buffer, header.msg_controllen = CMSG_SPACE(length);
+    cmsghdr* const control = CMSG_FIRSTHDR(&header);
+    control->cmsg_level = SOL_SOCKET, control->cmsg_type = SCM_RIGHTS, control->cmsg_len = CMSG_LEN(length);
+    std::memcpy(CMSG_DATA(control), message.fds.data(), length);
   }
   return sendmsg(socket, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(message.bytes.size());
 }
 
 bool receive(int socket, Message& message) {
-  alignas(cmsghdr) char space[CMSG_SPACE(most_fds * sizeof(int))] = {};
-  message.bytes.assign(most_bytes, '\0');
+  alignas(cmsghdr) char control_buffer[CMSG_SPACE(max_fds * sizeof(int))] = {};
+  message.bytes.assign(max_bytes, '\0');
   message.fds.clear();
-  iovec piece = {&message.bytes[0], message.bytes.size()};
+  iovec data = {&message.bytes[0], message.bytes.size()};
   msghdr header = {};
-  header.msg_iov = &piece, header.msg_iovlen = 1, header.msg_control = space, header.msg_controllen = sizeof space;
+  header.msg_iov = &data, header.msg_iovlen = 1, header.msg_control = control_buffer,
+  header.msg_controllen = sizeof control_buffer;
   ssize_t length;
   // Who ends with something unread is told of first, and what it said before only then.
   do length = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
@@ -94,73 +96,79 @@ bool receive(int socket, Message& message) {
   return length > 0;
 }
 
-Message of_room(const sandbox::Room& room, const std::string& shared) {
-  const RoomWords words =
-      {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.by_name, room.seccomp, room.landlock_abi,
-          room.system.size()};
-  Message message = {bytes_of(words), {}};
-  for (const sandbox::Grant& grant : room.system)
+Message sandbox_message(const sandbox::Sandbox& sandbox, const std::string& shared_folder) {
+  const SandboxFields fields = {sandbox.has_user_namespace, sandbox.has_mount_namespace, sandbox.has_net_namespace,
+      sandbox.has_ipc_namespace, sandbox.counts_own_tasks, sandbox.has_pid_namespace, sandbox.exec_needs_fd_path,
+      sandbox.has_seccomp, sandbox.landlock_abi, sandbox.system_grants.size()};
+  Message message = {bytes_of(fields), {}};
+  for (const sandbox::Grant& grant : sandbox.system_grants)
     message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
-  message.bytes += room.job + '\0' + shared + '\0';
+  message.bytes += sandbox.job_folder + '\0' + shared_folder + '\0';
 #ifdef IOI_EVAL_TEST_LAYERS
-  for (const std::string& layer : room.layers.without) message.bytes += layer + '\0';
+  for (const std::string& layer : sandbox.layers.disabled) message.bytes += layer + '\0';
 #endif
   return message;
 }
 
-sandbox::Room room_of(const Message& message) {
-  const auto words = words_of<RoomWords>(message);
-  sandbox::Room room;
-  room.user = words.user, room.mount = words.mount, room.net = words.net, room.ipc = words.ipc,
-      room.counts = words.counts;
-  room.pid = words.pid, room.by_name = words.by_name, room.seccomp = words.seccomp;
-  room.landlock_abi = words.landlock_abi;
-  size_t at = sizeof words;
-  if (message.fds.size() != words.grants || message.bytes.size() < at + words.grants * sizeof(landlock::Access))
+sandbox::Sandbox read_sandbox(const Message& message) {
+  const auto fields = read_fields<SandboxFields>(message);
+  sandbox::Sandbox sandbox;
+  sandbox.has_user_namespace = fields.has_user_namespace, sandbox.has_mount_namespace = fields.has_mount_namespace,
+  sandbox.has_net_namespace = fields.has_net_namespace, sandbox.has_ipc_namespace = fields.has_ipc_namespace,
+  sandbox.counts_own_tasks = fields.counts_own_tasks;
+  sandbox.has_pid_namespace = fields.has_pid_namespace, sandbox.exec_needs_fd_path = fields.exec_needs_fd_path,
+  sandbox.has_seccomp = fields.has_seccomp;
+  sandbox.landlock_abi = fields.landlock_abi;
+  size_t offset = sizeof fields;
+  if (message.fds.size() != fields.grant_count ||
+      message.bytes.size() < offset + fields.grant_count * sizeof(landlock::Access))
     sys::fail("a message about the room is not whole");
   for (const int fd : message.fds) {
     landlock::Access access;
-    std::memcpy(&access, &message.bytes[at], sizeof access);
-    room.system.push_back({sys::Fd(fd), access});
-    at += sizeof access;
+    std::memcpy(&access, &message.bytes[offset], sizeof access);
+    sandbox.system_grants.push_back({sys::Fd(fd), access});
+    offset += sizeof access;
   }
-  const std::vector<std::string> texts = texts_behind(message, at);
-  room.job = texts.at(0), room.shared = texts.at(1);
+  const std::vector<std::string> strings = strings_after(message, offset);
+  sandbox.job_folder = strings.at(0), sandbox.shared_folder = strings.at(1);
 #ifdef IOI_EVAL_TEST_LAYERS
-  room.layers.without.assign(texts.begin() + 2, texts.end());
+  sandbox.layers.disabled.assign(strings.begin() + 2, strings.end());
 #endif
-  room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return room;
+  sandbox.proc_fd = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return sandbox;
 }
 
-Message of_program(const process::Program& program, int report) {
+Message program_message(const process::Program& program, int report) {
   Message message;
   message.fds.push_back(report);
-  ProgramWords words = {};
-  words.limits = program.limits;
-  words.threads = program.threads, words.quiet = program.quiet;
-  words.proc = program.proc, words.streams = program.streams;
-  words.input = place_of(program.input, message.fds), words.output = place_of(program.output, message.fds);
-  words.error = place_of(program.error, message.fds), words.kept = place_of(program.kept, message.fds);
-  words.told = place_of(program.told, message.fds);
-  message.bytes = bytes_of(words) + program.folder + '\0';
-  for (const std::string& name : program.writable) message.bytes += name + '\0';
+  ProgramFields fields = {};
+  fields.limits = program.limits;
+  fields.may_use_threads = program.may_use_threads, fields.is_exclusive = program.is_exclusive;
+  fields.sees_proc = program.sees_proc, fields.sees_own_descriptors = program.sees_own_descriptors;
+  fields.input = add_descriptor(program.input, message.fds),
+  fields.output = add_descriptor(program.output, message.fds);
+  fields.error = add_descriptor(program.error, message.fds),
+  fields.counted_file = add_descriptor(program.counted_file, message.fds);
+  fields.argument_fd = add_descriptor(program.argument_fd, message.fds);
+  message.bytes = bytes_of(fields) + program.folder + '\0';
+  for (const std::string& name : program.writable_paths) message.bytes += name + '\0';
   return message;
 }
 
-process::Program program_of(const Message& message) {
-  const auto words = words_of<ProgramWords>(message);
+process::Program read_program(const Message& message) {
+  const auto fields = read_fields<ProgramFields>(message);
   process::Program program;
-  program.limits = words.limits;
-  program.threads = words.threads, program.quiet = words.quiet;
-  program.proc = words.proc, program.streams = words.streams;
-  program.input = at(message, words.input), program.output = at(message, words.output),
-      program.error = at(message, words.error);
-  program.kept = at(message, words.kept), program.told = at(message, words.told);
-  if (program.told >= 0) program.inherited.push_back(program.told);
-  const std::vector<std::string> texts = texts_behind(message, sizeof words);
-  program.folder = texts.at(0);
-  program.writable.assign(texts.begin() + 1, texts.end());
+  program.limits = fields.limits;
+  program.may_use_threads = fields.may_use_threads, program.is_exclusive = fields.is_exclusive;
+  program.sees_proc = fields.sees_proc, program.sees_own_descriptors = fields.sees_own_descriptors;
+  program.input = descriptor_at(message, fields.input), program.output = descriptor_at(message, fields.output),
+      program.error = descriptor_at(message, fields.error);
+  program.counted_file = descriptor_at(message, fields.counted_file),
+  program.argument_fd = descriptor_at(message, fields.argument_fd);
+  if (program.argument_fd >= 0) program.inherited_fds.push_back(program.argument_fd);
+  const std::vector<std::string> strings = strings_after(message, sizeof fields);
+  program.folder = strings.at(0);
+  program.writable_paths.assign(strings.begin() + 1, strings.end());
   return program;
 }
 

@@ -21,13 +21,13 @@ bool send(int socket, const Message& message);
 bool receive(int socket, Message& message);
 
 // `shared`: as Room says it of the one there.
-Message of_room(const sandbox::Room& room, const std::string& shared);
-sandbox::Room room_of(const Message& message);  // takes the descriptors over
+Message sandbox_message(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
+sandbox::Sandbox read_sandbox(const Message& message);  // takes the descriptors over
 
 // Of a program that `instead` goes on with: its words are the interpreter's already.
-Message of_program(const process::Program& program, int report);
+Message program_message(const process::Program& program, int report);
 
 // The descriptor of the report is the first.
-process::Program program_of(const Message& message);
+process::Program read_program(const Message& message);
 
 }  // namespace messages

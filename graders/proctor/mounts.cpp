@@ -14,16 +14,16 @@ void make_parents(const std::string& path) {
 }
 
 // A mount that root took of its own mount namespace: what happens to the one it is a copy of is nothing to it.
-void attach(const Shown& shown, const std::string& target) {
+void attach_tree(const HostPath& path, const std::string& target) {
   constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
-  if (syscall(sys::nr_move_mount, shown.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
+  if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
       mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-    sys::fail_errno("cannot show " + shown.path);
+    sys::fail_errno("cannot show " + path.path);
 }
 
 }  // namespace
 
-std::string of_descriptor(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+std::string path_of_fd(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
 void bind_mount(const std::string& source, const std::string& target) {
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
@@ -42,45 +42,45 @@ void make_read_only(const std::string& path) {
   if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
 }
 
-Shown open_shown(const std::string& path, bool as_tree) {
+HostPath open_host_path(const std::string& path, bool is_tree) {
   constexpr unsigned cloned = 1;  // OPEN_TREE_CLONE
   constexpr unsigned recursive = 0x8000;  // AT_RECURSIVE
-  Shown shown;
-  shown.path = path;
+  HostPath host_path;
+  host_path.path = path;
   char link[4096];
   const ssize_t length = readlink(path.c_str(), link, sizeof link);
   if (length > 0) {
-    shown.link.assign(link, static_cast<size_t>(length));
-    return shown;
+    host_path.link.assign(link, static_cast<size_t>(length));
+    return host_path;
   }
-  if (as_tree) {
-    shown.fd = sys::Fd(static_cast<int>(syscall(
+  if (is_tree) {
+    host_path.fd = sys::Fd(static_cast<int>(syscall(
         sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
-    shown.is_tree = shown.fd.valid();
+    host_path.is_tree = host_path.fd.valid();
   } else {
-    shown.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    host_path.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   }
-  return shown;
+  return host_path;
 }
 
-void show(const std::string& root, const Shown& shown, bool read_only) {
-  const std::string target = root + shown.path;
+void bind_host_path(const std::string& root, const HostPath& path, bool read_only) {
+  const std::string target = root + path.path;
   struct stat status;
-  if (!shown.link.empty()) {
+  if (!path.link.empty()) {
     make_parents(target);
-    static_cast<void>(symlink(shown.link.c_str(), target.c_str()) == 0);
+    static_cast<void>(symlink(path.link.c_str(), target.c_str()) == 0);
     return;
   }
-  if (!shown.fd.valid() || fstat(shown.fd.get(), &status) != 0) return;
+  if (!path.fd.valid() || fstat(path.fd.get(), &status) != 0) return;
   make_parents(target);
   if (S_ISDIR(status.st_mode))
     mkdir(target.c_str(), 0755);
   else
     sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
-  if (shown.is_tree)
-    attach(shown, target);
+  if (path.is_tree)
+    attach_tree(path, target);
   else
-    bind_mount(of_descriptor(shown.fd), target);
+    bind_mount(path_of_fd(path.fd), target);
   if (read_only) make_read_only(target);
 }
 

@@ -8,7 +8,7 @@
 namespace mounts {
 
 // A file, folder or link of the host that programs see at its own path.
-struct Shown {
+struct HostPath {
   std::string path;
   std::string link;      // where a link leads; empty: it is none
   sys::Fd fd;            // of a file or folder; invalid: it is not there, or may not be reached
@@ -16,16 +16,16 @@ struct Shown {
 };
 
 // Opens it as it is now, whatever is mounted over it later.
-Shown open_shown(const std::string& path, bool as_tree = false);
+HostPath open_host_path(const std::string& path, bool is_tree = false);
 
 // Shows it at the same path below `root`; passes over what is not there.
-void show(const std::string& root, const Shown& shown, bool read_only);
+void bind_host_path(const std::string& root, const HostPath& path, bool read_only);
 
 // Not called bind: an older library declares std::bind here, and takes the call for its own.
 void bind_mount(const std::string& source, const std::string& target);
 
 void make_read_only(const std::string& path);
 
-std::string of_descriptor(const sys::Fd& fd);
+std::string path_of_fd(const sys::Fd& fd);
 
 }  // namespace mounts

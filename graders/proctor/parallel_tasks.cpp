@@ -14,325 +14,344 @@ namespace task {
 namespace {
 
 // One of several processes of a submission that are judged as one.
-struct Member {
-  process::Running running;
-  int error;  // what it wrote to its standard error
+struct SubmissionProcess {
+  process::RunningProgram program;
+  int error_file;  // what it wrote to its standard error
 };
 
 enum class CpuTime { summed, each };  // what the limit holds for
 
-bool is_limit(verdict::End end) {
-  return end != verdict::End::ok && end != verdict::End::exit && end != verdict::End::signal;
+bool is_limit(verdict::EndReason end_reason) {
+  return end_reason != verdict::EndReason::ok && end_reason != verdict::EndReason::exit &&
+      end_reason != verdict::EndReason::signal;
 }
 
-void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End end, int error) {
-  whole.used.cpu_us += part.cpu_us;
-  whole.used.memory += part.memory;
-  whole.used.written += part.written;
-  whole.used.wall_us = std::max(whole.used.wall_us, part.wall_us);
-  whole.used.waited_us += part.waited_us;
-  whole.used.stalled = whole.used.stalled || part.stalled;
-  whole.used.outside = whole.used.outside || part.outside;
-  whole.used.crowded = whole.used.crowded || part.crowded;
-  const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
-  if (!graver) return;
-  whole.end = end;
-  whole.used.code = part.code;
-  whole.used.signal = part.signal;
-  whole.feedback = last_words(error);
+void add_process_ending(
+    verdict::Verdict& verdict, const process::Ending& ending, verdict::EndReason end_reason, int error_file) {
+  verdict.ending.cpu_us += ending.cpu_us;
+  verdict.ending.memory_bytes += ending.memory_bytes;
+  verdict.ending.written_bytes += ending.written_bytes;
+  verdict.ending.wall_us = std::max(verdict.ending.wall_us, ending.wall_us);
+  verdict.ending.waited_us += ending.waited_us;
+  verdict.ending.is_stalled = verdict.ending.is_stalled || ending.is_stalled;
+  verdict.ending.is_killed_from_outside = verdict.ending.is_killed_from_outside || ending.is_killed_from_outside;
+  verdict.ending.is_crowded = verdict.ending.is_crowded || ending.is_crowded;
+  const bool is_graver = verdict.end_reason == verdict::EndReason::ok
+      ? end_reason != verdict::EndReason::ok
+      : is_limit(end_reason) && !is_limit(verdict.end_reason);
+  if (!is_graver) return;
+  verdict.end_reason = end_reason;
+  verdict.ending.exit_code = ending.exit_code;
+  verdict.ending.signal = ending.signal;
+  verdict.feedback = error_summary(error_file);
 }
 
 // CPU time is summed and, if so asked, measured against the limit together, memory is summed for the report, wall time
 // is the longest. The first cause counts: a limit before an exit code or signal, which the end of a partner may have
 // brought about. Fails (sys::Failure) when one of the boxes could not be made.
-verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time) {
-  verdict::Verdict whole;
+verdict::Verdict wait_for_processes(
+    std::vector<SubmissionProcess>& processes, const process::Limits& limits, CpuTime cpu_time) {
+  verdict::Verdict verdict;
   std::string failure;
-  for (Member& member : members) {
-    const process::Outcome part = member.running.wait();
-    if (!part.failure.empty()) failure = part.failure;
-    take(whole, part, end_of(part, limits, files::size(member.error)), member.error);
+  for (SubmissionProcess& submission_process : processes) {
+    const process::Ending ending = submission_process.program.wait();
+    if (!ending.failure.empty()) failure = ending.failure;
+    add_process_ending(verdict, ending, end_reason_of(ending, limits, files::size_bytes(submission_process.error_file)),
+        submission_process.error_file);
   }
-  if (!failure.empty()) sys::fail(failure, whole.used.outside);
-  if (!is_limit(whole.end) && whole.used.outside) fail_of_outside();
-  if (cpu_time == CpuTime::summed && !is_limit(whole.end) && limits.cpu_us != process::unlimited &&
-      whole.used.cpu_us >= process::cpu_limit(limits, whole.used.crowded)) whole.end = verdict::End::cpu;
-  return whole;
+  if (!failure.empty()) sys::fail(failure, verdict.ending.is_killed_from_outside);
+  if (!is_limit(verdict.end_reason) && verdict.ending.is_killed_from_outside) fail_killed_from_outside();
+  if (cpu_time == CpuTime::summed && !is_limit(verdict.end_reason) && limits.cpu_us != process::unlimited &&
+      verdict.ending.cpu_us >= process::cpu_limit_us(limits, verdict.ending.is_crowded))
+    verdict.end_reason = verdict::EndReason::cpu;
+  return verdict;
 }
 
 // Whether the one who judges ended at a limit of its own because the submission had more to say than an output may
 // hold.
-bool drowned(const process::Outcome& judge, const verdict::Verdict& verdict, const process::Limits& limits) {
-  return judge.killed != process::Killed::no && limits.file_size != process::unlimited &&
-      verdict.used.written > limits.file_size;
+bool output_exhausted_judge(
+    const process::Ending& judge_ending, const verdict::Verdict& verdict, const process::Limits& limits) {
+  return judge_ending.kill_reason != process::KillReason::none && limits.file_size_bytes != process::unlimited &&
+      verdict.ending.written_bytes > limits.file_size_bytes;
 }
 
-class Together : public Task {
+class ParallelTask : public Task {
  public:
   using Task::Task;
 
  protected:
   // Starts one of the submission's processes, after `arrange` has given it its descriptors and arguments.
-  Member start(idle_time::Clock& clock, size_t member, const std::function<void(process::Program&)>& arrange) const {
-    const int error = streams_.file("error", member);
-    const sys::Fd told = files::write_only(error);
-    process::Program program = submission();
+  SubmissionProcess start_process(
+      idle_time::Clock& clock, size_t clock_member, const std::function<void(process::Program&)>& set_up) const {
+    const int error = streams_.file("error", clock_member);
+    const sys::Fd error_writer = files::reopen_write_only(error);
+    process::Program program = submission_program();
     program.clock = &clock;
-    program.member = member;
-    program.error = told.get();
-    arrange(program);
-    return {process::start(room_, program), error};
+    program.clock_member = clock_member;
+    program.error = error_writer.get();
+    set_up(program);
+    return {process::start(sandbox_, program), error};
   }
 
   // Starts the manager or interactor.
-  process::Running start_judge(process::Program& program, int input, int output, int told, idle_time::Clock& clock,
-      size_t member) const {
+  process::RunningProgram start_judge_program(
+      process::Program& program, int input, int output, int error, idle_time::Clock& clock, size_t clock_member) const {
     program.input = input;
     program.output = output;
-    program.error = told;
+    program.error = error;
     program.clock = &clock;
-    program.member = member;
-    return process::start(room_, program);
+    program.clock_member = clock_member;
+    return process::start(sandbox_, program);
   }
 
   // What became of the manager or interactor, still without its words.
-  checker_result::Statement outcome_of(process::Running& judge, verdict::Verdict& verdict) const {
-    checker_result::Statement statement;
-    statement.who = manager_->who();
-    statement.outcome = process::held_to(plan_.manager.limits, judge.wait());
-    verdict.used.waited_us += statement.outcome.waited_us;
-    return statement;
+  checker_result::CheckerOutput wait_for_judge_program(
+      process::RunningProgram& program, verdict::Verdict& verdict) const {
+    checker_result::CheckerOutput output;
+    output.program_name = manager_->name();
+    output.ending = process::with_limits_applied(plan_.manager.limits, program.wait());
+    verdict.ending.waited_us += output.ending.waited_us;
+    return output;
   }
 };
 
 // TwoSteps: the submission runs twice at the same time, the first run hands what it found out to the second.
-class TwoSteps : public Together {
+class TwoSteps : public ParallelTask {
  public:
-  using Together::Together;
+  using ParallelTask::ParallelTask;
 
   verdict::Verdict judge(const plan::Test& test) override {
     pipes::Pipe between = streams_.pipe("between");
     const int output = streams_.file("output");
-    const sys::Fd said = files::write_only(output);
+    const sys::Fd output_writer = files::reopen_write_only(output);
     idle_time::Clock clock(2);
-    std::vector<Member> members;
-    members.push_back(start_step(clock, 0, between.write, &test.input, -1));
-    members.push_back(start_step(clock, 1, between.read, nullptr, said.get()));
+    std::vector<SubmissionProcess> processes;
+    processes.push_back(start_step(clock, 0, between.write, &test.input, -1));
+    processes.push_back(start_step(clock, 1, between.read, nullptr, output_writer.get()));
     between.close();
-    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
-    if (verdict.end == verdict::End::ok && files::size(output) > limit(judged_limits().file_size))
-      verdict.end = verdict::End::output;
-    if (verdict.end == verdict::End::ok) check(verdict, test, output);
+    verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::each);
+    if (verdict.end_reason == verdict::EndReason::ok &&
+        files::size_bytes(output) > limit_or_max(judged_limits().file_size_bytes))
+      verdict.end_reason = verdict::EndReason::output;
+    if (verdict.end_reason == verdict::EndReason::ok) check(verdict, test, output);
     return verdict;
   }
 
  private:
-  static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
+  static int64_t limit_or_max(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
 
-  Member start_step(
-      idle_time::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
-    sys::Fd copied;
-    return start(clock, step, [&](process::Program& program) {
+  SubmissionProcess start_step(
+      idle_time::Clock& clock, size_t step, const sys::Fd& pipe_end, const std::string* input, int output) const {
+    sys::Fd input_copy;
+    return start_process(clock, step, [&](process::Program& program) {
       program.argv.push_back(std::to_string(step));
-      program.argv.push_back(pipes::path(end));
-      program.inherited.push_back(end.get());
-      program.streams = true;
-      if (input) copied = hand_input(opened_.of(*input), program);
+      program.argv.push_back(pipes::path(pipe_end));
+      program.inherited_fds.push_back(pipe_end.get());
+      program.sees_own_descriptors = true;
+      if (input) input_copy = set_standard_input(files_.fd_of(*input), program);
       program.output = output;
     });
   }
 };
 
 // The two ways between the manager and one process.
-struct Line {
+struct PipePair {
   // In this order everybody lets go of them: who reads of a partner's end can write to nobody by then.
   pipes::Pipe to_user, to_manager;
 };
 
 // Communication: a manager talks to one or more processes of the submission, and says what they are worth.
-class Communication : public Together {
+class Communication : public ParallelTask {
  public:
-  explicit Communication(const Parts& parts) : Together(parts) {
+  explicit Communication(const TaskContext& parts) : ParallelTask(parts) {
     if (!manager_) sys::fail("manager: a Communication task needs one");
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
-    std::vector<Line> lines;
+    std::vector<PipePair> pipes;
     for (size_t index = 0; index < static_cast<size_t>(plan_.processes); ++index)
-      lines.push_back({streams_.pipe("to user", index), streams_.pipe("to manager", index)});
-    const sys::Fd said = files::memory("said"), told = files::memory("told");
-    manager_->lay(opened_.of(test.input), answer_of(test), -1);
-    const sys::Fd written = manager_->fresh_output();
-    idle_time::Clock clock(lines.size() + 1);
-    process::Running manager = start_manager(test, lines, said.get(), told.get(), clock);
-    std::vector<Member> members = start_members(lines, clock);
-    for (Line& line : lines) line.to_user.close(), line.to_manager.close();
-    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
-    checker_result::Statement statement = outcome_of(manager, verdict);
+      pipes.push_back({streams_.pipe("to user", index), streams_.pipe("to manager", index)});
+    const sys::Fd manager_output = files::make_memory_file("said"), manager_error = files::make_memory_file("told");
+    manager_->link_test_files(files_.fd_of(test.input), answer_fd(test), -1);
+    const sys::Fd output_file = manager_->make_output_file();
+    idle_time::Clock clock(pipes.size() + 1);
+    process::RunningProgram manager = start_manager(test, pipes, manager_output.get(), manager_error.get(), clock);
+    std::vector<SubmissionProcess> processes = start_processes(pipes, clock);
+    for (PipePair& pipe_pair : pipes) pipe_pair.to_user.close(), pipe_pair.to_manager.close();
+    verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::summed);
+    checker_result::CheckerOutput output = wait_for_judge_program(manager, verdict);
     // On purpose also where the manager then broke: it was left alone by the process that failed.
-    const bool blamed = room_.layers.on("blame");
-    if (verdict.end != verdict::End::ok && blamed) return verdict;
-    if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
-      verdict.end = verdict::End::output;
+    const bool assigns_blame = sandbox_.layers.is_on("blame");
+    if (verdict.end_reason != verdict::EndReason::ok && assigns_blame) return verdict;
+    if (assigns_blame && output_exhausted_judge(output.ending, verdict, judged_limits())) {
+      verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
-    if (statement.outcome.signal == SIGPIPE && blamed) {
+    if (output.ending.signal == SIGPIPE && assigns_blame) {
       verdict.feedback = "The submission ended too early";
       return verdict;
     }
-    statement.said = files::read_text(said.get(), checker_result::longest);
-    statement.told = files::read_text(told.get(), checker_result::longest);
-    conclude(verdict, test, statement, files::size(written.get()) > 0 ? written.get() : said.get());
+    output.standard_output = files::read_up_to(manager_output.get(), checker_result::max_output_bytes);
+    output.standard_error = files::read_up_to(manager_error.get(), checker_result::max_output_bytes);
+    set_result(
+        verdict, test, output, files::size_bytes(output_file.get()) > 0 ? output_file.get() : manager_output.get());
     return verdict;
   }
 
  private:
-  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told,
-      idle_time::Clock& clock) const {
+  process::RunningProgram start_manager(const plan::Test& test, const std::vector<PipePair>& pipes, int output,
+      int error, idle_time::Clock& clock) const {
     std::vector<std::string> arguments;
-    std::vector<int> ends;
-    for (const Line& line : lines) {
-      for (const sys::Fd* end : {&line.to_manager.read, &line.to_user.write}) {
-        arguments.push_back(pipes::path(*end));
-        ends.push_back(end->get());
+    std::vector<int> pipe_fds;
+    for (const PipePair& pipe_pair : pipes) {
+      for (const sys::Fd* pipe_end : {&pipe_pair.to_manager.read, &pipe_pair.to_user.write}) {
+        arguments.push_back(pipes::path(*pipe_end));
+        pipe_fds.push_back(pipe_end->get());
       }
     }
-    process::Program program = manager_->program(arguments);
-    program.inherited.insert(program.inherited.end(), ends.begin(), ends.end());
-    program.writable.push_back(judge_program::written_name);
-    return start_judge(program, rewound(opened_.of(test.input)), said, told, clock, lines.size());
+    process::Program program = manager_->program_with(arguments);
+    program.inherited_fds.insert(program.inherited_fds.end(), pipe_fds.begin(), pipe_fds.end());
+    program.writable_paths.push_back(judge_program::manager_output_name);
+    return start_judge_program(program, rewind_input(files_.fd_of(test.input)), output, error, clock, pipes.size());
   }
 
-  std::vector<Member> start_members(const std::vector<Line>& lines, idle_time::Clock& clock) const {
-    std::vector<Member> members;
-    for (size_t index = 0; index < lines.size(); ++index)
-      members.push_back(start(clock, index, [&](process::Program& program) {
-        program.talks = true;
-        connect(program, lines[index]);
-        if (lines.size() > 1) program.argv.push_back(std::to_string(index));
+  std::vector<SubmissionProcess> start_processes(const std::vector<PipePair>& pipes, idle_time::Clock& clock) const {
+    std::vector<SubmissionProcess> processes;
+    for (size_t index = 0; index < pipes.size(); ++index)
+      processes.push_back(start_process(clock, index, [&](process::Program& program) {
+        program.counts_written_bytes = true;
+        connect(program, pipes[index]);
+        if (pipes.size() > 1) program.argv.push_back(std::to_string(index));
       }));
-    return members;
+    return processes;
   }
 
-  void connect(process::Program& program, const Line& line) const {
-    const sys::Fd &from = line.to_user.read, &to = line.to_manager.write;
+  void connect(process::Program& program, const PipePair& pipes) const {
+    const sys::Fd &input = pipes.to_user.read, &output = pipes.to_manager.write;
     if (!plan_.fifo_io) {
-      program.input = from.get();
-      program.output = to.get();
+      program.input = input.get();
+      program.output = output.get();
       return;
     }
-    program.streams = true;
-    for (const sys::Fd* end : {&from, &to}) {
-      program.argv.push_back(pipes::path(*end));
-      program.inherited.push_back(end->get());
+    program.sees_own_descriptors = true;
+    for (const sys::Fd* pipe_end : {&input, &output}) {
+      program.argv.push_back(pipes::path(*pipe_end));
+      program.inherited_fds.push_back(pipe_end->get());
     }
   }
 
   // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or
   // else to its standard output.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const checker_result::Statement& statement,
-      int said) const {
+  void set_result(verdict::Verdict& verdict, const plan::Test& test, const checker_result::CheckerOutput& output,
+      int manager_output) const {
     if (checker_.is_program()) {
-      const process::Outcome& outcome = statement.outcome;
-      if (outcome.killed != process::Killed::no || outcome.code != 0 || outcome.signal != 0 || !outcome.failure.empty())
-        heard("cms", statement);
-      check(verdict, test, said);
+      const process::Ending& ending = output.ending;
+      if (ending.kill_reason != process::KillReason::none || ending.exit_code != 0 || ending.signal != 0 ||
+          !ending.failure.empty())
+        judge_program_result("cms", output);
+      check(verdict, test, manager_output);
       return;
     }
-    const checker_result::Opinion opinion = heard(plan_.manager.kind, statement);
-    verdict.score = opinion.score;
-    verdict.is_part = opinion.is_part;
-    verdict.feedback = opinion.feedback;
+    const checker_result::CheckerResult result = judge_program_result(plan_.manager.kind, output);
+    verdict.score = result.score;
+    verdict.is_fraction = result.is_fraction;
+    verdict.feedback = result.feedback;
   }
 };
 
-constexpr size_t interactors_place = 1;  // on the clock of a test
+constexpr size_t interactor_member = 1;  // on the clock of a test
 
 // Interactive: the submission and an interactor read what the other one writes.
-class Interactive : public Together {
+class Interactive : public ParallelTask {
  public:
-  explicit Interactive(const Parts& parts) : Together(parts) {
+  explicit Interactive(const TaskContext& parts) : ParallelTask(parts) {
     if (!manager_) sys::fail("manager: an Interactive task needs an interactor");
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
     manager_->clear_feedback();
-    bool first = true;
-    return in_passes(opened_.of(test.input), [&](int input, sys::Fd& next) {
-      const bool goes_on = std::exchange(first, false) && !plan_.manager.again.empty();
-      return goes_on || plan_.manager.again != "alone" ? play(test, input, goes_on, next) : play_second(test, input);
+    bool is_first = true;
+    return judge_in_passes(files_.fd_of(test.input), [&](int input, sys::Fd& next_input) {
+      const bool has_second_run = std::exchange(is_first, false) && !plan_.manager.second_run.empty();
+      return has_second_run || plan_.manager.second_run != "alone"
+          ? run_with_interactor(test, input, has_second_run, next_input)
+          : run_without_interactor(test, input);
     });
   }
 
  private:
   // The second run without the interactor: what the submission writes is for the checker.
-  verdict::Verdict play_second(const plan::Test& test, int input) {
+  verdict::Verdict run_without_interactor(const plan::Test& test, int input) {
     const int output = streams_.file("output"), error = streams_.file("error");
-    const bool one_way = room_.layers.on("one-way");
-    const sys::Fd said = files::write_only(output, one_way), told = files::write_only(error, one_way);
-    process::Program program = submission();
-    const sys::Fd copied = hand_input(input, program);
-    program.output = said.get();
-    program.error = told.get();
-    return play_alone(program, test, opened_.of(test.input), output, error);
+    const bool is_one_way = sandbox_.layers.is_on("one-way");
+    const sys::Fd output_writer = files::reopen_write_only(output, is_one_way),
+                  error_writer = files::reopen_write_only(error, is_one_way);
+    process::Program program = submission_program();
+    const sys::Fd input_copy = set_standard_input(input, program);
+    program.output = output_writer.get();
+    program.error = error_writer.get();
+    return run_and_check(program, test, files_.fd_of(test.input), output, error);
   }
 
   // `next`: takes the input of another run, where the interactor asks for one, or where `goes_on` says that there is
   // one if this one is right.
-  verdict::Verdict play(const plan::Test& test, int input, bool goes_on, sys::Fd& next) {
+  verdict::Verdict run_with_interactor(const plan::Test& test, int input, bool has_second_run, sys::Fd& next_input) {
     pipes::Pipe to_user = streams_.pipe("to user"), from_user = streams_.pipe("from user");
-    const sys::Fd told = files::memory("told");
-    sys::Fd transcript = files::memory("transcript");
-    manager_->lay(input, answer_of(test), transcript.get());
+    const sys::Fd interactor_error = files::make_memory_file("told");
+    sys::Fd transcript = files::make_memory_file("transcript");
+    manager_->link_test_files(input, answer_fd(test), transcript.get());
     idle_time::Clock clock(2);
-    process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
-    std::vector<Member> members;
-    members.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
+    process::RunningProgram interactor =
+        start_interactor(test, from_user.read.get(), to_user.write.get(), interactor_error.get(), clock);
+    std::vector<SubmissionProcess> processes;
+    processes.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
     // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so
     // what it has decided by then, it has decided by itself.
     to_user.write.reset(), from_user.read.reset();
-    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
-    const bool was_left = verdict.end != verdict::End::ok &&
-        (verdict.used.signal == SIGPIPE || ends_by_itself(interactor, clock));
+    verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::summed);
+    const bool interactor_ended_first = verdict.end_reason != verdict::EndReason::ok &&
+        (verdict.ending.signal == SIGPIPE || ends_on_its_own(interactor, clock));
     from_user.close();
     // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has
     // judged.
-    const bool blamed = room_.layers.on("blame");
-    if (verdict.end == verdict::End::ok && blamed) pipes::drain(to_user.read, interactor.report());
+    const bool assigns_blame = sandbox_.layers.is_on("blame");
+    if (verdict.end_reason == verdict::EndReason::ok && assigns_blame)
+      pipes::drain(to_user.read, interactor.report_fd());
     to_user.close();
-    checker_result::Statement statement = outcome_of(interactor, verdict);
-    statement.full = plan_.manager.full;
-    statement.told = files::read_text(told.get(), checker_result::longest);
-    const bool again = plan_.checker.passes > 1;
-    if (again) next = manager_->take_next_pass();
-    manager_->collect_feedback(statement, again);
-    if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
-      verdict.end = verdict::End::output;
+    checker_result::CheckerOutput interactor_output = wait_for_judge_program(interactor, verdict);
+    interactor_output.full_score = plan_.manager.full_score;
+    interactor_output.standard_error = files::read_up_to(interactor_error.get(), checker_result::max_output_bytes);
+    const bool has_passes = plan_.checker.max_passes > 1;
+    if (has_passes) next_input = manager_->take_next_input();
+    manager_->collect_feedback(interactor_output, has_passes);
+    if (assigns_blame && output_exhausted_judge(interactor_output.ending, verdict, judged_limits())) {
+      verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
-    if (next.valid() && verdict.end == verdict::End::ok && statement.outcome.code != 42)
-      sys::fail(statement.who + " asks for another pass, and rejects this one");
-    conclude(verdict, test, statement, was_left, goes_on ? -1 : transcript.get());
-    if (goes_on && verdict.end == verdict::End::ok && verdict.score > 0) next = std::move(transcript);
+    if (next_input.valid() && verdict.end_reason == verdict::EndReason::ok && interactor_output.ending.exit_code != 42)
+      sys::fail(interactor_output.program_name + " asks for another pass, and rejects this one");
+    set_result(verdict, test, interactor_output, interactor_ended_first, has_second_run ? -1 : transcript.get());
+    if (has_second_run && verdict.end_reason == verdict::EndReason::ok && verdict.score > 0)
+      next_input = std::move(transcript);
     return verdict;
   }
 
-  process::Running start_interactor(const plan::Test& test, int input, int output, int told,
+  process::RunningProgram start_interactor(const plan::Test& test, int input, int output, int error,
       idle_time::Clock& clock) const {
-    std::vector<std::string> told_of = {
+    std::vector<std::string> arguments = {
         judge_program::input_name, judge_program::output_name, judge_program::answer_name};
     if (plan_.manager.kind == "icpc")
-      told_of = {judge_program::input_name, judge_program::answer_name, judge_program::feedback_name};
-    if (plan_.manager.kind == "exit-code") told_of = {judge_program::input_name, judge_program::answer_name};
-    if (!plan_.manager.given.empty()) told_of = plan_.manager.given;
-    process::Program program = manager_->program(told_of);
+      arguments = {judge_program::input_name, judge_program::answer_name, judge_program::feedback_name};
+    if (plan_.manager.kind == "exit-code") arguments = {judge_program::input_name, judge_program::answer_name};
+    if (!plan_.manager.arguments.empty()) arguments = plan_.manager.arguments;
+    process::Program program = manager_->program_with(arguments);
     program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
-    return start_judge(program, input, output, told, clock, interactors_place);
+    return start_judge_program(program, input, output, error, clock, interactor_member);
   }
 
-  Member start_submission(int input, int output, idle_time::Clock& clock) const {
-    return start(clock, 0, [&](process::Program& program) {
-      program.talks = true;
+  SubmissionProcess start_submission(int input, int output, idle_time::Clock& clock) const {
+    return start_process(clock, 0, [&](process::Program& program) {
+      program.counts_written_bytes = true;
       program.input = input;
       program.output = output;
     });
@@ -340,42 +359,42 @@ class Interactive : public Together {
 
   // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what
   // is missing; on a busy machine that takes as long as it takes.
-  static bool ends_by_itself(const process::Running& interactor, idle_time::Clock& clock) {
+  static bool ends_on_its_own(const process::RunningProgram& interactor, idle_time::Clock& clock) {
     constexpr int look_ms = 10;
     constexpr int64_t silence_us = 50 * 1000;
-    const int64_t asked = sys::now_us();
-    std::optional<int64_t> before;
-    clock.ask();
+    const int64_t requested_at = sys::now_us();
+    std::optional<int64_t> first_idle_us;
+    clock.request_reports();
     for (;;) {
-      pollfd report = {interactor.report(), POLLIN, 0};
+      pollfd report = {interactor.report_fd(), POLLIN, 0};
       if (poll(&report, 1, look_ms) == 1) return true;
-      const std::optional<int64_t> rested = clock.rested_us(interactors_place, asked);
-      if (!before) before = rested;
-      if (rested && *rested - *before > silence_us) return false;
+      const std::optional<int64_t> idle_us = clock.reported_idle_us(interactor_member, requested_at);
+      if (!first_idle_us) first_idle_us = idle_us;
+      if (idle_us && *idle_us - *first_idle_us > silence_us) return false;
     }
   }
 
   // `transcript`: for the checker; -1: not yet.
   // An interactor that was not content and ended first has decided: what the submission did without a partner does not
   // count. Otherwise a submission that failed has failed, whatever the interactor made of the silence.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const checker_result::Statement& statement,
-      bool was_left, int transcript) const {
-    const bool failed = verdict.end != verdict::End::ok;
-    if (failed && !was_left && room_.layers.on("blame")) return;
-    const checker_result::Opinion opinion = heard(plan_.manager.kind, statement);
-    if (failed && opinion.score > 0) return;
-    verdict.end = verdict::End::ok;
-    verdict.score = opinion.score;
-    verdict.is_part = opinion.is_part;
-    verdict.feedback = opinion.feedback;
-    if (opinion.score > 0 && transcript >= 0 && checker_.is_program()) check(verdict, test, transcript);
+  void set_result(verdict::Verdict& verdict, const plan::Test& test, const checker_result::CheckerOutput& output,
+      bool interactor_ended_first, int transcript) const {
+    const bool has_failed = verdict.end_reason != verdict::EndReason::ok;
+    if (has_failed && !interactor_ended_first && sandbox_.layers.is_on("blame")) return;
+    const checker_result::CheckerResult result = judge_program_result(plan_.manager.kind, output);
+    if (has_failed && result.score > 0) return;
+    verdict.end_reason = verdict::EndReason::ok;
+    verdict.score = result.score;
+    verdict.is_fraction = result.is_fraction;
+    verdict.feedback = result.feedback;
+    if (result.score > 0 && transcript >= 0 && checker_.is_program()) check(verdict, test, transcript);
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Task> make_two_steps(const Parts& parts) { return std::make_unique<TwoSteps>(parts); }
-std::unique_ptr<Task> make_communication(const Parts& parts) { return std::make_unique<Communication>(parts); }
-std::unique_ptr<Task> make_interactive(const Parts& parts) { return std::make_unique<Interactive>(parts); }
+std::unique_ptr<Task> make_two_steps(const TaskContext& parts) { return std::make_unique<TwoSteps>(parts); }
+std::unique_ptr<Task> make_communication(const TaskContext& parts) { return std::make_unique<Communication>(parts); }
+std::unique_ptr<Task> make_interactive(const TaskContext& parts) { return std::make_unique<Interactive>(parts); }
 
 }  // namespace task

@@ -13,12 +13,12 @@ Pipe make() {
 
 std::string path(const sys::Fd& end) { return "/proc/self/fd/" + std::to_string(end.get()); }
 
-void drain(const sys::Fd& end, int until) {
+void drain(const sys::Fd& end, int stop_fd) {
   char buffer[1 << 16];
-  pollfd both[2] = {{end.get(), POLLIN, 0}, {until, POLLIN, 0}};
-  while (poll(both, 2, -1) >= 0 || errno == EINTR) {
-    if (both[1].revents != 0) return;
-    if (both[0].revents != 0 && read(end.get(), buffer, sizeof buffer) <= 0) both[0].fd = -1;
+  pollfd polled[2] = {{end.get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
+  while (poll(polled, 2, -1) >= 0 || errno == EINTR) {
+    if (polled[1].revents != 0) return;
+    if (polled[0].revents != 0 && read(end.get(), buffer, sizeof buffer) <= 0) polled[0].fd = -1;
   }
 }
 

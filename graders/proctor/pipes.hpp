@@ -20,6 +20,6 @@ std::string path(const sys::Fd& end);
 
 // Reads and forgets what comes out of `end` until there is something to read from `until`: who writes is not killed for
 // it.
-void drain(const sys::Fd& end, int until);
+void drain(const sys::Fd& end, int stop_fd);
 
 }  // namespace pipes

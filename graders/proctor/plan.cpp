@@ -8,81 +8,81 @@ namespace plan {
 namespace {
 
 constexpr int64_t version = 2;
-constexpr int64_t backstop = 4LL << 30;
-constexpr int64_t most_processes = 100, most_started = 16;
-constexpr int64_t most_echo = 1 << 16;
+constexpr int64_t reserved_address_space_bytes = 4LL << 30;
+constexpr int64_t max_processes = 100, max_started_processes = 16;
+constexpr int64_t max_echo_bytes = 1 << 16;
 
-int64_t micro(const json::Value& milliseconds, const char* what) {
-  return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(what) * 1000;
+int64_t microseconds(const json::Value& milliseconds, const char* field_name) {
+  return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(field_name) * 1000;
 }
 
-double read_full(const json::Value& value, const char* what) {
-  const double full = value.at("full").is_null() ? 1 : value.at("full").as_number(what);
-  if (!(full > 0)) sys::fail(std::string(what) + ": a number above 0 expected");
-  return full;
+double read_full_score(const json::Value& value, const char* field_name) {
+  const double full_score = value.at("full").is_null() ? 1 : value.at("full").as_number(field_name);
+  if (!(full_score > 0)) sys::fail(std::string(field_name) + ": a number above 0 expected");
+  return full_score;
 }
 
-Warm read_warm(const json::Value& value) {
-  Warm warm;
-  if (value.is_null()) return warm;
-  warm.library = file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
-  warm.script = file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
-  warm.modules = value.at("modules").texts("submission.warm.modules");
-  return warm;
+ForkServerFiles read_fork_server(const json::Value& value) {
+  ForkServerFiles files;
+  if (value.is_null()) return files;
+  files.library = checked_file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
+  files.script = checked_file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
+  files.modules = value.at("modules").as_texts("submission.warm.modules");
+  return files;
 }
 
 Submission read_submission(const json::Value& value) {
   Submission submission;
-  submission.argv = value.at("argv").texts("submission.argv");
-  for (const std::string& name : value.at("files").texts("submission.files"))
-    submission.files.push_back(file_name(name, "submission.files"));
+  submission.argv = value.at("argv").as_texts("submission.argv");
+  for (const std::string& name : value.at("files").as_texts("submission.files"))
+    submission.files.push_back(checked_file_name(name, "submission.files"));
   for (const auto& variable : value.at("env").object)
     submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
-  submission.threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
+  submission.max_threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
   const int64_t processes = value.at("processes").whole_or(1, "submission.processes");
-  if (processes < 1 || processes > most_started)
-    sys::fail("submission.processes: a number from 1 to " + std::to_string(most_started) + " expected");
-  submission.processes = static_cast<int>(processes);
-  submission.proc = value.at("proc").boolean_or(false, "submission.proc");
-  submission.streams = value.at("streams").boolean_or(false, "submission.streams");
-  submission.warm = read_warm(value.at("warm"));
-  submission.address_space = value.at("address_space").boolean_or(false, "submission.address_space");
+  if (processes < 1 || processes > max_started_processes)
+    sys::fail("submission.processes: a number from 1 to " + std::to_string(max_started_processes) + " expected");
+  submission.max_processes = static_cast<int>(processes);
+  submission.sees_proc = value.at("proc").boolean_or(false, "submission.proc");
+  submission.sees_own_descriptors = value.at("streams").boolean_or(false, "submission.streams");
+  submission.fork_server = read_fork_server(value.at("warm"));
+  submission.limits_address_space = value.at("address_space").boolean_or(false, "submission.address_space");
   return submission;
 }
 
 Manager read_manager(const json::Value& value) {
   Manager manager;
-  manager.argv = value.at("argv").texts("manager.argv");
+  manager.argv = value.at("argv").as_texts("manager.argv");
   manager.kind = value.at("kind").text_or("cms", "manager.kind");
   manager.limits = read_limits(value.at("limits"), "output");
-  manager.again = value.at("again").text_or("", "manager.again");
-  if (!manager.again.empty() && manager.again != "alone" && manager.again != "together")
-    sys::fail("manager.again: alone or together expected, not " + manager.again);
-  manager.given = value.at("given").texts("manager.given");
-  manager.full = read_full(value, "manager.full");
+  manager.second_run = value.at("again").text_or("", "manager.again");
+  if (!manager.second_run.empty() && manager.second_run != "alone" && manager.second_run != "together")
+    sys::fail("manager.again: alone or together expected, not " + manager.second_run);
+  manager.arguments = value.at("given").as_texts("manager.given");
+  manager.full_score = read_full_score(value, "manager.full");
   return manager;
 }
 
 // As it was written: the `double` next to 1e-6 is less, and refuses words that are 1e-6 apart.
-long double read_tolerance(const json::Value& value, const char* what) {
+long double read_tolerance(const json::Value& value, const char* field_name) {
   if (value.is_null()) return -1;
-  value.as_number(what);
+  value.as_number(field_name);
   return std::strtold(value.text.c_str(), nullptr);
 }
 
 Checker read_checker(const json::Value& value) {
   Checker checker;
   checker.kind = value.at("kind").as_text("checker.kind");
-  checker.argv = value.at("argv").texts("checker.argv");
-  checker.given = value.at("given").texts("checker.given");
+  checker.argv = value.at("argv").as_texts("checker.argv");
+  checker.arguments = value.at("given").as_texts("checker.given");
   checker.limits = read_limits(value.at("limits"), "output");
   checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
   checker.absolute = read_tolerance(value.at("absolute"), "checker.absolute");
   checker.relative = read_tolerance(value.at("relative"), "checker.relative");
-  checker.full = read_full(value, "checker.full");
-  checker.passes = static_cast<int>(value.at("passes").whole_or(1, "checker.passes"));
-  checker.decides = value.at("decides").boolean_or(false, "checker.decides");
+  checker.full_score = read_full_score(value, "checker.full");
+  checker.max_passes = static_cast<int>(value.at("passes").whole_or(1, "checker.passes"));
+  checker.failure_means_wrong = value.at("decides").boolean_or(false, "checker.decides");
   return checker;
 }
 
@@ -94,15 +94,16 @@ bool read_user_io(const json::Value& value) {
 
 int read_processes(const json::Value& value) {
   const int64_t processes = value.whole_or(1, "processes");
-  if (processes < 1 || processes > most_processes)
-    sys::fail("processes: a number from 1 to " + std::to_string(most_processes) + " expected");
+  if (processes < 1 || processes > max_processes)
+    sys::fail("processes: a number from 1 to " + std::to_string(max_processes) + " expected");
   return static_cast<int>(processes);
 }
 
 size_t read_echo(const json::Value& value) {
-  const int64_t bytes = value.whole_or(0, "echo");
-  if (bytes < 0 || bytes > most_echo) sys::fail("echo: a number from 0 to " + std::to_string(most_echo) + " expected");
-  return static_cast<size_t>(bytes);
+  const int64_t max_bytes = value.whole_or(0, "echo");
+  if (max_bytes < 0 || max_bytes > max_echo_bytes)
+    sys::fail("echo: a number from 0 to " + std::to_string(max_echo_bytes) + " expected");
+  return static_cast<size_t>(max_bytes);
 }
 
 Group read_group(const json::Value& value) {
@@ -119,54 +120,54 @@ Group read_group(const json::Value& value) {
   return group;
 }
 
-Test read_test(const json::Value& value, size_t groups) {
+Test read_test(const json::Value& value, size_t group_count) {
   Test test;
   test.index = value.at("index").as_whole("tests.index");
-  test.input = file_name(value.at("input").as_text("tests.input"), "tests.input");
+  test.input = checked_file_name(value.at("input").as_text("tests.input"), "tests.input");
   if (!value.at("answer").is_null())
-    test.answer = file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
+    test.answer = checked_file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
   if (!value.at("output").is_null())
-    test.output = file_name(value.at("output").as_text("tests.output"), "tests.output");
-  test.by_file = value.at("by_file").boolean_or(false, "tests.by_file");
-  test.arguments = value.at("arguments").texts("tests.arguments");
+    test.submitted_output = checked_file_name(value.at("output").as_text("tests.output"), "tests.output");
+  test.is_judged_by_file = value.at("by_file").boolean_or(false, "tests.by_file");
+  test.arguments = value.at("arguments").as_texts("tests.arguments");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
     const int64_t index = group.as_whole("tests.groups");
-    if (index < 0 || index >= static_cast<int64_t>(groups))
+    if (index < 0 || index >= static_cast<int64_t>(group_count))
       sys::fail("tests.groups: there is no group " + std::to_string(index));
     test.groups.push_back(static_cast<size_t>(index));
   }
   return test;
 }
 
-std::string task_file(const json::Value& value, const char* what) {
-  const std::string name = value.text_or("", what);
+std::string task_file(const json::Value& value, const char* field_name) {
+  const std::string name = value.text_or("", field_name);
   if (name.find('/') != std::string::npos || name == "." || name == "..")
-    sys::fail(std::string(what) + ": a file name expected");
+    sys::fail(std::string(field_name) + ": a file name expected");
   return name;
 }
 
 }  // namespace
 
-process::Limits read_limits(const json::Value& value, const char* largest_file) {
+process::Limits read_limits(const json::Value& value, const char* file_size_field) {
   process::Limits limits;
-  limits.cpu_us = micro(value.at("cpu_ms"), "limits.cpu_ms");
-  limits.crowded_cpu_us = micro(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
-  limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
-  limits.hard_us = micro(value.at("hard_ms"), "limits.hard_ms");
-  limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
-  limits.file_size = value.at(largest_file).whole_or(process::unlimited,
-      (std::string("limits.") + largest_file).c_str());
-  limits.cuts = value.at("cuts").boolean_or(false, "limits.cuts");
+  limits.cpu_us = microseconds(value.at("cpu_ms"), "limits.cpu_ms");
+  limits.crowded_cpu_us = microseconds(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
+  limits.wall_us = microseconds(value.at("wall_ms"), "limits.wall_ms");
+  limits.hard_us = microseconds(value.at("hard_ms"), "limits.hard_ms");
+  limits.memory_bytes = value.at("memory").whole_or(process::unlimited, "limits.memory");
+  limits.file_size_bytes = value.at(file_size_field).whole_or(process::unlimited,
+      (std::string("limits.") + file_size_field).c_str());
+  limits.truncates_output = value.at("cuts").boolean_or(false, "limits.cuts");
   limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
-  limits.disk = value.at("disk").whole_or(process::unlimited, "limits.disk");
-  limits.names = value.at("names").whole_or(process::unlimited, "limits.names");
+  limits.disk_bytes = value.at("disk").whole_or(process::unlimited, "limits.disk");
+  limits.disk_entries = value.at("names").whole_or(process::unlimited, "limits.names");
   return limits;
 }
 
-std::string file_name(const std::string& name, const char* what) {
+std::string checked_file_name(const std::string& name, const char* field_name) {
   if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos ||
       name.find('\0') != std::string::npos)
-    sys::fail(std::string(what) + ": a name inside the job's folder expected");
+    sys::fail(std::string(field_name) + ": a name inside the job's folder expected");
   return name;
 }
 
@@ -179,8 +180,8 @@ Plan parse(const std::string& source) {
   plan.submission = read_submission(value.at("submission"));
   if (plan.submission.argv.empty() && plan.task_type != "OutputOnly") sys::fail("submission.argv: a program expected");
   plan.limits = read_limits(value.at("limits"), "output");
-  if (plan.submission.address_space && plan.limits.memory != process::unlimited)
-    plan.limits.address_space = plan.limits.memory + backstop;
+  if (plan.submission.limits_address_space && plan.limits.memory_bytes != process::unlimited)
+    plan.limits.address_space_bytes = plan.limits.memory_bytes + reserved_address_space_bytes;
   plan.input_file = task_file(value.at("input_file"), "input_file");
   plan.output_file = task_file(value.at("output_file"), "output_file");
   plan.checker = read_checker(value.at("checker"));
@@ -190,12 +191,12 @@ Plan parse(const std::string& source) {
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
   for (const json::Value& test : value.at("tests").as_list("tests"))
     plan.tests.push_back(read_test(test, plan.groups.size()));
-  plan.layers = sandbox::Layers::of(value);
+  plan.layers = sandbox::Layers::parse(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
-  plan.alone = value.at("alone").boolean_or(false, "alone");
-  plan.echo = read_echo(value.at("echo"));
-  plan.show = value.at("show").boolean_or(false, "show");
-  plan.readable = value.at("read").texts("read");
+  plan.is_exclusive = value.at("alone").boolean_or(false, "alone");
+  plan.max_echo_bytes = read_echo(value.at("echo"));
+  plan.shows_all_output = value.at("show").boolean_or(false, "show");
+  plan.readable_paths = value.at("read").as_texts("read");
   return plan;
 }
 

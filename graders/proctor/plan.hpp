@@ -9,17 +9,17 @@
 namespace plan {
 
 // What an interpreter waits with that forks a process for each test.
-struct Warm {
+struct ForkServerFiles {
   std::string library, script;       // names of the job's files; empty: programs are started
   std::vector<std::string> modules;  // imported beforehand
 };
 
 struct Submission {
   std::vector<std::string> argv, files, env;
-  int threads = 1;
-  int processes = 1;  // itself and all that it starts; more than one for a package's own runner only
-  bool proc = false, streams = false, address_space = false;
-  Warm warm;
+  int max_threads = 1;
+  int max_processes = 1;  // itself and all that it starts; more than one for a package's own runner only
+  bool sees_proc = false, sees_own_descriptors = false, limits_address_space = false;
+  ForkServerFiles fork_server;
 };
 
 struct Checker {
@@ -29,10 +29,10 @@ struct Checker {
   bool case_sensitive = true, space_sensitive = false;  // tokens
   // Tolerances for numbers; negative: numbers are words like others.
   long double absolute = -1, relative = -1;
-  double full = 1;                                      // icpc: the number in score.txt that is worth everything
-  std::vector<std::string> given;                       // arguments in the place of its kind's; empty: its kind's
-  int passes = 1;                                       // icpc: how often a submission may run
-  bool decides = false;  // on whatever is written: an output on which it fails is wrong, if not all are so
+  double full_score = 1;                                      // icpc: the number in score.txt that is worth everything
+  std::vector<std::string> arguments;                       // arguments in the place of its kind's; empty: its kind's
+  int max_passes = 1;                                       // icpc: how often a submission may run
+  bool failure_means_wrong = false;  // on whatever is written: an output on which it fails is wrong, if not all are so
 };
 
 // The program on the other side: a Communication task's manager, an interactor.
@@ -42,9 +42,9 @@ struct Manager {
   process::Limits limits;
   // Interactive: who is there when the submission runs a second time, on what the interactor wrote: `alone`, or it
   // and the interactor, `together`; empty: it runs once.
-  std::string again;
-  std::vector<std::string> given;  // Interactive: arguments in the place of its kind's; empty: its kind's
-  double full = 1;                // icpc: the number in score.txt that is worth everything
+  std::string second_run;
+  std::vector<std::string> arguments;  // Interactive: arguments in the place of its kind's; empty: its kind's
+  double full_score = 1;                // icpc: the number in score.txt that is worth everything
 };
 
 struct Group {
@@ -55,8 +55,8 @@ struct Group {
 struct Test {
   int64_t index = 0;
   std::string input, answer;  // names of the job's files; an answer may be empty
-  std::string output;         // the file that was handed in, where the task takes files; empty: it was not
-  bool by_file = false;       // BatchAndOutput: judged by the file, handed in or not
+  std::string submitted_output;         // the file that was handed in, where the task takes files; empty: it was not
+  bool is_judged_by_file = false;       // BatchAndOutput: judged by the file, handed in or not
   std::vector<std::string> arguments;  // of the checker or the interactor, behind its own
   std::vector<size_t> groups;
 };
@@ -73,17 +73,18 @@ struct Plan {
   std::vector<Test> tests;
   sandbox::Layers layers;
   bool allow_unconfined = false;
-  bool alone = false;  // nothing else of the judge's goes on
-  std::vector<std::string> readable;  // folders beyond the system's, for an interpreter that lies there
-  size_t echo = 0;  // bytes of a wrong output that its line repeats
-  bool show = false;  // lines repeat any output, and the error text, of so many bytes
+  bool is_exclusive = false;  // nothing else of the judge's goes on
+  std::vector<std::string> readable_paths;  // folders beyond the system's, for an interpreter that lies there
+  size_t max_echo_bytes = 0;  // bytes of a wrong output that its line repeats
+  bool shows_all_output = false;  // lines repeat any output, and the error text, of so many bytes
 };
 
 // Of a program, whatever it is. Lengths of time are in ms; `largest_file` is the name of that limit.
-process::Limits read_limits(const json::Value& value, const char* largest_file);
+process::Limits read_limits(const json::Value& value, const char* file_size_field);
 
 // Both fail (sys::Failure) with the field that is wrong.
 Plan parse(const std::string& source);
-std::string file_name(const std::string& name, const char* what);  // the name, if it stays inside the job's folder
+std::string checked_file_name(
+    const std::string& name, const char* field_name);  // the name, if it stays inside the job's folder
 
 }  // namespace plan

@@ -9,66 +9,68 @@
 
 namespace process {
 
-Running::~Running() {
+RunningProgram::~RunningProgram() {
   if (supervisor_ < 0) return;
   kill(supervisor_, SIGKILL);
   waitpid(supervisor_, nullptr, 0);
 }
 
-void Running::stop() { kill(supervisor_, SIGTERM); }
+void RunningProgram::stop() { kill(supervisor_, SIGTERM); }
 
-Outcome Running::wait() {
-  Report report = {};
+Ending RunningProgram::wait() {
+  SupervisorReport report = {};
   ssize_t length;
   do length = read(report_.get(), &report, sizeof report);
   while (length < 0 && errno == EINTR);
-  if (in_order_) waitpid(supervisor_, nullptr, 0);
+  if (waits_for_supervisor_) waitpid(supervisor_, nullptr, 0);
   supervisor_ = -1;
-  Outcome outcome;
+  Ending ending;
   if (length != sizeof report) {
-    outcome.outside = true, outcome.failure = "the supervisor died";
-    return outcome;
+    ending.is_killed_from_outside = true, ending.failure = "the supervisor died";
+    return ending;
   }
-  outcome.killed = report.killed;
-  outcome.code = report.code;
-  outcome.signal = report.signal;
-  outcome.cpu_us = report.cpu_us;
-  outcome.wall_us = report.wall_us;
-  outcome.memory = report.memory;
-  outcome.idle_us = report.idle_us;
-  outcome.waited_us = report.waited_us;
-  outcome.stalled = report.stalled;
-  outcome.outside = report.outside;
-  outcome.crowded = report.crowded;
-  outcome.written = report.written;
-  outcome.processes = report.processes;
-  outcome.failure = report.failure;
-  return outcome;
+  ending.kill_reason = report.kill_reason;
+  ending.exit_code = report.exit_code;
+  ending.signal = report.signal;
+  ending.cpu_us = report.cpu_us;
+  ending.wall_us = report.wall_us;
+  ending.memory_bytes = report.memory_bytes;
+  ending.idle_us = report.idle_us;
+  ending.waited_us = report.waited_us;
+  ending.is_stalled = report.is_stalled;
+  ending.is_killed_from_outside = report.is_killed_from_outside;
+  ending.is_crowded = report.is_crowded;
+  ending.written_bytes = report.written_bytes;
+  ending.process_count = report.process_count;
+  ending.failure = report.failure;
+  return ending;
 }
 
-Outcome held_to(const Limits& limits, Outcome outcome) {
-  const auto over = [](int64_t used, int64_t limit) { return limit != unlimited && used > limit; };
-  if (outcome.killed != Killed::no) return outcome;
-  if (over(outcome.memory, limits.memory)) outcome.killed = Killed::memory;
-  else if (over(outcome.cpu_us, cpu_limit(limits, outcome.crowded))) outcome.killed = Killed::cpu;
-  return outcome;
+Ending with_limits_applied(const Limits& limits, Ending ending) {
+  const auto is_over = [](int64_t used, int64_t limit) { return limit != unlimited && used > limit; };
+  if (ending.kill_reason != KillReason::none) return ending;
+  if (is_over(ending.memory_bytes, limits.memory_bytes)) ending.kill_reason = KillReason::memory;
+  else if (is_over(ending.cpu_us, cpu_limit_us(limits, ending.is_crowded))) ending.kill_reason = KillReason::cpu;
+  return ending;
 }
 
-Running start(const sandbox::Room& room, const Program& program) {
+RunningProgram start(const sandbox::Sandbox& sandbox, const Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
-  sys::Fd reading(ends[0]), writing(ends[1]);
-  const pid_t supervisor = start_supervisor(room, program, writing.get());
-  return Running(supervisor, std::move(reading), room.layers.on("order"));
+  sys::Fd read_end(ends[0]), write_end(ends[1]);
+  const pid_t supervisor = start_supervisor(sandbox, program, write_end.get());
+  return RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_on("order"));
 }
 
-pid_t start_supervisor(const sandbox::Room& room, const Program& program, int report, int flags) {
-  if (room.seccomp) seccomp::prepare(program.profile, granted(program));
-  const int namespaces = !room.pid ? 0 : room.shared.empty() ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWPID;
-  const long supervisor =
-      sys::made([&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
+pid_t start_supervisor(const sandbox::Sandbox& sandbox, const Program& program, int report, int flags) {
+  if (sandbox.has_seccomp) seccomp::prepare_filter(program.profile, seccomp_permissions(program));
+  const int namespaces = !sandbox.has_pid_namespace ? 0
+      : sandbox.shared_folder.empty()               ? CLONE_NEWPID | CLONE_NEWNS
+                                                 : CLONE_NEWPID;
+  const long supervisor = sys::retry_while_eagain(
+      [&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
   if (supervisor < 0) sys::fail_errno("cannot start a process");
-  if (supervisor == 0) supervise(room, program, report);
+  if (supervisor == 0) supervise(sandbox, program, report);
   return static_cast<pid_t>(supervisor);
 }
 

@@ -6,9 +6,11 @@
 namespace compare {
 namespace {
 
-int bytes_behind(int first) { return first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0; }
+int continuation_count(int first_byte) {
+  return first_byte >= 0xF0 ? 3 : first_byte >= 0xE0 ? 2 : first_byte >= 0xC0 ? 1 : 0;
+}
 
-bool goes_on(int byte) { return byte != Bytes::end && (byte & 0xC0) == 0x80; }
+bool is_continuation(int byte) { return byte != ByteReader::end && (byte & 0xC0) == 0x80; }
 
 // What Python's str.splitlines() ends a line at, besides \r\n.
 bool ends_line(int32_t c) {
@@ -21,120 +23,126 @@ bool is_white(int32_t c) {
 }
 
 // The character at a place of a text, and in `next` where the one behind it is.
-int32_t character_at(const std::string& text, size_t at, size_t& next) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : Bytes::end; };
-  const int first = byte(at), more = bytes_behind(first);
-  int32_t code = more == 0 ? first : first & (0x3F >> more);
-  for (next = at + 1; next <= at + more && goes_on(byte(next)); ++next) code = code << 6 | (byte(next) & 0x3F);
+int32_t character_at(const std::string& text, size_t offset, size_t& next) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : ByteReader::end; };
+  const int first_byte = byte(offset), continuations = continuation_count(first_byte);
+  int32_t code = continuations == 0 ? first_byte : first_byte & (0x3F >> continuations);
+  for (next = offset + 1; next <= offset + continuations && is_continuation(byte(next)); ++next)
+    code = code << 6 | (byte(next) & 0x3F);
   return code;
 }
 
 // What float() takes off a number: of ASCII less than strip().
 bool is_white_to_float(int32_t c) { return is_white(c) && (c < 0x1C || c > 0x1F); }
 
-std::string without(bool (*white)(int32_t), const std::string& text, bool left = true, bool right = true) {
-  size_t from = text.size(), to = 0, next;
-  for (size_t at = 0; at < text.size(); at = next) {
-    if (white(character_at(text, at, next))) continue;
-    if (from == text.size()) from = at;
-    to = next;
+std::string strip_where(bool (*is_removed)(int32_t), const std::string& text, bool left = true, bool right = true) {
+  size_t start = text.size(), end = 0, next;
+  for (size_t offset = 0; offset < text.size(); offset = next) {
+    if (is_removed(character_at(text, offset, next))) continue;
+    if (start == text.size()) start = offset;
+    end = next;
   }
-  from = left ? from : 0, to = right ? to : text.size();
-  return from < to ? text.substr(from, to - from) : "";
+  start = left ? start : 0, end = right ? end : text.size();
+  return start < end ? text.substr(start, end - start) : "";
 }
 
-class Float {
+class FloatReader {
  public:
-  explicit Float(const std::string& word) : word_(word) {}
+  explicit FloatReader(const std::string& word) : word_(word) {}
 
   bool read(double& value) {
-    if (!named() && !decimal()) return false;
-    value = std::strtod(plain_.c_str(), nullptr);
+    if (!read_name() && !read_decimal()) return false;
+    value = std::strtod(c_number_.c_str(), nullptr);
     return true;
   }
 
  private:
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   char at(size_t i) const { return i < word_.size() ? word_[i] : '\0'; }
-  void take() { plain_ += word_[at_++]; }
+  void take() { c_number_ += word_[position_++]; }
 
-  void sign() {
-    if (at(at_) == '-' || at(at_) == '+') take();
+  void read_sign() {
+    if (at(position_) == '-' || at(position_) == '+') take();
   }
 
-  bool named() {
-    sign();
-    std::string rest;
-    for (size_t i = at_; i < word_.size() && rest.size() < 9; ++i) rest += static_cast<char>(word_[i] | 0x20);
-    if (rest != "inf" && rest != "infinity" && rest != "nan") return false;
-    plain_ += rest;
-    return rest.size() == word_.size() - at_;
+  bool read_name() {
+    read_sign();
+    std::string name;
+    for (size_t i = position_; i < word_.size() && name.size() < 9; ++i) name += static_cast<char>(word_[i] | 0x20);
+    if (name != "inf" && name != "infinity" && name != "nan") return false;
+    c_number_ += name;
+    return name.size() == word_.size() - position_;
   }
 
-  bool digits() {
-    const size_t from = at_;
-    for (; is_digit(at(at_)) || (at_ > from && at(at_) == '_' && is_digit(at(at_ - 1)) && is_digit(at(at_ + 1))); ++at_)
-      if (word_[at_] != '_') plain_ += word_[at_];
-    return at_ > from;
+  bool read_digits() {
+    const size_t start = position_;
+    for (; is_digit(at(position_)) ||
+        (position_ > start && at(position_) == '_' && is_digit(at(position_ - 1)) && is_digit(at(position_ + 1)));
+        ++position_)
+      if (word_[position_] != '_') c_number_ += word_[position_];
+    return position_ > start;
   }
 
-  bool decimal() {
-    bool any = digits();
-    if (at(at_) == '.') take(), any = digits() || any;
-    if (!any) return false;
-    if (at(at_) == 'e' || at(at_) == 'E') {
-      take(), sign();
-      if (!digits()) return false;
+  bool read_decimal() {
+    bool has_digits = read_digits();
+    if (at(position_) == '.') take(), has_digits = read_digits() || has_digits;
+    if (!has_digits) return false;
+    if (at(position_) == 'e' || at(position_) == 'E') {
+      take(), read_sign();
+      if (!read_digits()) return false;
     }
-    return at_ == word_.size();
+    return position_ == word_.size();
   }
 
   const std::string& word_;
-  std::string plain_;
-  size_t at_ = 0;
+  std::string c_number_;
+  size_t position_ = 0;
 };
 
 }  // namespace
 
 bool Lines::next(std::string& line) {
   line.clear();
-  if (ahead_ == Bytes::end) return false;
+  if (next_byte_ == ByteReader::end) return false;
   Character character;
-  for (character = take(); !at_end_of_line(character); character = take()) line += character.raw;
-  if (ends_ == Ends::python && character.code == '\r' && ahead_ == '\n') take();
+  for (character = take_character(); !at_end_of_line(character); character = take_character()) line += character.raw;
+  if (ends_ == Ends::python && character.code == '\r' && next_byte_ == '\n') take_character();
   return true;
 }
 
 bool Lines::at_end_of_line(const Character& character) const {
-  if (character.code == Bytes::end) return true;
+  if (character.code == ByteReader::end) return true;
   return ends_ == Ends::python ? ends_line(character.code) : character.code == '\n';
 }
 
-Lines::Character Lines::take() {
-  Character found;
-  if (ahead_ == Bytes::end) return found;
-  int left = bytes_behind(ahead_);
-  found.code = left == 0 ? ahead_ : ahead_ & (0x3F >> left);
-  found.raw += static_cast<char>(ahead_);
-  for (ahead_ = bytes_.next(); left > 0 && goes_on(ahead_); --left, ahead_ = bytes_.next()) {
-    found.code = found.code << 6 | (ahead_ & 0x3F);
-    found.raw += static_cast<char>(ahead_);
+Lines::Character Lines::take_character() {
+  Character character;
+  if (next_byte_ == ByteReader::end) return character;
+  int continuations = continuation_count(next_byte_);
+  character.code = continuations == 0 ? next_byte_ : next_byte_ & (0x3F >> continuations);
+  character.raw += static_cast<char>(next_byte_);
+  for (next_byte_ = bytes_.next(); continuations > 0 && is_continuation(next_byte_);
+      --continuations, next_byte_ = bytes_.next()) {
+    character.code = character.code << 6 | (next_byte_ & 0x3F);
+    character.raw += static_cast<char>(next_byte_);
   }
-  return found;
+  return character;
 }
 
-std::string strip(const std::string& text, bool left, bool right) { return without(is_white, text, left, right); }
+std::string strip(const std::string& text, bool left, bool right) { return strip_where(is_white, text, left, right); }
 
 std::string PythonWords::next() {
   std::string word;
-  for (size_t next; at_ < text_.size(); at_ = next) {
-    if (!is_white(character_at(text_, at_, next))) word.append(text_, at_, next - at_);
+  for (size_t next; position_ < text_.size(); position_ = next) {
+    if (!is_white(character_at(text_, position_, next))) word.append(text_, position_, next - position_);
     else if (!word.empty()) break;
   }
   return word;
 }
 
-bool read_float(const std::string& word, double& value) { return Float(without(is_white_to_float, word)).read(value); }
+bool read_float(const std::string& word, double& value) {
+  return FloatReader(strip_where(is_white_to_float, word)).read(value);
+}
 
 bool close_floats(const std::string& ours, const std::string& theirs) {
   constexpr double absolute = 1e-8, relative = 1e-5;

@@ -13,7 +13,7 @@ class Lines {
  public:
   enum class Ends { python, newline };  // as str.splitlines() has them, or at newlines alone
 
-  Lines(int fd, Ends ends) : bytes_(fd), ends_(ends), ahead_(bytes_.next()) {}
+  Lines(int fd, Ends ends) : bytes_(fd), ends_(ends), next_byte_(bytes_.next()) {}
 
   // False at the end.
   bool next(std::string& line);
@@ -21,16 +21,16 @@ class Lines {
  private:
   // A character, and the bytes that it is written with. A byte that begins none stands for itself.
   struct Character {
-    int32_t code = Bytes::end;
+    int32_t code = ByteReader::end;
     std::string raw;
   };
 
   bool at_end_of_line(const Character& character) const;
-  Character take();
+  Character take_character();
 
-  Bytes bytes_;
+  ByteReader bytes_;
   Ends ends_;
-  int ahead_;
+  int next_byte_;
 };
 
 // As str.strip(), lstrip() and rstrip().
@@ -46,7 +46,7 @@ class PythonWords {
 
  private:
   const std::string& text_;
-  size_t at_ = 0;
+  size_t position_ = 0;
 };
 
 // What Python's float() reads: no hexadecimal numbers, but underscores between digits. Of digits those of ASCII alone.

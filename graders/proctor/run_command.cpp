@@ -21,12 +21,13 @@
 namespace run_command {
 namespace {
 
-constexpr size_t largest_plan = 4 << 20;
-constexpr long nobody = 65534;
-constexpr const char* waiting_folder = "waiting-";  // how folders begin that interpreters find their first script in
+constexpr size_t max_plan_bytes = 4 << 20;
+constexpr long submission_uid = 65534;
+constexpr const char* fork_server_folder =
+    "waiting-";  // how folders begin that interpreters find their first script in
 
 // A file that may not become so large is then a failure that is told, and no end.
-void survive_large_files() { signal(SIGXFSZ, SIG_IGN); }
+void ignore_sigxfsz() { signal(SIGXFSZ, SIG_IGN); }
 
 // The verdict lines' descriptor, out of reach of everything that is started later.
 sys::Fd take_standard_output() {
@@ -39,11 +40,11 @@ sys::Fd take_standard_output() {
 }
 
 // The settling rules of the plan: which groups can still change.
-class Groups {
+class GroupStates {
  public:
-  explicit Groups(const std::vector<plan::Group>& groups) : groups_(groups), settled_(groups.size(), false) {}
+  explicit GroupStates(const std::vector<plan::Group>& groups) : groups_(groups), settled_(groups.size(), false) {}
 
-  bool settled(const plan::Test& test) const {
+  bool is_settled(const plan::Test& test) const {
     for (const size_t group : test.groups)
       if (!settled_[group]) return false;
     return !test.groups.empty();
@@ -70,7 +71,7 @@ class Groups {
 
 struct TaskType {
   const char* name;
-  std::unique_ptr<task::Task> (*make)(const task::Parts&);
+  std::unique_ptr<task::Task> (*make)(const task::TaskContext&);
 };
 const TaskType task_types[] = {
     {"Batch", task::make_batch},
@@ -82,207 +83,212 @@ const TaskType task_types[] = {
     {"Function", task::make_function},
 };
 
-std::unique_ptr<task::Task> make_task(const task::Parts& parts) {
+std::unique_ptr<task::Task> make_task(const task::TaskContext& parts) {
   for (const TaskType& type : task_types)
     if (parts.plan.task_type == type.name) return type.make(parts);
   sys::fail("task_type: this proctor does not know " + parts.plan.task_type);
 }
 
 // `is_there`: it is empty, and those who wait have it mounted.
-void make_own_folder(const plan::Plan& plan, long uid, bool is_there) {
-  if (!is_there && mkdir(task::own_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
+void make_submission_folder(const plan::Plan& plan, long uid, bool exists) {
+  if (!exists && mkdir(task::submission_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
   for (const std::string& name : plan.submission.files) {
-    const sys::Fd from = files::open_secret(name);
-    const std::string path = std::string(task::own_folder) + "/" + name;
-    const sys::Fd to(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!to.valid()) sys::fail_errno("cannot copy " + name);
-    files::copy(from.get(), to.get());
+    const sys::Fd source = files::open_secret(name);
+    const std::string path = std::string(task::submission_folder) + "/" + name;
+    const sys::Fd target(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!target.valid()) sys::fail_errno("cannot copy " + name);
+    files::copy(source.get(), target.get());
   }
-  if (sandbox::can_drop_privileges() && plan.layers.on("uid") &&
-      chown(task::own_folder, static_cast<uid_t>(uid),
+  if (sandbox::can_drop_privileges() && plan.layers.is_on("uid") &&
+      chown(task::submission_folder, static_cast<uid_t>(uid),
           static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
 }
 
-task::Opened open_all(const plan::Plan& plan, bool for_checker) {
-  task::Opened opened;
+task::OpenFiles open_job_files(const plan::Plan& plan, bool is_read_by_programs) {
+  task::OpenFiles files;
   const auto open_once = [&](const std::string& name) {
-    if (name.empty() || opened.secrets.count(name)) return;
-    sys::Fd fd = files::open_secret(name, plan.layers.on("unlinking"));
-    opened.secrets[name] = for_checker ? files::reopenable(std::move(fd)) : std::move(fd);
+    if (name.empty() || files.test_files.count(name)) return;
+    sys::Fd fd = files::open_secret(name, plan.layers.is_on("unlinking"));
+    files.test_files[name] = is_read_by_programs ? files::reopenable(std::move(fd)) : std::move(fd);
   };
-  for (const plan::Test& test : plan.tests) open_once(test.input), open_once(test.answer), open_once(test.output);
-  if (plan.submission.argv.empty()) return opened;
+  for (const plan::Test& test : plan.tests)
+    open_once(test.input), open_once(test.answer), open_once(test.submitted_output);
+  if (plan.submission.argv.empty()) return files;
   const std::string& program = plan.submission.argv[0];
-  if (program.find('/') == std::string::npos) opened.program = files::open_secret(program);
-  return opened;
+  if (program.find('/') == std::string::npos) files.executable = files::open_secret(program);
+  return files;
 }
 
-void judge_all(const plan::Plan& plan, task::Task& task, streams::Streams& streams, verdict::Lines& lines) {
-  Groups groups(plan.groups);
+void judge_tests(const plan::Plan& plan, task::Task& task, streams::Streams& streams, verdict::VerdictLines& lines) {
+  GroupStates groups(plan.groups);
   for (const plan::Test& test : plan.tests) {
-    if (groups.settled(test)) {
-      lines.skipped(test.index);
+    if (groups.is_settled(test)) {
+      lines.write_skipped(test.index);
       continue;
     }
     try {
       const verdict::Verdict verdict = task.judge(test);
-      lines.judged(test.index, verdict);
+      lines.write_verdict(test.index, verdict);
       // What else it would keep us from is not tried.
-      if (verdict.end == verdict::End::wall && verdict.used.stalled) return;
+      if (verdict.end_reason == verdict::EndReason::wall && verdict.ending.is_stalled) return;
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {
-      streams.replace();
-      lines.failed(test.index, failure);
+      streams.recreate_all();
+      lines.write_failure(test.index, failure);
     }
   }
 }
 
 // A room and the interpreters that wait in it, the one that was used last behind the others.
-class Place {
+class SandboxSession {
  public:
   // `stays`: submissions follow each other here.
-  explicit Place(bool stays) : stays_(stays) {}
+  explicit SandboxSession(bool is_persistent) : is_persistent_(is_persistent) {}
 
   // The first plan makes the room; those that come later are to be played in the same.
-  const sandbox::Room& enter(const plan::Plan& plan) {
-    if (room_) {
-      const sandbox::Layers &here = room_->layers, &there = plan.layers;
-      const bool same = here.namespaces == there.namespaces && here.landlock == there.landlock &&
-          here.seccomp == there.seccomp;
-      if (!same || plan.readable != readable_) sys::fail("the plan asks for another room");
-      return *room_;
+  const sandbox::Sandbox& enter(const plan::Plan& plan) {
+    if (sandbox_) {
+      const sandbox::Layers &current = sandbox_->layers, &requested = plan.layers;
+      const bool has_same_layers = current.namespaces == requested.namespaces &&
+          current.landlock == requested.landlock && current.seccomp == requested.seccomp;
+      if (!has_same_layers || plan.readable_paths != readable_paths_) sys::fail("the plan asks for another room");
+      return *sandbox_;
     }
-    std::vector<mounts::Shown> readable = sandbox::open_for_others(plan.readable, plan.layers);
-    sandbox::drop_privileges(nobody, plan.layers);
-    room_.emplace(sandbox::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
-    if (stays_ && !room_->pid) sys::fail("submissions can follow each other in namespaces only");
-    readable_ = plan.readable;
-    sandbox::close_to_others(plan.layers);
-    return *room_;
+    std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(plan.readable_paths, plan.layers);
+    sandbox::drop_privileges(submission_uid, plan.layers);
+    sandbox_.emplace(sandbox::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
+    if (is_persistent_ && !sandbox_->has_pid_namespace)
+      sys::fail("submissions can follow each other in namespaces only");
+    readable_paths_ = plan.readable_paths;
+    sandbox::make_undumpable(plan.layers);
+    return *sandbox_;
   }
 
-  bool is_entered() const { return room_.has_value(); }
+  bool is_entered() const { return sandbox_.has_value(); }
 
   streams::Streams& streams() { return streams_; }
 
   // For a submission that asks for an interpreter that none waits as: before the room is entered for the first time.
-  void prepare(const plan::Plan& plan) {
-    if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
-    if (find(fork_server::key(plan)) != waiting_.end()) return;
-    fork_server::make_folder(plan, folder_ = waiting_folder + std::to_string(++made_));
+  void prepare_fork_server(const plan::Plan& plan) {
+    if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.fork_server.library));
+    if (find_fork_server(fork_server::reuse_key(plan)) != fork_servers_.end()) return;
+    fork_server::make_folder(plan, next_folder_ = fork_server_folder + std::to_string(++folder_count_));
   }
 
   // The one that waits for programs as the plan's is, or `why_not`.
-  fork_server::Interpreter* interpreter(const plan::Plan& plan, std::string& why_not) {
-    const std::string wanted = fork_server::key(plan);
-    const auto found = find(wanted);
-    if (found != waiting_.end()) {
-      std::rotate(found, found + 1, waiting_.end());
-      return waiting_.back().itself.get();
+  fork_server::ForkServer* fork_server(const plan::Plan& plan, std::string& refusal) {
+    const std::string key = fork_server::reuse_key(plan);
+    const auto running = find_fork_server(key);
+    if (running != fork_servers_.end()) {
+      std::rotate(running, running + 1, fork_servers_.end());
+      return fork_servers_.back().server.get();
     }
-    auto started = std::make_unique<fork_server::Interpreter>(*room_, plan, library_, folder_);
-    why_not = started->missing();
-    if (!why_not.empty()) return nullptr;
-    if (waiting_.size() == most_waiting) waiting_.erase(waiting_.begin());
-    waiting_.push_back({wanted, folder_, std::move(started)});
-    return waiting_.back().itself.get();
+    auto started = std::make_unique<fork_server::ForkServer>(*sandbox_, plan, library_, next_folder_);
+    refusal = started->failure();
+    if (!refusal.empty()) return nullptr;
+    if (fork_servers_.size() == max_fork_servers) fork_servers_.erase(fork_servers_.begin());
+    fork_servers_.push_back({key, next_folder_, std::move(started)});
+    return fork_servers_.back().server.get();
   }
 
   // Nothing of a submission may meet the next one, nor what it was started for go on.
-  void leave_nothing() {
-    streams_.clear();
-    waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
-        [](const One& one) { return !one.itself->missing().empty(); }), waiting_.end());
-    files::remove_all(task::own_folder);
+  void remove_submission() {
+    streams_.truncate_all();
+    fork_servers_.erase(std::remove_if(fork_servers_.begin(), fork_servers_.end(),
+        [](const RunningForkServer& running) { return !running.server->failure().empty(); }), fork_servers_.end());
+    files::remove_all(task::submission_folder);
     files::remove_all(".", [&](const std::string& name) {
-      return name == task::own_folder ||
-          std::any_of(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.folder == name; });
+      return name == task::submission_folder ||
+          std::any_of(fork_servers_.begin(), fork_servers_.end(),
+              [&](const RunningForkServer& running) { return running.folder == name; });
     });
   }
 
  private:
-  struct One {
+  struct RunningForkServer {
     std::string key, folder;
-    std::unique_ptr<fork_server::Interpreter> itself;
+    std::unique_ptr<fork_server::ForkServer> server;
   };
 
-  static constexpr size_t most_waiting = 8;  // about 10 MB each
+  static constexpr size_t max_fork_servers = 8;  // about 10 MB each
 
-  std::vector<One>::iterator find(const std::string& key) {
-    return std::find_if(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.key == key; });
+  std::vector<RunningForkServer>::iterator find_fork_server(const std::string& key) {
+    return std::find_if(fork_servers_.begin(), fork_servers_.end(),
+        [&](const RunningForkServer& running) { return running.key == key; });
   }
 
-  bool stays_;
-  std::optional<sandbox::Room> room_;
+  bool is_persistent_;
+  std::optional<sandbox::Sandbox> sandbox_;
   streams::Streams streams_;
-  std::vector<std::string> readable_;
+  std::vector<std::string> readable_paths_;
   sys::Fd library_;
-  std::string folder_;  // of the one that is started next
-  int made_ = 0;
-  std::vector<One> waiting_;
+  std::string next_folder_;  // of the one that is started next
+  int folder_count_ = 0;
+  std::vector<RunningForkServer> fork_servers_;
 };
 
 // For a submission that asks for one.
-class Waiting {
+class ForkServerRequest {
  public:
   // Before the room is entered.
-  Waiting(const plan::Plan& plan, Place& place) : asked_(!plan.submission.warm.library.empty()), place_(place) {
-    if (asked_) place.prepare(plan);
+  ForkServerRequest(const plan::Plan& plan, SandboxSession& session)
+      : is_requested_(!plan.submission.fork_server.library.empty()), session_(session) {
+    if (is_requested_) session.prepare_fork_server(plan);
   }
 
-  fork_server::Interpreter* start(const plan::Plan& plan) {
-    if (!asked_) return nullptr;
-    why_not_ = reason_against(plan);
-    return why_not_.empty() ? place_.interpreter(plan, why_not_) : nullptr;
+  fork_server::ForkServer* start(const plan::Plan& plan) {
+    if (!is_requested_) return nullptr;
+    refusal_ = refusal_of(plan);
+    return refusal_.empty() ? session_.fork_server(plan, refusal_) : nullptr;
   }
 
   std::string report() const {
-    return !asked_ ? "" : why_not_.empty() ? "forked" : "started: " + text::printable(why_not_, 500);
+    return !is_requested_ ? "" : refusal_.empty() ? "forked" : "started: " + text::printable(refusal_, 500);
   }
 
  private:
-  static std::string reason_against(const plan::Plan& plan) {
-    if (plan.submission.processes > 1) return "a program that may start others is started itself";
-    for (const char* alone : {"Batch", "BatchAndOutput", "Function"})
-      if (plan.task_type == alone) return "";
+  static std::string refusal_of(const plan::Plan& plan) {
+    if (plan.submission.max_processes > 1) return "a program that may start others is started itself";
+    for (const char* task_type : {"Batch", "BatchAndOutput", "Function"})
+      if (plan.task_type == task_type) return "";
     return "programs that run together are started";
   }
 
-  bool asked_;
-  Place& place_;
-  std::string why_not_;
+  bool is_requested_;
+  SandboxSession& session_;
+  std::string refusal_;
 };
 
 // All but the last line.
-void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
+void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSession& session) {
   const sys::Fd file = files::open_secret(path);
-  const plan::Plan plan = plan::parse(files::read_all(file.get(), largest_plan));
+  const plan::Plan plan = plan::parse(files::read_all(file.get(), max_plan_bytes));
   lines.set_nonce(plan.nonce);
-  lines.set_cleaning(plan.layers.on("cleaning"));
-  if (!plan.layers.on("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
+  lines.set_cleans_text(plan.layers.is_on("cleaning"));
+  if (!plan.layers.is_on("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
-  std::unique_ptr<judge_program::Desk> manager;
+  std::unique_ptr<judge_program::JudgeProgram> manager;
   if (!plan.manager.argv.empty())
-    manager = std::make_unique<judge_program::Desk>("the manager", plan.manager.argv, plan.manager.limits);
-  make_own_folder(plan, nobody, place.is_entered());
-  Waiting waiting(plan, place);
-  task::Opened opened = open_all(plan, checker.is_program() || manager);
-  const sandbox::Room& room = place.enter(plan);
-  if (opened.program.valid() && !room.mount && room.layers.on("copies"))
-    opened.program = files::nameless_program(opened.program);
-  checker.settle(room);
-  if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
-  fork_server::Interpreter* const interpreter = waiting.start(plan);
+    manager = std::make_unique<judge_program::JudgeProgram>("the manager", plan.manager.argv, plan.manager.limits);
+  make_submission_folder(plan, submission_uid, session.is_entered());
+  ForkServerRequest fork_server_request(plan, session);
+  task::OpenFiles files = open_job_files(plan, checker.is_program() || manager);
+  const sandbox::Sandbox& sandbox = session.enter(plan);
+  if (files.executable.valid() && !sandbox.has_mount_namespace && sandbox.layers.is_on("copies"))
+    files.executable = files::copy_without_name(files.executable);
+  checker.make_folder(sandbox);
+  if (manager) manager->make_folder(sandbox, "manage", plan.manager.kind == "icpc");
+  fork_server::ForkServer* const interpreter = fork_server_request.start(plan);
   const std::unique_ptr<task::Task> task =
-      make_task({plan, room, opened, checker, place.streams(), manager.get(), interpreter});
-  lines.start(room.report(waiting.report()));
-  judge_all(plan, *task, place.streams(), lines);
+      make_task({plan, sandbox, files, checker, session.streams(), manager.get(), interpreter});
+  lines.write_start(sandbox.confinement_json(fork_server_request.report()));
+  judge_tests(plan, *task, session.streams(), lines);
 }
 
 // The next line, without its end; false where there is none.
-bool read_line(int from, std::string& line) {
+bool read_line(int fd, std::string& line) {
   line.clear();
-  for (char letter; read(from, &letter, 1) == 1;) {
+  for (char letter; read(fd, &letter, 1) == 1;) {
     if (letter == '\n') return true;
     line += letter;
   }
@@ -291,36 +297,36 @@ bool read_line(int from, std::string& line) {
 
 }  // namespace
 
-int command(const std::string& path) {
-  verdict::Lines lines(take_standard_output());
-  survive_large_files();
+int judge_plan_file(const std::string& path) {
+  verdict::VerdictLines lines(take_standard_output());
+  ignore_sigxfsz();
   try {
-    files::close_all_on_exec();
-    Place place(false);
-    judge_plan(path, lines, place);
-    lines.done();
+    files::mark_all_close_on_exec();
+    SandboxSession session(false);
+    judge_plan(path, lines, session);
+    lines.write_done();
     return 0;
   } catch (const sys::Failure& failure) {
-    lines.fatal(failure.text);
+    lines.write_fatal(failure.text);
     return 2;
   }
 }
 
-int stand() {
-  const sys::Fd orders(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
-  verdict::Lines lines(take_standard_output());
-  survive_large_files();
+int judge_plans_from_stdin() {
+  const sys::Fd plan_names(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  verdict::VerdictLines lines(take_standard_output());
+  ignore_sigxfsz();
   try {
-    files::close_all_on_exec();
-    Place place(true);
-    for (std::string path; read_line(orders.get(), path);) {
-      judge_plan(path, lines, place);
-      place.leave_nothing();  // before anybody can lay out what comes next
-      lines.done();
+    files::mark_all_close_on_exec();
+    SandboxSession session(true);
+    for (std::string path; read_line(plan_names.get(), path);) {
+      judge_plan(path, lines, session);
+      session.remove_submission();  // before anybody can lay out what comes next
+      lines.write_done();
     }
     return 0;
   } catch (const sys::Failure& failure) {
-    lines.fatal(failure.text);
+    lines.write_fatal(failure.text);
     return 2;
   }
 }

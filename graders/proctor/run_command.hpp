@@ -5,9 +5,9 @@
 namespace run_command {
 
 // proctor run PLAN. Returns the exit code.
-int command(const std::string& path);
+int judge_plan_file(const std::string& path);
 
 // proctor stand. Reads names of plans, one in a line, and judges each as `command` does.
-int stand();
+int judge_plans_from_stdin();
 
 }  // namespace run_command

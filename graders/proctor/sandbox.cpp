@@ -36,11 +36,11 @@ constexpr int oldest_java = 8, newest_java = 40;
 const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"},
     no_devices = {"/dev/null"};
 
-std::vector<std::string> readable_files() {
-  std::vector<std::string> all(std::begin(system_files), std::end(system_files));
+std::vector<std::string> configuration_files() {
+  std::vector<std::string> paths(std::begin(system_files), std::end(system_files));
   for (int version = oldest_java; version <= newest_java; ++version)
-    all.push_back("/etc/java-" + std::to_string(version) + "-openjdk");
-  return all;
+    paths.push_back("/etc/java-" + std::to_string(version) + "-openjdk");
+  return paths;
 }
 
 bool write_file(const char* path, const std::string& content) {
@@ -53,41 +53,42 @@ std::string id_map(unsigned outside) {
   return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1";
 }
 
-std::string enter_user_namespace(int beside) {
+std::string enter_user_namespace(int more_namespaces) {
   const std::string uid = id_map(geteuid()), gid = id_map(getegid());
   prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | beside) != 0) return sys::reason("user namespace");
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | more_namespaces) != 0) return sys::errno_message("user namespace");
   write_file("/proc/self/setgroups", "deny");
-  if (!write_file("/proc/self/uid_map", uid)) return sys::reason("uid map");
-  if (!write_file("/proc/self/gid_map", gid)) return sys::reason("gid map");
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return sys::reason("mount namespace");
+  if (!write_file("/proc/self/uid_map", uid)) return sys::errno_message("uid map");
+  if (!write_file("/proc/self/gid_map", gid)) return sys::errno_message("gid map");
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return sys::errno_message("mount namespace");
   return "";
 }
 
 // What is open is found again through the mount that it was opened on, and there its owner may write. So it is opened
 // once more on one that is read-only, and that goes with the old root.
-void hold_read_only(const std::vector<Held>& held) {
-  for (const Held& file : held) {
+void reopen_read_only(const std::vector<HostFile>& host_files) {
+  for (const HostFile& file : host_files) {
     struct stat before, after;
     if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot hold " + file.path);
     if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0)
       sys::fail_errno("cannot hold " + file.path);
     mounts::make_read_only(file.path);
-    const sys::Fd again(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
-    const bool same = again.valid() && fstat(again.get(), &after) == 0 && after.st_ino == before.st_ino &&
+    const sys::Fd reopened(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    const bool is_unchanged = reopened.valid() && fstat(reopened.get(), &after) == 0 && after.st_ino == before.st_ino &&
         after.st_dev == before.st_dev;
-    if (!same || dup3(again.get(), file.fd, O_CLOEXEC) < 0) sys::fail("cannot hold " + file.path + ": it has changed");
+    if (!is_unchanged || dup3(reopened.get(), file.fd, O_CLOEXEC) < 0)
+      sys::fail("cannot hold " + file.path + ": it has changed");
   }
 }
 
 // Asked before there is a namespace: in one all strangers have the same number, which may be our own.
-std::vector<Held> own_of(const std::vector<Held>& held) {
-  std::vector<Held> own;
-  for (const Held& file : held) {
+std::vector<HostFile> files_of_this_user(const std::vector<HostFile>& host_files) {
+  std::vector<HostFile> own_files;
+  for (const HostFile& file : host_files) {
     struct stat status;
-    if (fstat(file.fd, &status) == 0 && status.st_uid == geteuid()) own.push_back(file);
+    if (fstat(file.fd, &status) == 0 && status.st_uid == geteuid()) own_files.push_back(file);
   }
-  return own;
+  return own_files;
 }
 
 std::string staging_folder() {
@@ -97,7 +98,7 @@ std::string staging_folder() {
 }
 
 // An empty root to be, over a folder.
-std::string begin_root() {
+std::string mount_empty_root() {
   const std::string root = staging_folder();
   if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0)
     sys::fail_errno("cannot make a root");
@@ -105,25 +106,26 @@ std::string begin_root() {
 }
 
 // Nothing of the old root is left.
-void turn_to(const std::string& root) {
+void pivot_to(const std::string& root) {
   if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0)
     sys::fail_errno("cannot change the root");
 }
 
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, std::vector<mounts::Shown>& readable,
+void build_root(const std::string& job, std::vector<mounts::HostPath>& readable,
     const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
   // All of these may lie below the place that is about to be covered, so they are bound by their descriptors.
-  for (mounts::Shown& shown : readable)
-    if (!shown.is_tree && shown.link.empty()) shown = mounts::open_shown(shown.path);
-  const std::string source = mounts::of_descriptor(folder), root = begin_root();
+  for (mounts::HostPath& path : readable)
+    if (!path.is_tree && path.link.empty()) path = mounts::open_host_path(path.path);
+  const std::string source = mounts::path_of_fd(folder), root = mount_empty_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
-  for (const char* path : system_folders) mounts::show(root, mounts::open_shown(path), true);
-  for (const std::string& path : readable_files()) mounts::show(root, mounts::open_shown(path), true);
-  for (const mounts::Shown& shown : readable) mounts::show(root, shown, true);
-  for (const char* path : devices) mounts::show(root, mounts::open_shown(path), false);
+  for (const char* path : system_folders) mounts::bind_host_path(root, mounts::open_host_path(path), true);
+  for (const std::string& path : configuration_files())
+    mounts::bind_host_path(root, mounts::open_host_path(path), true);
+  for (const mounts::HostPath& path : readable) mounts::bind_host_path(root, path, true);
+  for (const char* path : devices) mounts::bind_host_path(root, mounts::open_host_path(path), false);
   const char* const links[][2] =
       {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
           {"/proc/self/fd/2", "/dev/stderr"}};
@@ -133,148 +135,150 @@ void build_root(const std::string& job, std::vector<mounts::Shown>& readable,
   mounts::bind_mount("/proc", root + "/proc");
   if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0)
     sys::fail_errno("cannot make the root read-only");
-  turn_to(root);
+  pivot_to(root);
   if (chdir("/job") != 0) sys::fail_errno("cannot enter the job's folder");
 }
 
 // Whether this kernel (with TOMOYO, as older Debian kernels) starts an open file only if /dev/fd/N leads to something.
-bool starts_by_name_only() {
+bool exec_needs_fd_path() {
   umount2("/proc", MNT_DETACH);
   umount2("/proc", MNT_DETACH);
-  char* const none[] = {nullptr};
-  const sys::Fd no_program = files::memory("nothing");
-  return syscall(SYS_execveat, no_program.get(), "", none, none, AT_EMPTY_PATH) != 0 && errno == ENOENT;
+  char* const no_strings[] = {nullptr};
+  const sys::Fd no_program = files::make_memory_file("nothing");
+  return syscall(SYS_execveat, no_program.get(), "", no_strings, no_strings, AT_EMPTY_PATH) != 0 && errno == ENOENT;
 }
 
 // What a process that tries namespaces ends with; with anything else it died of something, as sanitizers' 1.
-constexpr int all_there = 60, by_name_there = 61, refused = 62;
+constexpr int exit_available = 60, exit_exec_needs_fd_path = 61, exit_refused = 62;
 
-bool has_said(int status) {
-  return WIFEXITED(status) && WEXITSTATUS(status) >= all_there && WEXITSTATUS(status) <= refused;
+bool is_trial_exit(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) >= exit_available && WEXITSTATUS(status) <= exit_refused;
 }
 
-int refusal(int told, const std::string& why) {
-  const ssize_t ignored = write(told, why.data(), why.size());
+int report_refusal(int pipe_fd, const std::string& reason) {
+  const ssize_t ignored = write(pipe_fd, reason.data(), reason.size());
   static_cast<void>(ignored);
-  return refused;
+  return exit_refused;
 }
 
 // Whether a program can have a pid namespace and a /proc of its own, which the kernel refuses where a part of all that
 // it sees of the present one is covered, as containers cover it.
-int try_pid_namespace(int told) {
-  const std::string root = begin_root();
+int try_pid_namespace(int pipe_fd) {
+  const std::string root = mount_empty_root();
   mkdir((root + "/proc").c_str(), 0755);
   mounts::bind_mount("/proc", root + "/proc");
-  turn_to(root);
-  const long child = sys::made([] {
+  pivot_to(root);
+  const long child = sys::retry_while_eagain([] {
       return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
-  if (child < 0) return refusal(told, sys::reason("pid namespace"));
+  if (child < 0) return report_refusal(pipe_fd, sys::errno_message("pid namespace"));
   if (child == 0) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
-      _exit(refusal(told, sys::reason("own /proc")));
-    _exit(starts_by_name_only() ? by_name_there : all_there);
+      _exit(report_refusal(pipe_fd, sys::errno_message("own /proc")));
+    _exit(exec_needs_fd_path() ? exit_exec_needs_fd_path : exit_available);
   }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
-  return has_said(status) ? WEXITSTATUS(status) : refusal(told, "pid namespace: its first process died");
+  return is_trial_exit(status) ? WEXITSTATUS(status) : report_refusal(pipe_fd, "pid namespace: its first process died");
 }
 
-struct Trial {
-  std::string wrong;  // the layer that is refused, and why
-  bool by_name;
+struct NamespaceTrial {
+  std::string refusal;  // the layer that is refused, and why
+  bool exec_needs_fd_path;
 };
 
 // Whoever has entered a namespace cannot leave it, and some without the others are worth less than none: a program
 // without /proc has no open files by name, as checkers and FIFOs need them. So another process tries them all.
-Trial try_namespaces() {
+NamespaceTrial try_namespaces() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
-  const sys::Fd reading(ends[0]), writing(ends[1]);
-  const pid_t child = static_cast<pid_t>(sys::made(fork));
+  const sys::Fd read_end(ends[0]), write_end(ends[1]);
+  const pid_t child = static_cast<pid_t>(sys::retry_while_eagain(fork));
   if (child < 0) sys::fail_errno("fork");
   if (child == 0) {
-    const std::string wrong = enter_user_namespace(0);
+    const std::string refusal = enter_user_namespace(0);
     try {
-      _exit(wrong.empty() ? try_pid_namespace(ends[1]) : refusal(ends[1], wrong));
+      _exit(refusal.empty() ? try_pid_namespace(ends[1]) : report_refusal(ends[1], refusal));
     } catch (const sys::Failure& failure) {
-      _exit(refusal(ends[1], "mount namespace: " + failure.text));
+      _exit(report_refusal(ends[1], "mount namespace: " + failure.text));
     }
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const int found = has_said(status) ? WEXITSTATUS(status) : refusal(ends[1], "user namespace: whoever tried it died");
-  char why[256];
-  const ssize_t length = found == refused ? read(reading.get(), why, sizeof why) : 0;
-  return {std::string(why, length > 0 ? static_cast<size_t>(length) : 0), found == by_name_there};
+  const int exit_code =
+      is_trial_exit(status) ? WEXITSTATUS(status) : report_refusal(ends[1], "user namespace: whoever tried it died");
+  char reason[256];
+  const ssize_t length = exit_code == exit_refused ? read(read_end.get(), reason, sizeof reason) : 0;
+  return {std::string(reason, length > 0 ? static_cast<size_t>(length) : 0), exit_code == exit_exec_needs_fd_path};
 }
 
-bool kernel_since(int major, int minor) {
-  utsname names;
+bool kernel_is_at_least(int major, int minor) {
+  utsname system;
   int has_major = 0, has_minor = 0;
-  if (uname(&names) != 0 || std::sscanf(names.release, "%d.%d", &has_major, &has_minor) != 2) return false;
+  if (uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &has_major, &has_minor) != 2) return false;
   return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-void enter_namespaces(Room& room, std::vector<mounts::Shown>& readable, const std::vector<const char*>& devices,
-    const std::vector<Held>& held) {
-  const Trial trial = try_namespaces();
-  const std::string wrong = trial.wrong.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.wrong;
-  if (!wrong.empty()) {
-    room.missing.push_back("namespaces: " + wrong);
+void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
+    const std::vector<const char*>& devices, const std::vector<HostFile>& host_files) {
+  const NamespaceTrial trial = try_namespaces();
+  const std::string refusal = trial.refusal.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.refusal;
+  if (!refusal.empty()) {
+    sandbox.missing_layers.push_back("namespaces: " + refusal);
     return;
   }
-  room.user = room.net = room.ipc = true;
+  sandbox.has_user_namespace = sandbox.has_net_namespace = sandbox.has_ipc_namespace = true;
   unshare(CLONE_NEWCGROUP);  // since 4.6: /proc shows the names of groups from here on alone
-  room.counts = kernel_since(5, 14);
+  sandbox.counts_own_tasks = kernel_is_at_least(5, 14);
   try {
-    hold_read_only(held);
-    build_root(room.job, readable, devices);
-    room.mount = room.pid = true;
-    room.by_name = trial.by_name;
-    room.job = "/job";
-    for (const mounts::Shown& shown : readable)
-      if (shown.path.compare(0, 5, "/tmp/") == 0) room.below_tmp.push_back(shown.path);
+    reopen_read_only(host_files);
+    build_root(sandbox.job_folder, readable, devices);
+    sandbox.has_mount_namespace = sandbox.has_pid_namespace = true;
+    sandbox.exec_needs_fd_path = trial.exec_needs_fd_path;
+    sandbox.job_folder = "/job";
+    for (const mounts::HostPath& path : readable)
+      if (path.path.compare(0, 5, "/tmp/") == 0) sandbox.paths_below_tmp.push_back(path.path);
   } catch (const sys::Failure& failure) {
-    room.missing.push_back("mount namespace: " + failure.text);
+    sandbox.missing_layers.push_back("mount namespace: " + failure.text);
   }
 }
 
-void grant_system(Room& room, const std::vector<mounts::Shown>& readable, const std::vector<const char*>& devices) {
+void grant_system_paths(
+    Sandbox& sandbox, const std::vector<mounts::HostPath>& readable, const std::vector<const char*>& devices) {
   const auto grant = [&](const char* path, landlock::Access access) {
     sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
-    if (fd.valid()) room.system.push_back({std::move(fd), access});
+    if (fd.valid()) sandbox.system_grants.push_back({std::move(fd), access});
   };
   for (const char* path : system_folders) grant(path, landlock::Access::run);
-  for (const std::string& path : readable_files()) grant(path.c_str(), landlock::Access::read);
-  for (const mounts::Shown& shown : readable) grant(shown.path.c_str(), landlock::Access::run);
+  for (const std::string& path : configuration_files()) grant(path.c_str(), landlock::Access::read);
+  for (const mounts::HostPath& path : readable) grant(path.path.c_str(), landlock::Access::run);
   for (const char* path : devices) grant(path, landlock::Access::write);
 }
 
-std::string quoted_list(const std::vector<std::string>& items) {
-  std::string all;
-  for (const std::string& item : items) all += (all.empty() ? "" : ",") + json::quote(item);
-  return "[" + all + "]";
+std::string json_list(const std::vector<std::string>& items) {
+  std::string items_json;
+  for (const std::string& item : items) items_json += (items_json.empty() ? "" : ",") + json::quote(item);
+  return "[" + items_json + "]";
 }
 
-bool has(const std::vector<std::string>& names, const char* name) {
+bool contains(const std::vector<std::string>& names, const char* name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
 
-Layers Layers::of(const json::Value& document) {
+Layers Layers::parse(const json::Value& document) {
   Layers layers;
   if (!document.at("layers").is_null()) {
-    const std::vector<std::string> names = document.at("layers").texts("layers");
-    layers.namespaces = has(names, "namespaces"), layers.landlock = has(names, "landlock"),
-        layers.seccomp = has(names, "seccomp");
+    const std::vector<std::string> names = document.at("layers").as_texts("layers");
+    layers.namespaces = contains(names, "namespaces"), layers.landlock = contains(names, "landlock"),
+        layers.seccomp = contains(names, "seccomp");
   }
   if (document.at("without").is_null()) return layers;
 #ifdef IOI_EVAL_TEST_LAYERS
-  layers.without = document.at("without").texts("without");
-  layers.namespaces = layers.namespaces && layers.on("namespaces");
-  layers.landlock = layers.landlock && layers.on("landlock");
-  layers.seccomp = layers.seccomp && layers.on("seccomp");
+  layers.disabled = document.at("without").as_texts("without");
+  layers.namespaces = layers.namespaces && layers.is_on("namespaces");
+  layers.landlock = layers.landlock && layers.is_on("landlock");
+  layers.seccomp = layers.seccomp && layers.is_on("seccomp");
   return layers;
 #else
   sys::fail("without: a layer can be taken away in a test build only");
@@ -291,51 +295,52 @@ bool can_drop_privileges() {
 }
 
 void drop_privileges(long uid, const Layers& layers) {
-  if (!can_drop_privileges() || !layers.on("uid")) return;
+  if (!can_drop_privileges() || !layers.is_on("uid")) return;
   const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
   if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)
     sys::fail_errno("cannot become an unprivileged user");
 }
 
-std::vector<mounts::Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers) {
-  const bool as_tree = layers.namespaces && layers.on("uid") && can_drop_privileges();
-  std::vector<mounts::Shown> all;
-  for (const std::string& path : paths) all.push_back(mounts::open_shown(path, as_tree));
-  return all;
+std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const Layers& layers) {
+  const bool as_tree = layers.namespaces && layers.is_on("uid") && can_drop_privileges();
+  std::vector<mounts::HostPath> opened;
+  for (const std::string& path : paths) opened.push_back(mounts::open_host_path(path, as_tree));
+  return opened;
 }
 
-void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
+void make_undumpable(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.is_on("dumpable") ? 0 : 1); }
 
-Room enter(const std::string& job, std::vector<mounts::Shown> readable, Layers layers, bool allow_unconfined,
-           const std::vector<Held>& held, bool devices) {
-  const std::vector<const char*>& shown = devices ? all_devices : no_devices;
-  Room room;
-  room.layers = layers;
-  room.job = job;
-  if (layers.namespaces) enter_namespaces(room, readable, shown, own_of(held));
-  room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  room.landlock_abi = layers.landlock ? landlock::abi() : 0;
-  if (layers.landlock && room.landlock_abi == 0) room.missing.push_back("landlock: this kernel has none");
-  room.seccomp = layers.seccomp && seccomp::available();
-  if (layers.seccomp && !room.seccomp) room.missing.push_back("seccomp: this kernel has no filters");
-  if (room.landlock_abi > 0) grant_system(room, readable, shown);
-  if (!room.confined() && !allow_unconfined)
+Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, Layers layers, bool allow_unconfined,
+           const std::vector<HostFile>& host_files, bool has_devices) {
+  const std::vector<const char*>& device_paths = has_devices ? all_devices : no_devices;
+  Sandbox sandbox;
+  sandbox.layers = layers;
+  sandbox.job_folder = job;
+  if (layers.namespaces) enter_namespaces(sandbox, readable, device_paths, files_of_this_user(host_files));
+  sandbox.proc_fd = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  sandbox.landlock_abi = layers.landlock ? landlock::abi() : 0;
+  if (layers.landlock && sandbox.landlock_abi == 0) sandbox.missing_layers.push_back("landlock: this kernel has none");
+  sandbox.has_seccomp = layers.seccomp && seccomp::is_available();
+  if (layers.seccomp && !sandbox.has_seccomp) sandbox.missing_layers.push_back("seccomp: this kernel has no filters");
+  if (sandbox.landlock_abi > 0) grant_system_paths(sandbox, readable, device_paths);
+  if (!sandbox.is_confined() && !allow_unconfined)
     sys::fail("this kernel offers neither Landlock nor namespaces, so a submission could read the answers; "
               "--allow-unconfined runs it all the same");
-  return room;
+  return sandbox;
 }
 
-std::string Room::report(const std::string& interpreter) const {
+std::string Sandbox::confinement_json(const std::string& interpreter) const {
   std::vector<std::string> namespaces;
-  if (user) namespaces.push_back("user");
-  if (pid) namespaces.push_back("pid");
-  if (mount) namespaces.push_back("mount");
-  if (net) namespaces.push_back("net");
-  if (ipc) namespaces.push_back("ipc");
-  return "{\"v\":1" + text::field("uid", geteuid()) + ",\"no_new_privs\":true" + text::field("landlock", landlock_abi) +
-         ",\"seccomp\":" + (seccomp ? "true" : "false") + ",\"namespaces\":" + quoted_list(namespaces) +
-         ",\"proc\":" + (pid ? "\"own\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) +
-         (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
+  if (has_user_namespace) namespaces.push_back("user");
+  if (has_pid_namespace) namespaces.push_back("pid");
+  if (has_mount_namespace) namespaces.push_back("mount");
+  if (has_net_namespace) namespaces.push_back("net");
+  if (has_ipc_namespace) namespaces.push_back("ipc");
+  return "{\"v\":1" + text::json_field("uid", geteuid()) + ",\"no_new_privs\":true" +
+      text::json_field("landlock", landlock_abi) + ",\"seccomp\":" + (has_seccomp ? "true" : "false") +
+      ",\"namespaces\":" + json_list(namespaces) + ",\"proc\":" + (has_pid_namespace ? "\"own\"" : "\"self\"") +
+      ",\"missing\":" + json_list(missing_layers) +
+      (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
 }
 
 }  // namespace sandbox

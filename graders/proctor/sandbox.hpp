@@ -19,14 +19,14 @@ struct Layers {
   bool namespaces = true, landlock = true, seccomp = true;
 
 #ifdef IOI_EVAL_TEST_LAYERS
-  std::vector<std::string> without;
-  bool on(const char* name) const { return std::find(without.begin(), without.end(), name) == without.end(); }
+  std::vector<std::string> disabled;
+  bool is_on(const char* name) const { return std::find(disabled.begin(), disabled.end(), name) == disabled.end(); }
 #else
-  constexpr bool on(const char*) const { return true; }
+  constexpr bool is_on(const char*) const { return true; }
 #endif
 
   // What `layers` and `without` of a plan or a box spec say.
-  static Layers of(const json::Value& document);
+  static Layers parse(const json::Value& document);
 };
 
 struct Grant {
@@ -36,34 +36,36 @@ struct Grant {
 
 // Opens what programs are to see of the host while this is root: with the right to mount, also for users who may not
 // enter the folders above it.
-std::vector<mounts::Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers);
+std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const Layers& layers);
 
 // A file of the host that is open under a number, which programs may find in /proc.
-struct Held {
+struct HostFile {
   int fd;
   std::string path;
 };
 
-struct Room {
+struct Sandbox {
   Layers layers;
-  bool user = false, mount = false, net = false, ipc = false;  // namespaces entered
+  bool has_user_namespace = false, has_mount_namespace = false, has_net_namespace = false,
+       has_ipc_namespace = false;  // namespaces entered
   // RLIMIT_NPROC counts what is in the user namespace, and nothing else.
-  bool counts = false;
+  bool counts_own_tasks = false;
   // Programs get a pid namespace each, and a /proc that shows nothing else.
-  bool pid = false;
-  bool by_name = false;                                        // no program starts whose /dev/fd/N leads nowhere
+  bool has_pid_namespace = false;
+  bool exec_needs_fd_path = false;  // no program starts whose /dev/fd/N leads nowhere
   int landlock_abi = 0;
-  bool seccomp = false;
-  std::vector<std::string> missing;  // one sentence per layer that the kernel refused
-  std::vector<Grant> system;         // what every program may read: the system's folders and harmless devices
-  std::vector<std::string> below_tmp;  // paths of what is shown there: a program's own /tmp covers them
-  std::string job = ".";             // the job's folder as the proctor sees it from now on
+  bool has_seccomp = false;
+  std::vector<std::string> missing_layers;  // one sentence per layer that the kernel refused
+  std::vector<Grant> system_grants;         // what every program may read: the system's folders and harmless devices
+  std::vector<std::string> paths_below_tmp;  // paths of what is shown there: a program's own /tmp covers them
+  std::string job_folder = ".";             // the job's folder as the proctor sees it from now on
   // The folder of all programs, which see the same mounts; empty: each has mounts of its own.
-  std::string shared;
-  sys::Fd proc;                      // the /proc that measures are read from
+  std::string shared_folder;
+  sys::Fd proc_fd;                      // the /proc that measures are read from
 
-  bool confined() const { return mount || (layers.landlock && landlock_abi > 0); }
-  std::string report(const std::string& interpreter = "") const;  // the confinement report of docs/protocol.md
+  bool is_confined() const { return has_mount_namespace || (layers.landlock && landlock_abi > 0); }
+  std::string confinement_json(
+      const std::string& interpreter = "") const;  // the confinement report of docs/protocol.md
 };
 
 // Whether this is uid 0 and can be another user. Where no other user is mapped, uid 0 is an ordinary user's name in a
@@ -74,12 +76,12 @@ bool can_drop_privileges();
 void drop_privileges(long uid, const Layers& layers);
 
 // Nobody but root may look into this process from now on, however much the same user.
-void close_to_others(const Layers& layers);
+void make_undumpable(const Layers& layers);
 
 // Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are
 // further folders of the system that programs may read. Fails where there would be no confinement and that was not
 // allowed. `readable` was opened while this was root. `devices`: whether programs see those that can be read.
-Room enter(const std::string& job, std::vector<mounts::Shown> readable, Layers layers, bool allow_unconfined,
-           const std::vector<Held>& held = {}, bool devices = true);
+Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, Layers layers, bool allow_unconfined,
+           const std::vector<HostFile>& host_files = {}, bool has_devices = true);
 
 }  // namespace sandbox

@@ -16,57 +16,57 @@
 namespace sandbox_command {
 namespace {
 
-constexpr size_t largest_spec = 4 << 20;
+constexpr size_t max_spec_bytes = 4 << 20;
 constexpr int64_t version = 2;
-constexpr int first_linked = 64;  // scripts use the numbers below as they like
+constexpr int first_linked_fd = 64;  // scripts use the numbers below as they like
 
 struct Spec {
   process::Program program;
-  std::string dir;
+  std::string folder;
   std::vector<std::pair<std::string, std::string>> files;  // name in the box, path on the host
-  std::vector<std::string> readable;
+  std::vector<std::string> readable_paths;
   sandbox::Layers layers;
   long uid = 0;
-  int report = STDERR_FILENO, leash = -1;
+  int report_fd = STDERR_FILENO, kill_switch_fd = -1;
   bool allow_unconfined = false;
-  bool proc = true;  // without it no file that is open has a name, and no other process is seen
+  bool has_proc = true;  // without it no file that is open has a name, and no other process is seen
 };
 
 void read_profile(const std::string& name, process::Program& program) {
   if (name != "tool" && name != "stage") sys::fail("profile: tool or stage expected, not " + name);
-  program.nests = name == "stage";
-  program.profile = program.nests ? seccomp::Profile::stage : seccomp::Profile::tool;
+  program.starts_sandboxes = name == "stage";
+  program.profile = program.starts_sandboxes ? seccomp::Profile::stage : seccomp::Profile::tool;
 }
 
 Spec read_spec(const json::Value& value) {
   if (value.at("version").as_whole("version") != version)
     sys::fail("version: this proctor reads box specs of version 2");
   Spec spec;
-  spec.report = static_cast<int>(value.at("report_fd").whole_or(STDERR_FILENO, "report_fd"));
-  spec.leash = static_cast<int>(value.at("leash_fd").whole_or(-1, "leash_fd"));
-  spec.program.argv = value.at("argv").texts("argv");
+  spec.report_fd = static_cast<int>(value.at("report_fd").whole_or(STDERR_FILENO, "report_fd"));
+  spec.kill_switch_fd = static_cast<int>(value.at("leash_fd").whole_or(-1, "leash_fd"));
+  spec.program.argv = value.at("argv").as_texts("argv");
   if (spec.program.argv.empty() || spec.program.argv[0].find('/') == std::string::npos)
     sys::fail("argv: the path of a program expected");
   for (const auto& variable : value.at("env").object)
     spec.program.env.push_back(variable.first + "=" + variable.second.as_text("env"));
-  spec.dir = value.at("dir").as_text("dir");
+  spec.folder = value.at("dir").as_text("dir");
   for (const json::Value& file : value.at("files").as_list("files"))
-    spec.files.emplace_back(plan::file_name(file.at("name").as_text("files.name"), "files.name"),
+    spec.files.emplace_back(plan::checked_file_name(file.at("name").as_text("files.name"), "files.name"),
         file.at("path").as_text("files.path"));
-  for (const std::string& place : value.at("read").texts("read"))
-    if (place == "/proc")
-      spec.program.proc_of_box = true;  // never the machine's
+  for (const std::string& path : value.at("read").as_texts("read"))
+    if (path == "/proc")
+      spec.program.sees_sandbox_proc = true;  // never the machine's
     else
-      spec.readable.push_back(place);
-  spec.proc = value.at("proc").boolean_or(true, "proc");
+      spec.readable_paths.push_back(path);
+  spec.has_proc = value.at("proc").boolean_or(true, "proc");
   read_profile(value.at("profile").as_text("profile"), spec.program);
   // For scripts; what they start a proctor for does without.
-  if (spec.program.nests) spec.readable.push_back("/dev/zero");
+  if (spec.program.starts_sandboxes) spec.readable_paths.push_back("/dev/zero");
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
   spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
   spec.program.limits.open_files =
       value.at("limits").at("open_files").whole_or(process::unlimited, "limits.open_files");
-  spec.layers = sandbox::Layers::of(value);
+  spec.layers = sandbox::Layers::parse(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;
 }
@@ -79,22 +79,22 @@ void make_parents(const std::string& name) {
 // Opens the host's files while we still may, and links them into the folder by descriptor. They stay open across the
 // program's start.
 std::vector<sys::Fd> link_files(Spec& spec) {
-  std::vector<sys::Fd> opened;
+  std::vector<sys::Fd> linked;
   for (const auto& file : spec.files) {
-    const sys::Fd low(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!low.valid()) sys::fail_errno("cannot open " + file.second);
-    sys::Fd fd(fcntl(low.get(), F_DUPFD_CLOEXEC, first_linked));
+    const sys::Fd opened(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!opened.valid()) sys::fail_errno("cannot open " + file.second);
+    sys::Fd fd(fcntl(opened.get(), F_DUPFD_CLOEXEC, first_linked_fd));
     if (!fd.valid()) sys::fail_errno("cannot keep " + file.second + " open");
     make_parents(file.first);
     if (symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), file.first.c_str()) != 0)
       sys::fail_errno("cannot link " + file.first);
-    spec.program.inherited.push_back(fd.get());
-    opened.push_back(std::move(fd));
+    spec.program.inherited_fds.push_back(fd.get());
+    linked.push_back(std::move(fd));
   }
-  return opened;
+  return linked;
 }
 
-void own_links(const Spec& spec) {
+void chown_link_folders(const Spec& spec) {
   if (!sandbox::can_drop_privileges()) return;
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
@@ -102,120 +102,122 @@ void own_links(const Spec& spec) {
         sys::fail_errno("cannot give away a folder");
 }
 
-const char* name(process::Killed killed) {
+const char* kill_name(process::KillReason killed) {
   switch (killed) {
-    case process::Killed::no: return "";
-    case process::Killed::cpu: return "cpu";
-    case process::Killed::wall: return "wall";
-    case process::Killed::memory: return "memory";
-    case process::Killed::processes: return "processes";
-    case process::Killed::threads: return "threads";
-    case process::Killed::disk: return "disk";
-    case process::Killed::leash: return "leash";
+    case process::KillReason::none: return "";
+    case process::KillReason::cpu: return "cpu";
+    case process::KillReason::wall: return "wall";
+    case process::KillReason::memory: return "memory";
+    case process::KillReason::processes: return "processes";
+    case process::KillReason::threads: return "threads";
+    case process::KillReason::disk: return "disk";
+    case process::KillReason::kill_switch: return "leash";
   }
   return "";
 }
 
-std::string described(const process::Outcome& outcome, const std::string& confinement) {
-  return "{\"v\":2" + text::field("code", outcome.code) + text::field("signal", outcome.signal) + ",\"killed\":\"" +
-         (outcome.stalled ? "hard" : name(outcome.killed)) + "\"" + text::field("cpu_us", outcome.cpu_us) +
-         text::field("wall_us", outcome.wall_us) + text::field("waited_us", outcome.waited_us) +
-         text::field("memory", outcome.memory) + ",\"confinement\":" + confinement + "}\n";
+std::string report_json(const process::Ending& ending, const std::string& confinement) {
+  return "{\"v\":2" + text::json_field("code", ending.exit_code) + text::json_field("signal", ending.signal) +
+      ",\"killed\":\"" + (ending.is_stalled ? "hard" : kill_name(ending.kill_reason)) + "\"" +
+      text::json_field("cpu_us", ending.cpu_us) + text::json_field("wall_us", ending.wall_us) +
+      text::json_field("waited_us", ending.waited_us) + text::json_field("memory", ending.memory_bytes) +
+      ",\"confinement\":" + confinement + "}\n";
 }
 
-std::string described(const sys::Failure& failure) {
+std::string report_json(const sys::Failure& failure) {
   return "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n";
 }
 
-sys::Fd termination() {
-  sigset_t asked;
-  sigemptyset(&asked);
-  sigaddset(&asked, SIGTERM);
-  sigaddset(&asked, SIGINT);
-  sigprocmask(SIG_BLOCK, &asked, nullptr);
-  return sys::Fd(signalfd(-1, &asked, SFD_CLOEXEC));
+sys::Fd termination_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return sys::Fd(signalfd(-1, &signals, SFD_CLOEXEC));
 }
 
 // Waits for the program; stops it when we are asked to end or when the one who started us is gone.
-process::Outcome watch(process::Running running, int leash, int asked) {
-  pollfd watched[] = {{running.report(), POLLIN, 0}, {asked, POLLIN, 0}, {leash, 0, 0}};
-  while (poll(watched, 3, -1) < 0 && errno == EINTR) {}
-  if (watched[0].revents == 0) running.stop();
-  return running.wait();
+process::Ending wait_for_program(process::RunningProgram program, int kill_switch_fd, int termination_fd) {
+  pollfd polled[] = {{program.report_fd(), POLLIN, 0}, {termination_fd, POLLIN, 0}, {kill_switch_fd, 0, 0}};
+  while (poll(polled, 3, -1) < 0 && errno == EINTR) {}
+  if (polled[0].revents == 0) program.stop();
+  return program.wait();
 }
 
 void set_variable(std::vector<std::string>& env, const std::string& name, const std::string& value) {
-  const std::string head = name + "=";
+  const std::string prefix = name + "=";
   for (std::string& variable : env)
-    if (variable.compare(0, head.size(), head) == 0) {
-      variable = head + value;
+    if (variable.compare(0, prefix.size(), prefix) == 0) {
+      variable = prefix + value;
       return;
     }
-  env.push_back(head + value);
+  env.push_back(prefix + value);
 }
 
 // A compiler that opens what it writes to, to read it, would wait for itself: a source can name such a pipe. What is
 // not ours it cannot open either.
-void close_pipes() {
+void make_pipes_unreadable() {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status;
     if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) fchmod(fd, S_IWUSR);
   }
 }
 
-std::string run_box(Spec& spec) {
-  if (chdir(spec.dir.c_str()) != 0) sys::fail_errno("cannot enter " + spec.dir);
-  const sys::Fd asked = termination();
-  const std::vector<sys::Fd> opened = link_files(spec);
-  own_links(spec);
-  if (!spec.program.nests) close_pipes();
-  std::vector<mounts::Shown> readable = sandbox::open_for_others(spec.readable, spec.layers);
+std::string run_in_sandbox(Spec& spec) {
+  if (chdir(spec.folder.c_str()) != 0) sys::fail_errno("cannot enter " + spec.folder);
+  const sys::Fd termination_fd = termination_signals();
+  const std::vector<sys::Fd> linked = link_files(spec);
+  chown_link_folders(spec);
+  if (!spec.program.starts_sandboxes) make_pipes_unreadable();
+  std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(spec.readable_paths, spec.layers);
   sandbox::drop_privileges(spec.uid, spec.layers);
-  std::vector<sandbox::Held> held;
-  for (size_t i = 0; i < opened.size(); ++i) held.push_back({opened[i].get(), spec.files[i].second});
-  const sandbox::Room room =
-      sandbox::enter(spec.dir, std::move(readable), spec.layers, spec.allow_unconfined, held, spec.program.nests);
+  std::vector<sandbox::HostFile> host_files;
+  for (size_t i = 0; i < linked.size(); ++i) host_files.push_back({linked[i].get(), spec.files[i].second});
+  const sandbox::Sandbox sandbox = sandbox::enter(
+      spec.folder, std::move(readable), spec.layers, spec.allow_unconfined, host_files, spec.program.starts_sandboxes);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
       error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
   spec.program.output = output;
   spec.program.error = error;
   spec.program.folder = ".";
-  spec.program.folder_writable = true;
+  spec.program.is_folder_writable = true;
   spec.program.tmp_size = "1g";
-  spec.program.proc = spec.proc;
-  spec.program.threads = true;
-  if (!room.pid) {  // there is no /tmp of its own
-    set_variable(spec.program.env, "TMPDIR", spec.dir);
-    set_variable(spec.program.env, "HOME", spec.dir);
+  spec.program.sees_proc = spec.has_proc;
+  spec.program.may_use_threads = true;
+  if (!sandbox.has_pid_namespace) {  // there is no /tmp of its own
+    set_variable(spec.program.env, "TMPDIR", spec.folder);
+    set_variable(spec.program.env, "HOME", spec.folder);
   }
-  sandbox::close_to_others(spec.layers);
-  const process::Outcome outcome = watch(process::start(room, spec.program), spec.leash, asked.get());
-  if (!outcome.failure.empty()) sys::fail(outcome.failure);
-  return described(outcome, room.report());
+  sandbox::make_undumpable(spec.layers);
+  const process::Ending ending =
+      wait_for_program(process::start(sandbox, spec.program), spec.kill_switch_fd, termination_fd.get());
+  if (!ending.failure.empty()) sys::fail(ending.failure);
+  return report_json(ending, sandbox.confinement_json());
 }
 
-bool tell(int fd, const std::string& report) {
+bool write_report(int fd, const std::string& report) {
   return write(fd, report.data(), report.size()) == static_cast<ssize_t>(report.size());
 }
 
 }  // namespace
 
-int command(const std::string& path) {
+int run_spec(const std::string& path) {
   Spec spec;
   try {
     const sys::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.valid()) sys::fail_errno("cannot open " + path);
-    files::close_all_on_exec();
-    spec = read_spec(json::parse(files::read_all(file.get(), largest_spec)));
+    files::mark_all_close_on_exec();
+    spec = read_spec(json::parse(files::read_all(file.get(), max_spec_bytes)));
   } catch (const sys::Failure& failure) {
-    tell(spec.report, described(failure));
+    write_report(spec.report_fd, report_json(failure));
     return 2;
   }
   try {
-    return tell(spec.report, run_box(spec)) ? 0 : 1;
+    return write_report(spec.report_fd, run_in_sandbox(spec)) ? 0 : 1;
   } catch (const sys::Failure& failure) {
-    return tell(spec.report, described(failure)) ? 0 : 1;
+    return write_report(spec.report_fd, report_json(failure)) ? 0 : 1;
   }
 }
 

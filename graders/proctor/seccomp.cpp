@@ -38,56 +38,58 @@ constexpr uint32_t audit_arch = AUDIT_ARCH_AARCH64;
 constexpr unsigned x32_bit = 0;
 #endif
 
-constexpr uint32_t answer(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
-constexpr uint32_t allowed = SECCOMP_RET_ALLOW;
+constexpr uint32_t errno_action(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
+constexpr uint32_t allow_action = SECCOMP_RET_ALLOW;
 
 // Calls newer than this are answered with ENOSYS, so that a libc which tries them falls back to what it used before.
-constexpr unsigned newest_known = 424;
+constexpr unsigned last_known_call = 424;
 
 using Program = std::vector<sock_filter>;
 
-sock_filter statement(unsigned code, uint32_t value) { return {static_cast<uint16_t>(code), 0, 0, value}; }
+sock_filter instruction(unsigned code, uint32_t value) { return {static_cast<uint16_t>(code), 0, 0, value}; }
 sock_filter jump(unsigned code, uint32_t value, size_t yes, size_t no) {
   return {static_cast<uint16_t>(code), static_cast<uint8_t>(yes), static_cast<uint8_t>(no), value};
 }
-sock_filter give(uint32_t verdict) { return statement(BPF_RET | BPF_K, verdict); }
+sock_filter return_action(uint32_t verdict) { return instruction(BPF_RET | BPF_K, verdict); }
 sock_filter load_argument(unsigned index) {
   // Low half: little-endian.
-  return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));
+  return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));
 }
 sock_filter load_high_half(unsigned index) {
-  return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
+  return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
 }
 
 // Allowed when the argument is one of the values, refused with `error` otherwise.
-Program one_of(unsigned argument, const std::vector<uint32_t>& values, int error) {
+Program allow_values(unsigned argument, const std::vector<uint32_t>& values, int error) {
   Program program = {load_argument(argument)};
   for (size_t i = 0; i < values.size(); ++i)
     program.push_back(jump(BPF_JMP | BPF_JEQ | BPF_K, values[i], values.size() - i, 0));
-  program.push_back(give(answer(error)));
-  program.push_back(give(allowed));
+  program.push_back(return_action(errno_action(error)));
+  program.push_back(return_action(allow_action));
   return program;
 }
 
 // Allowed when all of the bits are set, or none of them is.
-Program bits(unsigned argument, uint32_t mask, bool wanted, int error) {
-  const uint32_t yes = wanted ? allowed : answer(error), no = wanted ? answer(error) : allowed;
-  return {load_argument(argument), jump(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), give(yes), give(no)};
+Program allow_bits(unsigned argument, uint32_t mask, bool must_be_set, int error) {
+  const uint32_t yes = must_be_set ? allow_action : errno_action(error),
+                 no = must_be_set ? errno_action(error) : allow_action;
+  return {load_argument(argument), jump(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), return_action(yes), return_action(no)};
 }
 
 // Who opens a file for reading can empty it with a flag, and Landlock asks no more than whether it may be read before
 // ABI 3. For the same reason truncate() is in no list: only what is open for writing is cut.
-Program not_emptied_by_reading(unsigned argument) {
-  return {load_argument(argument), statement(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
+Program refuse_truncating_read(unsigned argument) {
+  return {load_argument(argument), instruction(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
       jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1),
-          give(answer(EACCES)), give(allowed)};
+          return_action(errno_action(EACCES)), return_action(allow_action)};
 }
 
 // A signal that the caller sends itself. By SIGKILL it ends as by a call that is not allowed, so that it is known who
 // sent one that came.
-Program one_of_its_own(uint32_t self, unsigned number) {
-  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, self, 1, 0), give(answer(EPERM)), load_argument(number),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1), give(SECCOMP_RET_KILL_PROCESS), give(allowed)};
+Program signal_to_self(uint32_t self, unsigned signal_argument) {
+  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, self, 1, 0), return_action(errno_action(EPERM)),
+      load_argument(signal_argument), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1),
+      return_action(SECCOMP_RET_KILL_PROCESS), return_action(allow_action)};
 }
 
 constexpr uint32_t new_namespaces =
@@ -95,27 +97,29 @@ constexpr uint32_t new_namespaces =
 
 // A thread of the same process and nothing more, which nobody waits for. Its descriptors are those of the process: what
 // is in pipes and sockets is in no resident set, and their number bounds it.
-Program thread_only() {
-  constexpr uint32_t wanted = CLONE_THREAD | CLONE_FILES;
-  return {load_argument(0), statement(BPF_ALU | BPF_AND | BPF_K, wanted | new_namespaces | CLONE_VFORK),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, wanted, 0, 1), give(allowed), give(answer(EAGAIN))};
+Program allow_thread() {
+  constexpr uint32_t required_flags = CLONE_THREAD | CLONE_FILES;
+  return {load_argument(0), instruction(BPF_ALU | BPF_AND | BPF_K, required_flags | new_namespaces | CLONE_VFORK),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, required_flags, 0, 1), return_action(allow_action),
+      return_action(errno_action(EAGAIN))};
 }
 
 // What libc's fork asks for.
 const std::vector<uint32_t> plain_forks = {SIGCHLD, SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID};
 
-Program threads_or_forks() {
+Program allow_thread_or_fork() {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0)};
-  const Program forks = one_of(0, plain_forks, EPERM), threads = thread_only();
-  program.push_back(statement(BPF_JMP | BPF_JA, static_cast<uint32_t>(threads.size())));
+  const Program forks = allow_values(0, plain_forks, EPERM), threads = allow_thread();
+  program.push_back(instruction(BPF_JMP | BPF_JA, static_cast<uint32_t>(threads.size())));
   program.insert(program.end(), threads.begin(), threads.end());
   program.insert(program.end(), forks.begin(), forks.end());
   return program;
 }
 
 // Who lets its children's ends be ignored has none to wait for: what they used would be in nobody's account.
-Program not_of_children() {
-  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1), give(answer(EPERM)), give(allowed)};
+Program refuse_sigchld() {
+  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1), return_action(errno_action(EPERM)),
+      return_action(allow_action)};
 }
 
 // Of membarrier: to ask what there is, and what stays among the caller's own threads. Their names are younger than the
@@ -128,10 +132,12 @@ const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXP
 // Threads of one process wake each other by locks that are private. Other futexes are found by the file that they lie
 // in: by one of the system's two programs could talk, and the kernel itself wakes who waits there when a thread ends.
 // So only who has threads may wait: joining one is waiting for that.
-Program joining_futex() {
-  Program program = {load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), give(allowed)};
-  const Program waiting = one_of(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
-  program.insert(program.end(), waiting.begin(), waiting.end());
+Program private_or_waiting_futex() {
+  Program program = {
+      load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), return_action(allow_action)};
+  const Program waiting_calls =
+      allow_values(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
+  program.insert(program.end(), waiting_calls.begin(), waiting_calls.end());
   return program;
 }
 
@@ -139,43 +145,44 @@ Program joining_futex() {
 // it. How many huge pages are left all processes of the machine can tell each other.
 Program counted_memory() {
   return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
-      jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2),
-          jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1), give(answer(EPERM)), give(allowed)};
+      jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
+      return_action(errno_action(EPERM)), return_action(allow_action)};
 }
 
 // The kernel counts these for each process. What it counts for each user (processes, signals to come, locked memory,
 // message queues) tells of the user's other processes: who lowers its limit finds where the count stands.
-const std::vector<uint32_t> limits_of_a_process =
+const std::vector<uint32_t> per_process_limits =
     {RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
 
 // By the limit on CPU time a program could have itself killed as somebody else would kill it.
 Program limits_without_cpu(unsigned argument) {
-  Program program = {load_argument(argument), jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1), give(answer(0))};
-  const Program others = one_of(argument, limits_of_a_process, EPERM);
-  program.insert(program.end(), others.begin(), others.end());
+  Program program = {
+      load_argument(argument), jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1), return_action(errno_action(0))};
+  const Program other_limits = allow_values(argument, per_process_limits, EPERM);
+  program.insert(program.end(), other_limits.begin(), other_limits.end());
   return program;
 }
 
 // Of sendto and recvfrom what write and read do as well: no flags, no address.
-Program as_written() {
+Program like_read_and_write() {
   return {load_argument(3), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument(4),
       jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(4), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
-      give(allowed), give(answer(EPERM))};
+      return_action(allow_action), return_action(errno_action(EPERM))};
 }
 
 // Its own limits may be asked for, where there is no new one: a null pointer.
-Program own_limits(pid_t self) {
+Program own_per_process_limits(pid_t self) {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), give(answer(EPERM)),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), return_action(errno_action(EPERM)),
                      load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
-                     jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), give(allowed)};
-  const Program setting = limits_without_cpu(1);
-  program.insert(program.end(), setting.begin(), setting.end());
+                     jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action)};
+  const Program setting_limits = limits_without_cpu(1);
+  program.insert(program.end(), setting_limits.begin(), setting_limits.end());
   return program;
 }
 
 // Of madvise: what stays among the caller's own pages. A kernel that does not know the others says EINVAL, too.
-const std::vector<uint32_t> own_pages =
+const std::vector<uint32_t> own_page_advice =
     {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
                                          MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK, 22 /* POPULATE_READ */,
                                          23 /* POPULATE_WRITE */};
@@ -185,64 +192,67 @@ const std::vector<uint32_t> own_pages =
 uint32_t clock_of(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
 
 Program own_clock(pid_t self) {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), give(allowed),
-      jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), give(allowed)};
-  const Program own = one_of(0,
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), return_action(allow_action),
+      jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), return_action(allow_action)};
+  const Program own_clocks = allow_values(0,
       {clock_of(0, 0), clock_of(0, 1), clock_of(0, 2), clock_of(self, 0), clock_of(self, 1), clock_of(self, 2)},
           EINVAL);
-  program.insert(program.end(), own.begin(), own.end());
+  program.insert(program.end(), own_clocks.begin(), own_clocks.end());
   return program;
 }
 
-Program decide(system_calls::Check check, pid_t self) {
-  using system_calls::Check;
-  const auto own = static_cast<uint32_t>(self);
-  switch (check) {
-    case Check::none: return {give(allowed)};
-    case Check::not_followed: return {give(answer(0))};
-    case Check::not_there: return {give(answer(ENOSYS))};
-    case Check::own_process: return one_of_its_own(own, 1);
-    case Check::own_thread: return one_of_its_own(own, 2);
-    case Check::own_or_unknown: return one_of(0, {0, own}, ENOSYS);
-    case Check::own_or_usual: return one_of(0, {0, own}, 0);
-    case Check::own_clock: return own_clock(self);
-    case Check::no_emptying_open: return not_emptied_by_reading(1);
-    case Check::no_emptying_openat: return not_emptied_by_reading(2);
-    case Check::harmless_limits: return limits_without_cpu(0);
-    case Check::own_limits: return own_limits(self);
-    case Check::private_futex: return bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
-    case Check::joining_futex: return joining_futex();
-    case Check::counted_memory: return counted_memory();
-    case Check::advice: return one_of(2, own_pages, EINVAL);
-    case Check::no_flags: return one_of(5, {0}, EOPNOTSUPP);
-    case Check::same_descriptors: return one_of(2, {0, 1 << 2 /* CLOSE_RANGE_CLOEXEC */}, EINVAL);
-    case Check::plain_fcntl: return one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
-    case Check::plain_ioctl: return one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
-    case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA},
-        EPERM);
-    case Check::only_threads: return thread_only();
-    case Check::only_forks: return one_of(0, plain_forks, EPERM);
-    case Check::threads_or_forks: return threads_or_forks();
-    case Check::not_of_children: return not_of_children();
-    case Check::own_barrier: return one_of(0, own_barriers, EINVAL);
-    case Check::no_namespaces: return bits(0, new_namespaces, false, EPERM);
-    case Check::unix_pair: return one_of(0, {AF_UNIX}, EPERM);
-    case Check::as_written: return as_written();
+Program condition_program(system_calls::Condition condition, pid_t self) {
+  using system_calls::Condition;
+  const auto own_pid = static_cast<uint32_t>(self);
+  switch (condition) {
+    case Condition::none: return {return_action(allow_action)};
+    case Condition::no_effect: return {return_action(errno_action(0))};
+    case Condition::unavailable: return {return_action(errno_action(ENOSYS))};
+    case Condition::signal_to_own_process: return signal_to_self(own_pid, 1);
+    case Condition::signal_to_own_thread: return signal_to_self(own_pid, 2);
+    case Condition::self_or_enosys: return allow_values(0, {0, own_pid}, ENOSYS);
+    case Condition::self_or_zero: return allow_values(0, {0, own_pid}, 0);
+    case Condition::own_clock: return own_clock(self);
+    case Condition::no_truncating_open: return refuse_truncating_read(1);
+    case Condition::no_truncating_openat: return refuse_truncating_read(2);
+    case Condition::per_process_limits: return limits_without_cpu(0);
+    case Condition::own_per_process_limits: return own_per_process_limits(self);
+    case Condition::private_futex: return allow_bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
+    case Condition::private_or_waiting_futex: return private_or_waiting_futex();
+    case Condition::counted_memory: return counted_memory();
+    case Condition::own_page_advice: return allow_values(2, own_page_advice, EINVAL);
+    case Condition::no_flags: return allow_values(5, {0}, EOPNOTSUPP);
+    case Condition::shared_descriptors: return allow_values(2, {0, 1 << 2 /* CLOSE_RANGE_CLOEXEC */}, EINVAL);
+    case Condition::plain_fcntl:
+      return allow_values(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
+    case Condition::plain_ioctl:
+      return allow_values(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
+    case Condition::plain_prctl:
+      return allow_values(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
+    case Condition::only_threads: return allow_thread();
+    case Condition::only_forks: return allow_values(0, plain_forks, EPERM);
+    case Condition::threads_or_forks: return allow_thread_or_fork();
+    case Condition::not_sigchld: return refuse_sigchld();
+    case Condition::own_barrier: return allow_values(0, own_barriers, EINVAL);
+    case Condition::no_namespaces: return allow_bits(0, new_namespaces, false, EPERM);
+    case Condition::unix_socket_pair: return allow_values(0, {AF_UNIX}, EPERM);
+    case Condition::like_read_and_write: return like_read_and_write();
   }
-  return {give(answer(EPERM))};
+  return {return_action(errno_action(EPERM))};
 }
 
 // What is decided about one call: a verdict, or a piece of program that looks at the arguments.
 struct Rule {
   unsigned call;
-  Program decide;
+  Program program;
 };
 
-unsigned who(Profile profile, Granted granted) {
+unsigned profile_bit(Profile profile, Permissions permissions) {
   switch (profile) {
     case Profile::submission:
-      if (granted.forks) return granted.threads ? system_calls::forking_threads : system_calls::forking;
-      return granted.threads ? system_calls::threaded : system_calls::lone;
+      if (permissions.may_fork)
+        return permissions.may_use_threads ? system_calls::forking_threaded : system_calls::forking;
+      return permissions.may_use_threads ? system_calls::threaded : system_calls::single;
     case Profile::tool: return system_calls::tool;
     case Profile::stage: return system_calls::stage;
     case Profile::flat_stage: return system_calls::flat_stage;
@@ -250,43 +260,44 @@ unsigned who(Profile profile, Granted granted) {
   return 0;
 }
 
-std::vector<Rule> rules_of(unsigned who, pid_t self) {
+std::vector<Rule> rules_of_profile(unsigned profile, pid_t self) {
   std::vector<Rule> rules;
-  for (const system_calls::Line& line : system_calls::table())
-    if (line.who & who)
-      for (const system_calls::Call& call : line.calls) rules.push_back({call.number, decide(line.check, self)});
+  for (const system_calls::Rule& rule : system_calls::rules())
+    if (rule.profiles & profile)
+      for (const system_calls::Call& call : rule.calls)
+        rules.push_back({call.number, condition_program(rule.condition, self)});
   return rules;
 }
 
 // The rules as a binary search over ranges of calls that share an answer: the kernel translates the program each time
 // it is installed and then runs it once for every call in its table, so its length and depth are paid for with every
 // program started.
-class Tree {
+class SearchTree {
  public:
-  explicit Tree(std::vector<Rule> rules) {
+  explicit SearchTree(std::vector<Rule> rules) {
     std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.call < b.call; });
     unsigned next = 0;
     for (Rule& rule : rules) {
-      refuse(next, rule.call);
-      add(rule.call, std::move(rule.decide));
+      add_refused(next, rule.call);
+      add(rule.call, std::move(rule.program));
       next = rule.call + 1;
     }
-    refuse(next, newest_known + 1);
-    add(std::max(next, newest_known), {give(answer(ENOSYS))});
+    add_refused(next, last_known_call + 1);
+    add(std::max(next, last_known_call), {return_action(errno_action(ENOSYS))});
   }
 
   Program build() const {
     Program program = {
-        statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+        instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
         jump(BPF_JMP | BPF_JEQ | BPF_K, audit_arch, 1, 0),
-        give(SECCOMP_RET_KILL_PROCESS),
-        statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        return_action(SECCOMP_RET_KILL_PROCESS),
+        instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
     };
     if (x32_bit) {
       program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1));
-      program.push_back(give(SECCOMP_RET_KILL_PROCESS));
+      program.push_back(return_action(SECCOMP_RET_KILL_PROCESS));
     }
-    const Program tree = search(0, ranges_.size());
+    const Program tree = build_range(0, ranges_.size());
     program.insert(program.end(), tree.begin(), tree.end());
     return program;
   }
@@ -294,34 +305,36 @@ class Tree {
  private:
   // From a call up to the next range's first one.
   struct Range {
-    unsigned from;
-    Program decide;
+    unsigned first_call;
+    Program program;
   };
 
-  static bool same(const Program& a, const Program& b) {
+  static bool is_same_action(const Program& a, const Program& b) {
     return a.size() == 1 && b.size() == 1 && a[0].code == b[0].code && a[0].k == b[0].k;
   }
 
-  void add(unsigned from, Program decide) {
-    if (ranges_.empty() || !same(ranges_.back().decide, decide)) ranges_.push_back({from, std::move(decide)});
+  void add(unsigned first_call, Program program) {
+    if (ranges_.empty() || !is_same_action(ranges_.back().program, program))
+      ranges_.push_back({first_call, std::move(program)});
   }
 
   // The calls that no rule names: refused where they are known, not there where they are newer than this program.
-  void refuse(unsigned from, unsigned to) {
-    if (from < to && from < newest_known) add(from, {give(answer(EPERM))});
-    if (from < to && to > newest_known) add(std::max(from, newest_known), {give(answer(ENOSYS))});
+  void add_refused(unsigned first, unsigned end) {
+    if (first < end && first < last_known_call) add(first, {return_action(errno_action(EPERM))});
+    if (first < end && end > last_known_call)
+      add(std::max(first, last_known_call), {return_action(errno_action(ENOSYS))});
   }
 
-  Program search(size_t from, size_t to) const {
-    if (to - from == 1) return ranges_[from].decide;
-    const size_t middle = from + (to - from) / 2;
-    const Program low = search(from, middle), high = search(middle, to);
+  Program build_range(size_t first, size_t end) const {
+    if (end - first == 1) return ranges_[first].program;
+    const size_t middle = first + (end - first) / 2;
+    const Program low = build_range(first, middle), high = build_range(middle, end);
     Program program;
     if (low.size() <= 255) {
-      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].from, low.size(), 0));
+      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, low.size(), 0));
     } else {  // a conditional jump reaches 255 instructions; an unconditional one reaches all
-      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].from, 0, 1));
-      program.push_back(statement(BPF_JMP | BPF_JA, static_cast<uint32_t>(low.size())));
+      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, 0, 1));
+      program.push_back(instruction(BPF_JMP | BPF_JA, static_cast<uint32_t>(low.size())));
     }
     program.insert(program.end(), low.begin(), low.end());
     program.insert(program.end(), high.begin(), high.end());
@@ -332,105 +345,105 @@ class Tree {
 };
 
 // Stands for the caller in a draft: no process has such a number.
-constexpr pid_t somebody = 0x0ca11e40;
+constexpr pid_t placeholder_pid = 0x0ca11e40;
 
 // Worked out once for all programs of a kind.
-const Program& draft(unsigned who) {
+const Program& cached_filter(unsigned profile) {
   static std::map<unsigned, Program> drafts;
-  const auto [at, fresh] = drafts.try_emplace(who);
-  if (fresh) at->second = Tree(rules_of(who, somebody)).build();
-  return at->second;
+  const auto [entry, is_new] = drafts.try_emplace(profile);
+  if (is_new) entry->second = SearchTree(rules_of_profile(profile, placeholder_pid)).build();
+  return entry->second;
 }
 
 // Puts the caller in: itself, and its clocks.
-void name(Program& program, pid_t self) {
-  for (sock_filter& each : program) {
-    if (each.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
-    if (each.k == static_cast<uint32_t>(somebody)) each.k = static_cast<uint32_t>(self);
-    const uint32_t kind = each.k & 7;
-    if (each.k == clock_of(somebody, kind)) each.k = clock_of(self, kind);
+void set_own_pid(Program& program, pid_t self) {
+  for (sock_filter& step : program) {
+    if (step.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
+    if (step.k == static_cast<uint32_t>(placeholder_pid)) step.k = static_cast<uint32_t>(self);
+    const uint32_t clock_kind = step.k & 7;
+    if (step.k == clock_of(placeholder_pid, clock_kind)) step.k = clock_of(self, clock_kind);
   }
 }
 
 }  // namespace
 
-void prepare(Profile profile, Granted granted) { draft(who(profile, granted)); }
+void prepare_filter(Profile profile, Permissions permissions) { cached_filter(profile_bit(profile, permissions)); }
 
-std::string install(Profile profile, Granted granted, pid_t self) {
-  Program program = draft(who(profile, granted));
-  name(program, self);
+std::string install_filter(Profile profile, Permissions permissions, pid_t self) {
+  Program program = cached_filter(profile_bit(profile, permissions));
+  set_own_pid(program, self);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::reason("seccomp");
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::errno_message("seccomp");
   return "";
 }
 
 // Headers that know filters may not know these, which came with 5.0, 5.5 and 5.19.
 namespace {
 
-constexpr unsigned with_listener = 1 << 3;
-constexpr unsigned undisturbed = 1 << 5;  // by signals while it waits for the answer
-constexpr uint32_t ask = 0x7fc00000U;
-constexpr uint32_t go_on = 1;
+constexpr unsigned flag_new_listener = 1 << 3;
+constexpr unsigned flag_wait_killable = 1 << 5;  // by signals while it waits for the answer
+constexpr uint32_t notify_action = 0x7fc00000U;
+constexpr uint32_t flag_continue = 1;
 
-struct Asked {
+struct Notification {
   uint64_t id;
   uint32_t pid, flags;
-  seccomp_data call;
+  seccomp_data data;
 };
 
-struct Answer {
+struct Response {
   uint64_t id;
   int64_t value;
   int32_t error;
   uint32_t flags;
 };
 
-constexpr unsigned long receive = _IOWR('!', 0, Asked), send = _IOWR('!', 1, Answer),
-    take_turns = _IOW('!', 4, uint64_t);
+constexpr unsigned long ioctl_receive = _IOWR('!', 0, Notification), ioctl_send = _IOWR('!', 1, Response),
+    ioctl_set_flags = _IOW('!', 4, uint64_t);
 
 }  // namespace
 
-sys::Fd ask_for_starts(bool threads) {
+sys::Fd install_start_listener(bool includes_threads) {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
-      give(threads ? ask : allowed), give(ask)};
-  const Program number = {statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+      return_action(includes_threads ? notify_action : allow_action), return_action(notify_action)};
+  const Program load_call = {instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
 #if defined(__x86_64__)
-  const Program which = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), give(ask),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), give(allowed)};
+  const Program call_test = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), return_action(notify_action),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
 #else
   const Program which = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), give(allowed)};
 #endif
-  program.insert(program.begin(), which.begin(), which.end());
-  program.insert(program.begin(), number.begin(), number.end());
+  program.insert(program.begin(), call_test.begin(), call_test.end());
+  program.insert(program.begin(), load_call.begin(), load_call.end());
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   const auto install = [&](unsigned flags) {
     return sys::Fd(static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter)));
   };
-  sys::Fd asked = install(with_listener | undisturbed);
-  if (!asked.valid() && errno == EINVAL) asked = install(with_listener);
+  sys::Fd listener = install(flag_new_listener | flag_wait_killable);
+  if (!listener.valid() && errno == EINVAL) listener = install(flag_new_listener);
   // Who asks and who answers take turns: on one processor each is woken sooner. From 6.6 on.
-  if (asked.valid()) ioctl(asked.get(), take_turns, 1UL);
-  return asked;
+  if (listener.valid()) ioctl(listener.get(), ioctl_set_flags, 1UL);
+  return listener;
 }
 
-std::optional<Starts::Question> Starts::next() const {
-  alignas(Asked) char room[512] = {};  // younger kernels may say more
-  const auto& asked = *reinterpret_cast<const Asked*>(room);
-  if (ioctl(asked_.get(), receive, room) != 0) return std::nullopt;
-  return Question{asked.id, asked.call.nr == SYS_clone && (asked.call.args[0] & CLONE_THREAD)};
+std::optional<StartListener::StartRequest> StartListener::next_request() const {
+  alignas(Notification) char buffer[512] = {};  // younger kernels may say more
+  const auto& notification = *reinterpret_cast<const Notification*>(buffer);
+  if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
+  return StartRequest{notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
 }
 
-void Starts::answer(const Question& question) {
-  const bool granted = question.thread || left_ > 0;
-  Answer answer = {question.id, 0, granted ? 0 : -EAGAIN, granted ? go_on : 0};
-  if (ioctl(asked_.get(), send, &answer) != 0) {
+void StartListener::answer(const StartRequest& request) {
+  const bool granted = request.is_thread || processes_left_ > 0;
+  Response answer = {request.id, 0, granted ? 0 : -EAGAIN, granted ? flag_continue : 0};
+  if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {
     if (errno == ENOENT) return;  // who asked is gone
     sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
-  if (!question.thread) granted ? (--left_, ++granted_) : ++refused_;
+  if (!request.is_thread) granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
 }
 
-bool available() {
+bool is_available() {
   // A null filter is refused with EFAULT where filters exist, with EINVAL where they do not.
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0 && errno == EFAULT;
 }

@@ -18,48 +18,48 @@ enum class Profile {
 };
 
 // Beyond one.
-struct Granted {
-  bool threads, forks;
+struct Permissions {
+  bool may_use_threads, may_fork;
 };
 
 // Works the filter out, so that programs started from here on need not.
-void prepare(Profile profile, Granted granted);
+void prepare_filter(Profile profile, Permissions permissions);
 
 // Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a
 // submission's kill may have. no_new_privs must be set. Returns an empty string or what went wrong.
-std::string install(Profile profile, Granted granted, pid_t self);
+std::string install_filter(Profile profile, Permissions permissions, pid_t self);
 
 // Lets each start of another process by the caller, and by all that come of it, wait for an answer of whoever holds
 // the descriptor; with `threads` that of a thread, too. Comes before the other filter, which decides what a start is.
 // Invalid, with an errno, where the kernel cannot.
-sys::Fd ask_for_starts(bool threads);
+sys::Fd install_start_listener(bool includes_threads);
 
 // The other end: who may start how many.
-class Starts {
+class StartListener {
  public:
   // `most`: processes in all, whatever became of those before.
-  Starts(sys::Fd asked, int most) : asked_(std::move(asked)), left_(most) {}
+  StartListener(sys::Fd listener, int max_processes) : listener_(std::move(listener)), processes_left_(max_processes) {}
 
-  struct Question {
+  struct StartRequest {
     uint64_t id;
-    bool thread;  // not a process
+    bool is_thread;  // not a process
   };
 
-  int descriptor() const { return asked_.get(); }
+  int descriptor() const { return listener_.get(); }
   // Who asks next; nobody where the one is gone.
-  std::optional<Question> next() const;
+  std::optional<StartRequest> next_request() const;
   // Lets a thread start, and a process where any is left; else that fails with EAGAIN.
-  void answer(const Question& question);
-  int granted() const { return granted_; }
+  void answer(const StartRequest& request);
+  int granted_processes() const { return granted_processes_; }
   // Asked for again and again, which costs us more than whoever asks.
-  bool too_many() const { return refused_ > 16; }
+  bool has_too_many_refusals() const { return refused_processes_ > 16; }
 
  private:
-  sys::Fd asked_;
-  int left_, granted_ = 0, refused_ = 0;
+  sys::Fd listener_;
+  int processes_left_, granted_processes_ = 0, refused_processes_ = 0;
 };
 
 // Whether this kernel takes filters at all.
-bool available();
+bool is_available();
 
 }  // namespace seccomp

@@ -12,76 +12,76 @@ namespace {
 // Batch: the submission reads one input and writes one output, then the checker compares.
 class Batch : public Task {
  public:
-  Batch(const Parts& parts, const char* mode) : Task(parts), mode_(mode) {}
+  Batch(const TaskContext& parts, const char* mode) : Task(parts), mode_(mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
-    checker_.begin();
-    return in_passes(opened_.of(test.input), [&](int input, sys::Fd& next) {
-      const verdict::Verdict verdict = play(test, input);
-      next = checker_.next_pass();
+    checker_.begin_test();
+    return judge_in_passes(files_.fd_of(test.input), [&](int input, sys::Fd& next_input) {
+      const verdict::Verdict verdict = judge_pass(test, input);
+      next_input = checker_.take_next_input();
       return verdict;
     });
   }
 
  private:
-  verdict::Verdict play(const plan::Test& test, int input) {
+  verdict::Verdict judge_pass(const plan::Test& test, int input) {
     const int error = streams_.file("error"),
-        output = plan_.output_file.empty() ? streams_.file("output") : empty_output();
-    const bool one_way = room_.layers.on("one-way");
-    const sys::Fd said = plan_.output_file.empty() ? files::write_only(output, one_way) : sys::Fd(),
-        told = files::write_only(error, one_way);
-    process::Program program = submission();
-    const sys::Fd copied = plan_.input_file.empty() ? hand_input(input, program) : lay_out(input);
-    if (plan_.output_file.empty()) program.output = said.get();
-    program.error = told.get();
-    if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
-    use_files(program, output);
-    const verdict::Verdict verdict = play_alone(program, test, input, output, error, mode_);
-    if (!plan_.output_file.empty() && verdict.score < 1) need_room(output);
+        output = plan_.output_file.empty() ? streams_.file("output") : empty_output_file();
+    const bool is_one_way = sandbox_.layers.is_on("one-way");
+    const sys::Fd output_writer = plan_.output_file.empty() ? files::reopen_write_only(output, is_one_way) : sys::Fd(),
+        error_writer = files::reopen_write_only(error, is_one_way);
+    process::Program program = submission_program();
+    const sys::Fd input_copy = plan_.input_file.empty() ? set_standard_input(input, program) : write_input_file(input);
+    if (plan_.output_file.empty()) program.output = output_writer.get();
+    program.error = error_writer.get();
+    if (!sandbox_.layers.is_on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
+    use_named_files(program, output);
+    const verdict::Verdict verdict = run_and_check(program, test, input, output, error, mode_);
+    if (!plan_.output_file.empty() && verdict.score < 1) fail_if_disk_is_full(output);
     return verdict;
   }
 
   // What had no room for its output may have been right. Less than this lies about where a disk is full.
-  static void need_room(int output) {
-    constexpr unsigned long long least = 1 << 20;
+  static void fail_if_disk_is_full(int output) {
+    constexpr unsigned long long min_free_bytes = 1 << 20;
     struct statvfs disk;
-    if (fstatvfs(output, &disk) == 0 && static_cast<unsigned long long>(disk.f_bavail) * disk.f_frsize < least)
+    if (fstatvfs(output, &disk) == 0 && static_cast<unsigned long long>(disk.f_bavail) * disk.f_frsize < min_free_bytes)
       sys::fail("the disk is full where programs write their files");
   }
 
-  static std::string own(const std::string& name) { return std::string(own_folder) + "/" + name; }
+  static std::string path_of(const std::string& name) { return std::string(submission_folder) + "/" + name; }
 
-  void use_files(process::Program& program, int output) const {
+  void use_named_files(process::Program& program, int output) const {
     if (plan_.input_file.empty() && plan_.output_file.empty()) return;
-    program.folder = own_folder;
+    program.folder = submission_folder;
     if (plan_.output_file.empty()) return;
-    program.writable.push_back(plan_.output_file);
-    program.kept = output;
+    program.writable_paths.push_back(plan_.output_file);
+    program.counted_file = output;
   }
 
   // The input as a file of the submission's own.
-  sys::Fd lay_out(int input) {
-    const int file = emptied(input_, plan_.input_file);
+  sys::Fd write_input_file(int input) {
+    const int file = emptied_file(input_file_, plan_.input_file);
     files::copy(input, file);
     files::reset_times(file);
     return {};
   }
 
-  int empty_output() { return emptied(output_, plan_.output_file); }
+  int empty_output_file() { return emptied_file(output_file_, plan_.output_file); }
 
   // The same file for all tests: its number, too, would tell them apart.
-  static int emptied(sys::Fd& file, const std::string& name) {
+  static int emptied_file(sys::Fd& file, const std::string& name) {
     if (!file.valid()) {
-      unlink(own(name).c_str());
-      file = sys::Fd(open(own(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+      unlink(path_of(name).c_str());
+      file = sys::Fd(open(path_of(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     }
     if (!file.valid()) sys::fail_errno("cannot make " + name);
-    files::empty(file.get());
+    files::truncate(file.get());
     return file.get();
   }
 
   const char* mode_;
-  sys::Fd input_, output_;  // where they have names
+  sys::Fd input_file_, output_file_;  // where they have names
 };
 
 // Function: a harness calls one function of the submission with arguments from its standard input and writes the
@@ -92,12 +92,12 @@ class Function : public Task {
 
   verdict::Verdict judge(const plan::Test& test) override {
     const int result = streams_.file("result"), error = streams_.file("error");
-    const sys::Fd returned = files::write_only(result), told = files::write_only(error);
-    process::Program program = submission();
-    program.inherited.push_back(program.told = returned.get());
-    const sys::Fd copied = hand_input(opened_.of(test.input), program);
-    program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
-    return play_alone(program, test, opened_.of(test.input), result, error);
+    const sys::Fd result_writer = files::reopen_write_only(result), error_writer = files::reopen_write_only(error);
+    process::Program program = submission_program();
+    program.inherited_fds.push_back(program.argument_fd = result_writer.get());
+    const sys::Fd input_copy = set_standard_input(files_.fd_of(test.input), program);
+    program.error = error_writer.get();  // what it prints is nobody's business: standard output leads nowhere
+    return run_and_check(program, test, files_.fd_of(test.input), result, error);
   }
 };
 
@@ -110,11 +110,11 @@ class OutputOnly : public Task {
 
   verdict::Verdict judge(const plan::Test& test, const char* mode) {
     verdict::Verdict verdict;
-    if (test.output.empty()) {
+    if (test.submitted_output.empty()) {
       verdict.feedback = "File not submitted";
       return verdict;
     }
-    check(verdict, test, opened_.of(test.output), mode);
+    check(verdict, test, files_.fd_of(test.submitted_output), mode);
     return verdict;
   }
 };
@@ -123,25 +123,27 @@ class OutputOnly : public Task {
 // one by the program, unless only a file counts. The checker is told of the last, not of what was handed in.
 class BatchAndOutput : public Task {
  public:
-  explicit BatchAndOutput(const Parts& parts) : Task(parts), files_(parts), program_(parts, by_program) {}
+  explicit BatchAndOutput(const TaskContext& parts) : Task(parts), by_file_(parts), by_program_(parts, program_mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
-    if (test.by_file) return files_.judge(test, "outputonly");
-    return test.output.empty() ? program_.judge(test) : files_.judge(test, by_program);
+    if (test.is_judged_by_file) return by_file_.judge(test, "outputonly");
+    return test.submitted_output.empty() ? by_program_.judge(test) : by_file_.judge(test, program_mode);
   }
 
  private:
-  static constexpr const char* by_program = "batch";
+  static constexpr const char* program_mode = "batch";
 
-  OutputOnly files_;
-  Batch program_;
+  OutputOnly by_file_;
+  Batch by_program_;
 };
 
 }  // namespace
 
-std::unique_ptr<Task> make_batch(const Parts& parts) { return std::make_unique<Batch>(parts, nullptr); }
-std::unique_ptr<Task> make_function(const Parts& parts) { return std::make_unique<Function>(parts); }
-std::unique_ptr<Task> make_output_only(const Parts& parts) { return std::make_unique<OutputOnly>(parts); }
-std::unique_ptr<Task> make_batch_and_output(const Parts& parts) { return std::make_unique<BatchAndOutput>(parts); }
+std::unique_ptr<Task> make_batch(const TaskContext& parts) { return std::make_unique<Batch>(parts, nullptr); }
+std::unique_ptr<Task> make_function(const TaskContext& parts) { return std::make_unique<Function>(parts); }
+std::unique_ptr<Task> make_output_only(const TaskContext& parts) { return std::make_unique<OutputOnly>(parts); }
+std::unique_ptr<Task> make_batch_and_output(const TaskContext& parts) {
+  return std::make_unique<BatchAndOutput>(parts);
+}
 
 }  // namespace task

@@ -8,10 +8,10 @@
 namespace streams {
 namespace {
 
-constexpr mode_t ours = 0600;  // until a program gets it
+constexpr mode_t unshared_mode = 0600;  // until a program gets it
 
-sys::Fd opened(const sys::Fd& place, int how) {
-  sys::Fd end(open(pipes::path(place).c_str(), how | O_CLOEXEC));
+sys::Fd reopen_pipe(const sys::Fd& pipe_fd, int flags) {
+  sys::Fd end(open(pipes::path(pipe_fd).c_str(), flags | O_CLOEXEC));
   if (!end.valid()) sys::fail_errno("cannot open a pipe again");
   return end;
 }
@@ -19,40 +19,40 @@ sys::Fd opened(const sys::Fd& place, int how) {
 }  // namespace
 
 int Streams::file(const char* name, size_t index) {
-  const int fd = last(name, index);
-  files::empty(fd);
+  const int fd = existing_file(name, index);
+  files::truncate(fd);
   return fd;
 }
 
-int Streams::last(const char* name, size_t index) {
+int Streams::existing_file(const char* name, size_t index) {
   sys::Fd& fd = files_[{name, index}];
-  if (!fd.valid()) fd = files::memory(name);
-  if (fchmod(fd.get(), ours) != 0) sys::fail_errno("memory file");
+  if (!fd.valid()) fd = files::make_memory_file(name);
+  if (fchmod(fd.get(), unshared_mode) != 0) sys::fail_errno("memory file");
   return fd.get();
 }
 
 // A pipe that nobody has open is gone, but its number stays with its place, and who opens that makes another one.
 pipes::Pipe Streams::pipe(const char* name, size_t index) {
-  sys::Fd& place = pipes_[{name, index}];
-  if (!place.valid()) place = opened(pipes::make().read, O_PATH);
+  sys::Fd& path_fd = pipes_[{name, index}];
+  if (!path_fd.valid()) path_fd = reopen_pipe(pipes::make().read, O_PATH);
   pipes::Pipe pipe;
-  pipe.read = opened(place, O_RDONLY), pipe.write = opened(place, O_WRONLY);
+  pipe.read = reopen_pipe(path_fd, O_RDONLY), pipe.write = reopen_pipe(path_fd, O_WRONLY);
   files::reset_times(pipe.read.get());
   return pipe;
 }
 
 // Over the last one: to give its memory back and to take new takes longer than to copy.
-sys::Fd Streams::copy_of(int input) {
-  const int copied = last("input", 0);
-  if (lseek(copied, 0, SEEK_SET) != 0) sys::fail_errno("memory file");
-  files::copy(input, copied);
-  if (ftruncate(copied, files::size(input)) != 0) sys::fail_errno("memory file");
-  files::reset_times(copied);
-  return files::read_only(copied);
+sys::Fd Streams::copy_input(int input) {
+  const int input_copy = existing_file("input", 0);
+  if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("memory file");
+  files::copy(input, input_copy);
+  if (ftruncate(input_copy, files::size_bytes(input)) != 0) sys::fail_errno("memory file");
+  files::reset_times(input_copy);
+  return files::reopen_read_only(input_copy);
 }
 
-void Streams::clear() {
-  for (const auto& file : files_) files::empty(file.second.get());
+void Streams::truncate_all() {
+  for (const auto& file : files_) files::truncate(file.second.get());
 }
 
 }  // namespace streams

@@ -20,19 +20,19 @@ class Streams {
   pipes::Pipe pipe(const char* name, size_t index = 0);
 
   // Returns the one copy in memory of an input, to be read from its start.
-  sys::Fd copy_of(int input);
+  sys::Fd copy_input(int input);
 
   // Gives the memory back that the last test took.
-  void clear();
+  void truncate_all();
 
   // Makes all anew for the next test: a process of the last one may be alive.
-  void replace() { files_.clear(), pipes_.clear(); }
+  void recreate_all() { files_.clear(), pipes_.clear(); }
 
  private:
   using Key = std::pair<std::string, size_t>;
 
   // The file as the last test has left it.
-  int last(const char* name, size_t index);
+  int existing_file(const char* name, size_t index);
 
   std::map<Key, sys::Fd> files_;
   std::map<Key, sys::Fd> pipes_;  // only the place of each: nobody can read or write by these

@@ -25,15 +25,15 @@ constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are ex
 // Looking at a tree of processes costs a hundred times as much, and its limits are generous.
 constexpr long poll_tree_ns = 50 * 1000 * 1000;
 // With a quarter of the processes that it may have a tree is looked at as often as a submission.
-constexpr int64_t crowd = 4;
-constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
-constexpr int64_t notes_us = 50 * 1000;  // between two looks at what many threads waited
+constexpr int64_t many_processes_fraction = 4;
+constexpr int64_t disk_look_us = 250 * 1000;  // between two looks at a folder
+constexpr int64_t wait_look_us = 50 * 1000;  // between two looks at what many threads waited
 // A thread that was joined is counted for a moment longer.
-constexpr int64_t threads_about_to_end = 8;
+constexpr int64_t ending_thread_allowance = 8;
 // How long a thread too many waits for others to end, which compute so much or do not move at so many looks. It may
 // hold a lock of its runtime that they want: then it starts, until there are twice as many as may be.
-constexpr int looks_of_patience = 2;
-constexpr int64_t cpu_of_patience_us = 20 * 1000;
+constexpr int max_idle_looks = 2;
+constexpr int64_t max_held_cpu_us = 20 * 1000;
 
 int64_t cpu_of(const rusage& usage) {
   return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
@@ -41,83 +41,86 @@ int64_t cpu_of(const rusage& usage) {
 
 class Supervisor {
  public:
-  Supervisor(const sandbox::Room& room, const Program& program, int report)
-      : room_(room),
+  Supervisor(const sandbox::Sandbox& sandbox, const Program& program, int report)
+      : sandbox_(sandbox),
         program_(program),
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
-        submission_(program.profile == seccomp::Profile::submission),
-        alone_(submission_ && program.processes == 1),
-        asks_((submission_ && !alone_) || asks_for_threads(room, program)),
-        proc_(room.proc.get()),
+        is_submission_(program.profile == seccomp::Profile::submission),
+        is_single_process_(is_submission_ && program.max_processes == 1),
+        asks_before_starts_((is_submission_ && !is_single_process_) || asks_before_threads(sandbox, program)),
+        proc_fd_(sandbox.proc_fd.get()),
         report_fd_(report),
-        account_(clock_, program.member, patience(program)) {}
+        account_(clock_, program.clock_member, time_rules(program)) {}
 
-  Report run() {
+  SupervisorReport run() {
     prepare();
     start();
-    while (!ended_) {
-      wait_for_news();
-      if (only_answered_ && sys::now_us() < look_due_) continue;
-      look_due_ = sys::now_us() + poll_ns / 1000;
-      tell_sleep();
-      note_waits();  // of one that has ended, too, before nobody knows of it any more
-      ticks_us_ = std::max(ticks_us_, resource_usage::ticks_us(child_));  // the same
-      if (program_.talks) report_.written = std::max(report_.written, resource_usage::written(proc_, child_there_));
+    while (!has_ended_) {
+      wait_for_event();
+      if (only_answered_request_ && sys::now_us() < next_look_) continue;
+      next_look_ = sys::now_us() + poll_ns / 1000;
+      account_sleep();
+      observe_waits();  // of one that has ended, too, before nobody knows of it any more
+      tick_time_us_ = std::max(tick_time_us_, resource_usage::tick_time_us(child_));  // the same
+      if (program_.counts_written_bytes)
+        report_.written_bytes =
+            std::max(report_.written_bytes, resource_usage::written_bytes(proc_fd_, child_in_proc_));
       reap(WNOHANG);
-      if (!ended_) enforce();
-      waited_us_ = kept_waiting_us();
+      if (!has_ended_) enforce_limits();
+      last_cpu_wait_us_ = own_cpu_wait_us();
     }
     account_.finish(ended_at_, reaped_cpu_us_, waits_.total_us());
     report_.wall_us = ended_at_ - started_at_;
     report_.idle_us = account_.idle_us(ended_at_);
     report_.waited_us = waits_.total_us() + account_.waited_us();
-    leave();
-    if (room_.layers.on("order"))
+    leave_clock();
+    if (sandbox_.layers.is_on("order"))
       kill_all();
     else
       reap(WNOHANG);
     report_.cpu_us = reaped_cpu_us_;
-    report_.memory = std::max(report_.memory, largest_reaped_);
-    if (ended_by_the_kernel()) report_.killed = Killed::cpu, report_.cpu_us = std::max(report_.cpu_us, ticks_us_);
-    report_.outside = submission_ && room_.seccomp && ended_from_outside();
-    report_.crowded = is_crowded();
-    if (!alone_ && starts_) report_.processes = 1 + starts_->granted();
+    report_.memory_bytes = std::max(report_.memory_bytes, reaped_memory_bytes_);
+    if (is_ended_by_cpu_rlimit())
+      report_.kill_reason = KillReason::cpu, report_.cpu_us = std::max(report_.cpu_us, tick_time_us_);
+    report_.is_killed_from_outside = is_submission_ && sandbox_.has_seccomp && is_ended_from_outside();
+    report_.is_crowded = is_crowded();
+    if (!is_single_process_ && listener_) report_.process_count = 1 + listener_->granted_processes();
     return report_;
   }
 
   // RLIMIT_CPU ends a process of a tree that no look came to in time, and a shell lives and says so. It counts ticks: a
   // program that is awake at each of them is at its limit long before it has worked for so long.
-  bool ended_by_the_kernel() const {
-    const int64_t limit = cpu_limit(program_.limits, is_crowded());
-    const bool failed = report_.killed == Killed::no && (report_.code != 0 || report_.signal != 0);
-    if (!failed || limit == unlimited) return false;
-    if (report_.signal == SIGKILL && room_.layers.on("accounting") && ticks_us_ > limit) return true;
-    return !alone_ && report_.cpu_us > limit;
+  bool is_ended_by_cpu_rlimit() const {
+    const int64_t limit = cpu_limit_us(program_.limits, is_crowded());
+    const bool has_failed = report_.kill_reason == KillReason::none && (report_.exit_code != 0 || report_.signal != 0);
+    if (!has_failed || limit == unlimited) return false;
+    if (report_.signal == SIGKILL && sandbox_.layers.is_on("accounting") && tick_time_us_ > limit) return true;
+    return !is_single_process_ && report_.cpu_us > limit;
   }
 
   // With all of the judge, whose processes are ended together; or by SIGKILL. The filter keeps a submission from
   // sending that to itself, and anything to us.
-  bool ended_from_outside() const {
-    if (report_.killed != Killed::no) return report_.killed == Killed::leash;
-    sigset_t waiting;
-    sigpending(&waiting);
-    const bool all_end = sigismember(&waiting, SIGTERM) == 1;
-    return report_.signal == SIGKILL || (report_.signal == SIGTERM && all_end);
+  bool is_ended_from_outside() const {
+    if (report_.kill_reason != KillReason::none) return report_.kill_reason == KillReason::kill_switch;
+    sigset_t pending;
+    sigpending(&pending);
+    const bool has_sigterm = sigismember(&pending, SIGTERM) == 1;
+    return report_.signal == SIGKILL || (report_.signal == SIGTERM && has_sigterm);
   }
 
   // Nobody is kept waiting for one who will say nothing any more.
-  void leave() { clock_.ended(program_.member); }
+  void leave_clock() { clock_.member_ended(program_.clock_member); }
 
   // Only where tests have the outcome told before everything is dead.
-  void end_late() {
-    const timespec while_judged = {1, 0};
-    nanosleep(&while_judged, nullptr);
+  void kill_all_after_delay() {
+    const timespec delay = {1, 0};
+    nanosleep(&delay, nullptr);
     kill_all();
   }
 
  private:
   void prepare() {
-    keep_only_ours();
+    close_foreign_descriptors();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t watched;
@@ -125,115 +128,116 @@ class Supervisor {
     sigaddset(&watched, SIGCHLD);
     sigaddset(&watched, SIGTERM);
     sigprocmask(SIG_SETMASK, &watched, nullptr);
-    watched_ = watched;
-    if (asks_) signals_ = sys::Fd(signalfd(-1, &watched_, SFD_CLOEXEC));
-    if (room_.pid && room_.shared.empty()) {
+    watched_signals_ = watched;
+    if (asks_before_starts_) signal_fd_ = sys::Fd(signalfd(-1, &watched_signals_, SFD_CLOEXEC));
+    if (sandbox_.has_pid_namespace && sandbox_.shared_folder.empty()) {
       if (!mount_proc()) sys::fail_errno("own /proc");
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-      proc_ = own_proc_.get();
+      proc_fd_ = own_proc_.get();
     }
-    self_there_ = own_pid(proc_);
+    self_in_proc_ = own_pid_in(proc_fd_);
     // The folder cannot be found by its name later: the program hides it.
-    if (program_.limits.disk != unlimited || program_.limits.names != unlimited)
-      folder_ = sys::Fd(open((room_.job + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (program_.limits.disk_bytes != unlimited || program_.limits.disk_entries != unlimited)
+      folder_ = sys::Fd(open((sandbox_.job_folder + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
 
   // Nothing of the machine's load and memory, from 5.8 on, where hostile programs or sources may look.
   bool mount_proc() const {
     constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    const bool hostile = program_.profile == seccomp::Profile::submission || program_.proc_of_box;
-    const char* options = hostile ? "subset=pid" : nullptr;
+    const bool is_hostile = program_.profile == seccomp::Profile::submission || program_.sees_sandbox_proc;
+    const char* options = is_hostile ? "subset=pid" : nullptr;
     return mount("proc", "/proc", "proc", flags, options) == 0 || mount("proc", "/proc", "proc", flags, nullptr) == 0;
   }
 
   void start() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
-    sys::Fd reading(ends[0]), writing(ends[1]);
-    clock_.stay_here();
-    int talk[2] = {-1, -1};
-    if (asks_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) != 0)
+    sys::Fd read_end(ends[0]), write_end(ends[1]);
+    clock_.exclude_from_forks();
+    int sockets[2] = {-1, -1};
+    if (asks_before_starts_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
       sys::fail_errno("socketpair");
-    sys::Fd hearing(talk[0]), telling(talk[1]);
-    child_ = static_cast<pid_t>(sys::made(fork));
+    sys::Fd receiver(sockets[0]), sender(sockets[1]);
+    child_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
     if (child_ < 0) sys::fail_errno("fork");
-    if (child_ == 0) become(room_, program_, proc_, writing.get(), telling.get());
-    writing.reset();
-    const News news = await_start(reading.get());
-    reading.reset();
-    if (hearing.valid()) listen_to(take_starts(hearing.get()));
-    hearing.reset(), telling.reset();
-    forget_its_files();
-    child_there_ = news.there;
-    started_at_ = news.started_us;
+    if (child_ == 0) confine_and_exec(sandbox_, program_, proc_fd_, write_end.get(), sender.get());
+    write_end.reset();
+    const StartMessage start = wait_for_start(read_end.get());
+    read_end.reset();
+    if (receiver.valid()) set_listener(receive_listener(receiver.get()));
+    receiver.reset(), sender.reset();
+    close_program_descriptors();
+    child_in_proc_ = start.pid_in_proc;
+    started_at_ = start.started_us;
     account_.start(started_at_);
-    waited_us_ = kept_waiting_us();
+    last_cpu_wait_us_ = own_cpu_wait_us();
   }
 
   // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the
   // program. And whoever holds an end of another program's pipe keeps its reader waiting.
-  void keep_only_ours() const {
-    if (!room_.layers.on("descriptors")) return;
-    std::vector<int> kept = program_.inherited;
-    for (const sandbox::Grant& grant : room_.system) kept.push_back(grant.fd.get());
-    for (const int fd : {report_fd_, proc_, program_.kept, program_.file, program_.input, program_.output,
-        program_.error})
-      if (fd >= 0) kept.push_back(fd);
-    close_others(kept);
+  void close_foreign_descriptors() const {
+    if (!sandbox_.layers.is_on("descriptors")) return;
+    std::vector<int> kept_fds = program_.inherited_fds;
+    for (const sandbox::Grant& grant : sandbox_.system_grants) kept_fds.push_back(grant.fd.get());
+    for (const int fd : {report_fd_, proc_fd_, program_.counted_file, program_.executable, program_.input,
+             program_.output, program_.error})
+      if (fd >= 0) kept_fds.push_back(fd);
+    close_all_except(kept_fds);
   }
 
   // The program's own descriptors are its own from here on.
-  void forget_its_files() const {
-    if (room_.layers.on("descriptors"))
-      close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get(), signals_.get(),
-          starts_ ? starts_->descriptor() : -1});
+  void close_program_descriptors() const {
+    if (sandbox_.layers.is_on("descriptors"))
+      close_all_except({report_fd_, proc_fd_, program_.counted_file, own_proc_.get(), folder_.get(), signal_fd_.get(),
+          listener_ ? listener_->descriptor() : -1});
   }
 
-  void listen_to(sys::Fd asked) {
-    if (asked.valid())
-      starts_.emplace(std::move(asked), program_.processes - 1);
-    else if (!alone_)
+  void set_listener(sys::Fd listener) {
+    if (listener.valid())
+      listener_.emplace(std::move(listener), program_.max_processes - 1);
+    else if (!is_single_process_)
       sys::fail("the program's processes cannot be counted");
   }
 
-  void wait_for_news() {
-    const timespec patience = {0, crowded_ || submission_ ? poll_ns : poll_tree_ns};
-    const int64_t began = sys::now_us();
-    const int news = starts_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
-    const int64_t took_us = sys::now_us() - began;
-    took_us_ += took_us, slept_us_ += std::min<int64_t>(took_us, patience.tv_nsec / 1000);
-    if (news == SIGTERM) finish(Killed::leash);
+  void wait_for_event() {
+    const timespec max_wait = {0, has_many_processes_ || is_submission_ ? poll_ns : poll_tree_ns};
+    const int64_t started_us = sys::now_us();
+    const int signal_number = listener_ ? next_signal(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
+    const int64_t took_us = sys::now_us() - started_us;
+    wait_time_us_ += took_us, intended_sleep_us_ += std::min<int64_t>(took_us, max_wait.tv_nsec / 1000);
+    if (signal_number == SIGTERM) finish(KillReason::kill_switch);
   }
 
   // But for what it waited for a processor: one that asks waits as long for its answer, and that is no idling.
-  void tell_sleep() {
-    account_.slept(std::clamp<int64_t>(took_us_ - (kept_waiting_us() - waited_us_), 0, slept_us_));
-    took_us_ = slept_us_ = 0;
+  void account_sleep() {
+    account_.add_sleep(
+        std::clamp<int64_t>(wait_time_us_ - (own_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
+    wait_time_us_ = intended_sleep_us_ = 0;
   }
 
-  int64_t kept_waiting_us() const { return starts_ ? resource_usage::waited_us(proc_, self_there_) : 0; }
+  int64_t own_cpu_wait_us() const { return listener_ ? resource_usage::waited_us(proc_fd_, self_in_proc_) : 0; }
 
   // The same, and answers whoever asks for another process or thread.
-  int next_signal(const timespec& patience) {
-    const int asked = nobody_asks_ ? -1 : starts_->descriptor();
-    pollfd both[] = {{signals_.get(), POLLIN, 0}, {asked, static_cast<short>(held_ ? 0 : POLLIN), 0}};
-    ppoll(both, 2, &patience, nullptr);
-    if (both[1].revents & POLLHUP) nobody_asks_ = true;  // all are ending, which takes long with much memory
-    only_answered_ = (both[1].revents & POLLIN) && !both[0].revents;
-    if (both[1].revents & POLLIN) hear();
-    const timespec none = {};
-    return both[0].revents ? sigtimedwait(&watched_, nullptr, &none) : 0;
+  int next_signal(const timespec& max_wait) {
+    const int listener_fd = listener_is_closed_ ? -1 : listener_->descriptor();
+    pollfd polled[] = {{signal_fd_.get(), POLLIN, 0}, {listener_fd, static_cast<short>(held_request_ ? 0 : POLLIN), 0}};
+    ppoll(polled, 2, &max_wait, nullptr);
+    if (polled[1].revents & POLLHUP) listener_is_closed_ = true;  // all are ending, which takes long with much memory
+    only_answered_request_ = (polled[1].revents & POLLIN) && !polled[0].revents;
+    if (polled[1].revents & POLLIN) handle_request();
+    const timespec no_wait = {};
+    return polled[0].revents ? sigtimedwait(&watched_signals_, nullptr, &no_wait) : 0;
   }
 
   // A thread too many waits. Runtimes join threads before they have ended: on a busy machine those that end crowd, and
   // want a processor first.
-  void hear() {
-    const std::optional<seccomp::Starts::Question> question = starts_->next();
+  void handle_request() {
+    const std::optional<seccomp::StartListener::StartRequest> question = listener_->next_request();
     if (!question) return;
-    if (question->thread && room_.layers.on("polling") && !one_more_thread())
-      held_ = question, held_since_cpu_us_ = -1, still_ = 0;
+    if (question->is_thread && sandbox_.layers.is_on("polling") && !admit_thread())
+      held_request_ = question, held_since_cpu_us_ = -1, idle_looks_ = 0;
     else
-      starts_->answer(*question);
+      listener_->answer(*question);
   }
 
   // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a
@@ -244,72 +248,81 @@ class Supervisor {
     pid_t pid;
     while ((pid = wait4(-1, &status, options, &usage)) > 0) {
       reaped_cpu_us_ += cpu_of(usage);
-      largest_reaped_ = std::max<int64_t>(largest_reaped_, usage.ru_maxrss * 1024LL);
+      reaped_memory_bytes_ = std::max<int64_t>(reaped_memory_bytes_, usage.ru_maxrss * 1024LL);
       if (pid != child_) continue;
-      ended_ = true;
+      has_ended_ = true;
       ended_at_ = sys::now_us();
-      report_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+      report_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
       report_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     }
     return pid == 0;
   }
 
   // Of several threads seldom, where that is enough: each of them has to be asked.
-  void note_waits() {
+  void observe_waits() {
     const int64_t now = sys::now_us();
-    const bool matters = account_.matters(now), single = alone_ && !program_.threads;
-    if (!single && !matters && now < note_again_) return;
-    note_again_ = now + notes_us;
-    const std::vector<std::string> lone = {std::to_string(child_there_)};
-    waits_.note(proc_, single ? lone : resource_usage::threads_in(proc_, processes()), now, matters);
+    const bool needs_reports = account_.needs_reports(now),
+               has_one_thread = is_single_process_ && !program_.may_use_threads;
+    if (!has_one_thread && !needs_reports && now < next_wait_look_) return;
+    next_wait_look_ = now + wait_look_us;
+    const std::vector<std::string> only_thread = {std::to_string(child_in_proc_)};
+    waits_.observe(
+        proc_fd_, has_one_thread ? only_thread : resource_usage::threads_of(proc_fd_, processes()), now, needs_reports);
   }
 
   std::vector<pid_t> processes() const {
-    return alone_ ? std::vector<pid_t>{child_there_} : resource_usage::descendants(proc_, self_there_);
+    return is_single_process_ ? std::vector<pid_t>{child_in_proc_}
+                              : resource_usage::descendants(proc_fd_, self_in_proc_);
   }
 
   // What is computed without a limit is no excuse.
-  static idle_time::Patience patience(const Program& program) {
+  static idle_time::TimeRules time_rules(const Program& program) {
     const Limits& limits = program.limits;
-    const bool trusted = program.profile != seccomp::Profile::submission;
-    return {limits.wall_us, limits.hard_us, limits.cpu_us == unlimited, trusted, program.quiet};
+    const bool is_trusted = program.profile != seccomp::Profile::submission;
+    return {limits.wall_us, limits.hard_us, limits.cpu_us == unlimited, is_trusted, program.is_exclusive};
   }
 
-  void enforce() {
-    if (!room_.layers.on("polling")) return;
+  void enforce_limits() {
+    if (!sandbox_.layers.is_on("polling")) return;
     const int64_t now = sys::now_us();
-    resource_usage::Usage usage = alone_ ? resource_usage::of_process(proc_, child_there_, child_)
-                                         : resource_usage::of_descendants(proc_, self_there_);
+    resource_usage::Usage usage = is_single_process_ ? resource_usage::of_process(proc_fd_, child_in_proc_, child_)
+                                         : resource_usage::of_descendants(proc_fd_, self_in_proc_);
     // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks
     // first.
-    const int64_t kept = program_.kept >= 0 ? files::blocks(program_.kept) : 0;
-    const bool mostly_written = kept > usage.memory;
+    const int64_t file_bytes = program_.counted_file >= 0 ? files::allocated_bytes(program_.counted_file) : 0;
+    const bool is_mostly_file = file_bytes > usage.memory_bytes;
     const Limits& limits = program_.limits;
-    const auto over = [&] { return limits.memory != unlimited && usage.memory + kept > limits.memory; };
+    const auto is_over_memory = [&] {
+      return limits.memory_bytes != unlimited && usage.memory_bytes + file_bytes > limits.memory_bytes;
+    };
     // What several share counts once; to find that out takes long.
-    if (!alone_ && starts_ && over()) usage.memory = resource_usage::shared_once(proc_, processes());
-    const bool too_much = over();
-    if (!mostly_written) usage.memory += kept;
-    report_.memory = std::max(report_.memory, usage.memory);
-    if (held_) usage.at_disk = false;  // a signal that came meanwhile has put it into that state, and no disk
+    if (!is_single_process_ && listener_ && is_over_memory())
+      usage.memory_bytes = resource_usage::proportional_memory_bytes(proc_fd_, processes());
+    const bool exceeds_memory = is_over_memory();
+    if (!is_mostly_file) usage.memory_bytes += file_bytes;
+    report_.memory_bytes = std::max(report_.memory_bytes, usage.memory_bytes);
+    if (held_request_)
+      usage.is_at_disk = false;  // a signal that came meanwhile has put it into that state, and no disk
     const int64_t disk_work =
-        account_.asks_for_disk_work(usage.at_disk) ? resource_usage::disk_work(proc_, child_there_) : 0;
-    const bool ready = usage.ready || waits_.ready();
-    account_.look({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), ready, usage.at_disk, disk_work});
-    const idle_time::Account::End end = account_.end(now);
-    crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
-    if (end != idle_time::Account::End::none)
-      report_.stalled = end == idle_time::Account::End::stalled, finish(Killed::wall);
-    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit(limits, is_crowded()))
-      finish(Killed::cpu);
-    else if ((limits.processes != unlimited && usage.processes > limits.processes) || (starts_ && starts_->too_many()))
-      finish(Killed::processes);
+        account_.needs_disk_work(usage.is_at_disk) ? resource_usage::disk_work(proc_fd_, child_in_proc_) : 0;
+    const bool is_ready = usage.is_ready || waits_.is_ready();
+    account_.observe({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), is_ready, usage.is_at_disk, disk_work});
+    const idle_time::TimeAccount::End end = account_.end(now);
+    has_many_processes_ =
+        limits.processes != unlimited && usage.task_count > limits.processes / many_processes_fraction;
+    if (end != idle_time::TimeAccount::End::none)
+      report_.is_stalled = end == idle_time::TimeAccount::End::stalled, finish(KillReason::wall);
+    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit_us(limits, is_crowded()))
+      finish(KillReason::cpu);
+    else if ((limits.processes != unlimited && usage.task_count > limits.processes) ||
+        (listener_ && listener_->has_too_many_refusals()))
+      finish(KillReason::processes);
     else if (too_many_threads(reaped_cpu_us_ + usage.cpu_us))
-      finish(Killed::threads);
-    else if (wrote_too_much() || (too_much && mostly_written))
-      finish(Killed::disk);
-    else if (too_much)
-      relieve(usage);
+      finish(KillReason::threads);
+    else if (exceeds_disk_limit() || (exceeds_memory && is_mostly_file))
+      finish(KillReason::disk);
+    else if (exceeds_memory)
+      free_memory(usage);
   }
 
   bool is_crowded() const { return idle_time::is_crowded(program_.limits.cpu_us, waits_.total_us()); }
@@ -317,94 +330,94 @@ class Supervisor {
   // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
   bool too_many_threads(int64_t cpu_us) {
     if (program_.limits.threads == unlimited) return false;
-    if (held_) return is_held_for_good(cpu_us);
+    if (held_request_) return is_held_too_long(cpu_us);
     threads_ = count_threads();
-    return threads_ > most_threads() && !(starts_ && asks_for_threads(room_, program_));
+    return threads_ > max_threads() && !(listener_ && asks_before_threads(sandbox_, program_));
   }
 
   // Whether those that were there already stay.
-  bool is_held_for_good(int64_t cpu_us) {
+  bool is_held_too_long(int64_t cpu_us) {
     threads_ = count_threads() + 1;
-    if (threads_ <= most_threads()) {
-      let_the_held_go();
+    if (threads_ <= max_threads()) {
+      release_held();
       return false;
     }
     if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
-    still_ = resource_usage::any_moves(proc_, processes()) ? 0 : still_ + 1;
-    if (still_ <= looks_of_patience && cpu_us - held_since_cpu_us_ <= cpu_of_patience_us) return false;
-    if (threads_ > most_threads() + program_.limits.threads) return true;
-    let_the_held_go();
+    idle_looks_ = resource_usage::any_is_running(proc_fd_, processes()) ? 0 : idle_looks_ + 1;
+    if (idle_looks_ <= max_idle_looks && cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
+    if (threads_ > max_threads() + program_.limits.threads) return true;
+    release_held();
     return false;
   }
 
-  void let_the_held_go() {
-    starts_->answer(*held_);
-    held_.reset();
+  void release_held() {
+    listener_->answer(*held_request_);
+    held_request_.reset();
   }
 
-  int64_t most_threads() const {
+  int64_t max_threads() const {
     const int64_t limit = program_.limits.threads;
-    return limit == unlimited ? INT64_MAX : limit + threads_about_to_end;
+    return limit == unlimited ? INT64_MAX : limit + ending_thread_allowance;
   }
 
   int64_t count_threads() const {
     int64_t threads = 1;
-    for (const pid_t pid : processes()) threads += resource_usage::threads_of(proc_, pid) - 1;
+    for (const pid_t pid : processes()) threads += resource_usage::thread_count(proc_fd_, pid) - 1;
     return threads;
   }
 
   // Some have ended since the last look.
-  bool one_more_thread() {
-    if (++threads_ > most_threads()) threads_ = count_threads() + 1;
-    return threads_ <= most_threads();
+  bool admit_thread() {
+    if (++threads_ > max_threads()) threads_ = count_threads() + 1;
+    return threads_ <= max_threads();
   }
 
   // Looking at a large folder takes long, so that it is done the less often the longer it takes.
-  bool wrote_too_much() {
+  bool exceeds_disk_limit() {
     const int64_t now = sys::now_us();
-    if (!folder_.valid() || now < look_again_) return false;
+    if (!folder_.valid() || now < next_disk_look_) return false;
     const Limits& limits = program_.limits;
-    const int64_t most = limits.names == unlimited ? INT64_MAX - 1 : limits.names;
-    const resource_usage::Contents contents = resource_usage::contents_of(folder_.get(), most);
+    const int64_t max_entries = limits.disk_entries == unlimited ? INT64_MAX - 1 : limits.disk_entries;
+    const resource_usage::FolderContents contents = resource_usage::folder_contents(folder_.get(), max_entries);
     const int64_t end = sys::now_us();
-    look_again_ = end + std::max<int64_t>(look_us, 50 * (end - now));
-    return contents.names > most || (limits.disk != unlimited && contents.bytes > limits.disk);
+    next_disk_look_ = end + std::max<int64_t>(disk_look_us, 50 * (end - now));
+    return contents.entries > max_entries || (limits.disk_bytes != unlimited && contents.bytes > limits.disk_bytes);
   }
 
   // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say
   // so. Not a compiler's: nobody could tell from what the shell says who killed it.
-  void relieve(const resource_usage::Usage& usage) {
-    if (usage.largest == child_there_ || submission_ || program_.profile == seccomp::Profile::tool) {
-      finish(Killed::memory);
+  void free_memory(const resource_usage::Usage& usage) {
+    if (usage.largest_pid == child_in_proc_ || is_submission_ || program_.profile == seccomp::Profile::tool) {
+      finish(KillReason::memory);
       return;
     }
-    for (const pid_t pid : resource_usage::descendants(proc_, self_there_))
-      if (pid == usage.largest) kill(pid, SIGKILL);
+    for (const pid_t pid : resource_usage::descendants(proc_fd_, self_in_proc_))
+      if (pid == usage.largest_pid) kill(pid, SIGKILL);
   }
 
-  void finish(Killed reason) {
-    if (report_.killed == Killed::no) report_.killed = reason;
-    note_waits();
+  void finish(KillReason reason) {
+    if (report_.kill_reason == KillReason::none) report_.kill_reason = reason;
+    observe_waits();
     kill(child_, SIGKILL);
     kill_rest();
-    while (!ended_ && reap(WNOHANG)) pause_briefly();
-    if (!ended_) sys::fail("the program vanished");
+    while (!has_ended_ && reap(WNOHANG)) pause_briefly();
+    if (!has_ended_) sys::fail("the program vanished");
   }
 
   void kill_rest() const {
-    if (!room_.layers.on("reaping")) return;
-    if (room_.pid) {
+    if (!sandbox_.layers.is_on("reaping")) return;
+    if (sandbox_.has_pid_namespace) {
       kill(-1, SIGKILL);  // everything in this pid namespace but its first process
       return;
     }
     kill(-child_, SIGKILL);
-    for (const pid_t pid : resource_usage::descendants(proc_, self_there_)) kill(pid, SIGKILL);
+    for (const pid_t pid : resource_usage::descendants(proc_fd_, self_in_proc_)) kill(pid, SIGKILL);
   }
 
   // Until nothing is left: an orphan may have had children while its parent was being killed.
   void kill_all() {
-    if (!room_.layers.on("reaping")) return;
-    for (int patience = 50000; patience > 0; --patience) {
+    if (!sandbox_.layers.is_on("reaping")) return;
+    for (int attempts = 50000; attempts > 0; --attempts) {
       kill_rest();
       if (!reap(WNOHANG)) return;
       pause_briefly();
@@ -413,46 +426,46 @@ class Supervisor {
   }
 
   static void pause_briefly() {
-    const timespec moment = {0, 200 * 1000};
-    nanosleep(&moment, nullptr);
+    const timespec pause = {0, 200 * 1000};
+    nanosleep(&pause, nullptr);
   }
 
-  const sandbox::Room& room_;
+  const sandbox::Sandbox& sandbox_;
   const Program& program_;
   std::optional<idle_time::Clock> own_clock_;
   idle_time::Clock& clock_;
-  const bool submission_;
-  const bool alone_;  // its filter allows no second process
-  const bool asks_;   // before it starts another process, or thread
-  std::optional<seccomp::Starts> starts_;  // of one that asks
-  int proc_, report_fd_;
-  sys::Fd own_proc_, folder_, signals_;
-  sigset_t watched_;
-  Report report_ = {};
-  pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
-  std::optional<seccomp::Starts::Question> held_;
-  int still_ = 0;  // looks at which nothing moved
-  bool ended_ = false, crowded_ = false, only_answered_ = false, nobody_asks_ = false;
-  resource_usage::Waits waits_;
-  idle_time::Account account_;
-  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,
-          ticks_us_ = 0, threads_ = 1, look_due_ = 0, held_since_cpu_us_ = -1, took_us_ = 0, slept_us_ = 0,
-          waited_us_ = 0;
+  const bool is_submission_;
+  const bool is_single_process_;  // its filter allows no second process
+  const bool asks_before_starts_;   // before it starts another process, or thread
+  std::optional<seccomp::StartListener> listener_;  // of one that asks
+  int proc_fd_, report_fd_;
+  sys::Fd own_proc_, folder_, signal_fd_;
+  sigset_t watched_signals_;
+  SupervisorReport report_ = {};
+  pid_t child_ = -1, child_in_proc_ = -1, self_in_proc_ = -1;
+  std::optional<seccomp::StartListener::StartRequest> held_request_;
+  int idle_looks_ = 0;  // looks at which nothing moved
+  bool has_ended_ = false, has_many_processes_ = false, only_answered_request_ = false, listener_is_closed_ = false;
+  resource_usage::CpuWaits waits_;
+  idle_time::TimeAccount account_;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, reaped_memory_bytes_ = 0, next_disk_look_ = 0,
+          next_wait_look_ = 0, tick_time_us_ = 0, threads_ = 1, next_look_ = 0, held_since_cpu_us_ = -1,
+          wait_time_us_ = 0, intended_sleep_us_ = 0, last_cpu_wait_us_ = 0;
 };
 
 }  // namespace
 
-void supervise(const sandbox::Room& room, const Program& program, int report) {
-  Report result = {};
-  Supervisor supervisor(room, program, report);
+void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report) {
+  SupervisorReport result = {};
+  Supervisor supervisor(sandbox, program, report);
   try {
     result = supervisor.run();
   } catch (const sys::Failure& failure) {
-    supervisor.leave();
+    supervisor.leave_clock();
     std::strncpy(result.failure, failure.text.c_str(), sizeof result.failure - 1);
   }
   const ssize_t written = write(report, &result, sizeof result);
-  if (!room.layers.on("order")) supervisor.end_late();
+  if (!sandbox.layers.is_on("order")) supervisor.kill_all_after_delay();
   _exit(written == sizeof result ? 0 : 1);
 }
 

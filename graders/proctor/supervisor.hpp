@@ -7,15 +7,15 @@
 namespace process {
 
 // The body of the supervisor's process: starts the program, watches it, writes a Report and ends.
-[[noreturn]] void supervise(const sandbox::Room& room, const Program& program, int report);
+[[noreturn]] void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report);
 
 // What goes through the report pipe: an Outcome as plain bytes, between two copies of the same program.
-struct Report {
-  Killed killed;
-  int code, signal;
-  int64_t cpu_us, wall_us, memory, idle_us, waited_us, written;
-  int processes;
-  bool stalled, outside, crowded;
+struct SupervisorReport {
+  KillReason kill_reason;
+  int exit_code, signal;
+  int64_t cpu_us, wall_us, memory_bytes, idle_us, waited_us, written_bytes;
+  int process_count;
+  bool is_stalled, is_killed_from_outside, is_crowded;
   char failure[256];
 };
 

@@ -52,20 +52,20 @@ class Fd {
 };
 
 // "cannot open x: No such file or directory", from errno as it stands.
-inline std::string reason(const std::string& what) { return what + ": " + std::strerror(errno); }
+inline std::string errno_message(const std::string& action) { return action + ": " + std::strerror(errno); }
 
 // Something that only the judge can be blamed for; ends the command with a message.
 struct Failure {
   std::string text;
-  bool provoked = false;  // a submission may have chosen it
-  bool outside = false;   // something was killed, by nobody of the judge's
-  bool own = false;       // of a program of the problem, whatever the submission said
+  bool is_provoked = false;  // a submission may have chosen it
+  bool is_killed_from_outside = false;   // something was killed, by nobody of the judge's
+  bool is_own_fault = false;       // of a program of the problem, whatever the submission said
 };
 
-[[noreturn]] inline void fail(std::string text, bool outside = false, bool own = false) {
-  throw Failure{std::move(text), false, outside, own};
+[[noreturn]] inline void fail(std::string text, bool is_killed_from_outside = false, bool is_own_fault = false) {
+  throw Failure{std::move(text), false, is_killed_from_outside, is_own_fault};
 }
-[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what)}; }
+[[noreturn]] inline void fail_errno(const std::string& action) { throw Failure{errno_message(action)}; }
 
 // The one clock of all rules of time. They are given what it shows, so that tests give them what they like.
 inline int64_t now_us() {
@@ -77,12 +77,12 @@ inline int64_t now_us() {
 // What `call` gives, which makes a process. All that a user may have can be taken for a moment, by a crowd that is just
 // being ended.
 template <typename Call>
-long made(Call call) {
-  constexpr timespec moment = {0, 10 * 1000 * 1000};
-  for (int patience = 2000;; --patience) {
+long retry_while_eagain(Call call) {
+  constexpr timespec pause = {0, 10 * 1000 * 1000};
+  for (int attempts = 2000;; --attempts) {
     const long pid = call();
-    if (pid >= 0 || errno != EAGAIN || patience == 0) return pid;
-    nanosleep(&moment, nullptr);
+    if (pid >= 0 || errno != EAGAIN || attempts == 0) return pid;
+    nanosleep(&pause, nullptr);
   }
 }
 

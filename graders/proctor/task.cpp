@@ -9,181 +9,194 @@ namespace {
 
 // As on the contest system. Watches of epoll and pages of pipes are counted per user and have limits that the whole
 // user shares: with so few descriptors no process comes near them.
-constexpr int64_t most_open_files = 64;
+constexpr int64_t max_open_files = 64;
 
 }  // namespace
 
-process::Program Task::submission() const {
+process::Program Task::submission_program() const {
   process::Program program;
   program.argv = plan_.submission.argv;
   program.env = plan_.submission.env;
-  program.file = opened_.program.valid() ? opened_.program.get() : -1;
-  program.proc = plan_.submission.proc;
-  program.streams = plan_.submission.streams;
-  program.threads = plan_.submission.threads > 1;
-  program.quiet = plan_.alone;
-  program.processes = plan_.submission.processes;
+  program.executable = files_.executable.valid() ? files_.executable.get() : -1;
+  program.sees_proc = plan_.submission.sees_proc;
+  program.sees_own_descriptors = plan_.submission.sees_own_descriptors;
+  program.may_use_threads = plan_.submission.max_threads > 1;
+  program.is_exclusive = plan_.is_exclusive;
+  program.max_processes = plan_.submission.max_processes;
   program.limits = plan_.limits;
-  program.limits.open_files = most_open_files;
-  if (program.threads) program.limits.threads = plan_.submission.threads;
+  program.limits.open_files = max_open_files;
+  if (program.may_use_threads) program.limits.threads = plan_.submission.max_threads;
   // The second lock: each start is asked for.
-  if (program.processes > 1)
-    program.limits.processes = program.processes + (program.threads ? 2 * plan_.submission.threads + 8 : 0);
+  if (program.max_processes > 1)
+    program.limits.processes =
+        program.max_processes + (program.may_use_threads ? 2 * plan_.submission.max_threads + 8 : 0);
   // One byte more than allowed may be written, so that an output over the limit can be told from one that just fits.
-  if (plan_.limits.file_size != process::unlimited) program.limits.file_size = plan_.limits.file_size + 1;
-  if (!plan_.submission.files.empty()) program.folder = own_folder;
+  if (plan_.limits.file_size_bytes != process::unlimited)
+    program.limits.file_size_bytes = plan_.limits.file_size_bytes + 1;
+  if (!plan_.submission.files.empty()) program.folder = submission_folder;
   return program;
 }
 
-process::Outcome Task::run(const process::Program& program) const {
-  const process::Outcome outcome = waiting_ ? waiting_->run(room_, program) : process::run(room_, program);
-  if (!outcome.failure.empty()) sys::fail(outcome.failure, outcome.outside);
-  return outcome;
+process::Ending Task::run_alone(const process::Program& program) const {
+  const process::Ending ending = fork_server_ ? fork_server_->run(sandbox_, program) : process::run(sandbox_, program);
+  if (!ending.failure.empty()) sys::fail(ending.failure, ending.is_killed_from_outside);
+  return ending;
 }
 
 const process::Limits& Task::judged_limits() const {
-  static const process::Limits none;
-  return room_.layers.on("accounting") ? plan_.limits : none;
+  static const process::Limits no_limits;
+  return sandbox_.layers.is_on("accounting") ? plan_.limits : no_limits;
 }
 
-checker_result::Opinion Task::heard(const std::string& kind, const checker_result::Statement& statement) const {
+checker_result::CheckerResult Task::judge_program_result(
+    const std::string& kind, const checker_result::CheckerOutput& output) const {
   try {
-    return checker_result::read(kind, statement);
+    return checker_result::read_result(kind, output);
   } catch (sys::Failure& failure) {
-    failure.provoked = room_.layers.on("blame") && !failure.own && checker_result::may_be_provoked(statement);
+    failure.is_provoked =
+        sandbox_.layers.is_on("blame") && !failure.is_own_fault && checker_result::may_be_provoked(output);
     throw;
   }
 }
 
-verdict::Verdict Task::in_passes(int input, const std::function<verdict::Verdict(int, sys::Fd&)>& play) const {
-  sys::Fd given;
-  process::Outcome before;
-  for (int pass = 1; pass <= plan_.checker.passes; ++pass) {
-    sys::Fd next;
-    verdict::Verdict verdict = play(pass == 1 ? input : given.get(), next);
-    process::Outcome& used = verdict.used;
-    used.cpu_us = std::max(used.cpu_us, before.cpu_us);
-    used.wall_us = std::max(used.wall_us, before.wall_us);
-    used.memory = std::max(used.memory, before.memory);
-    used.waited_us += before.waited_us;
-    if (verdict.end != verdict::End::ok || !next.valid()) return verdict;
-    given = std::move(next);
-    before = used;
+verdict::Verdict Task::judge_in_passes(
+    int input, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const {
+  sys::Fd current_input;
+  process::Ending last_ending;
+  for (int pass = 1; pass <= plan_.checker.max_passes; ++pass) {
+    sys::Fd next_input;
+    verdict::Verdict verdict = judge_pass(pass == 1 ? input : current_input.get(), next_input);
+    process::Ending& ending = verdict.ending;
+    ending.cpu_us = std::max(ending.cpu_us, last_ending.cpu_us);
+    ending.wall_us = std::max(ending.wall_us, last_ending.wall_us);
+    ending.memory_bytes = std::max(ending.memory_bytes, last_ending.memory_bytes);
+    ending.waited_us += last_ending.waited_us;
+    if (verdict.end_reason != verdict::EndReason::ok || !next_input.valid()) return verdict;
+    current_input = std::move(next_input);
+    last_ending = ending;
   }
-  sys::fail("the checker asked for more than " + std::to_string(plan_.checker.passes) + " passes");
+  sys::fail("the checker asked for more than " + std::to_string(plan_.checker.max_passes) + " passes");
 }
 
-int Task::rewound(int input) {
+int Task::rewind_input(int input) {
   if (lseek(input, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
   return input;
 }
 
 // The file itself would tell its name, its number and its times, and by its name how long the files next to it are. And
 // if only its mode forbids that, a program could open it once more, for writing.
-sys::Fd Task::hand_input(int input, process::Program& program) const {
-  sys::Fd copied = room_.layers.on("copies") ? streams_.copy_of(input) : sys::Fd();
-  program.input = copied.valid() ? copied.get() : rewound(input);
-  return copied;
+sys::Fd Task::set_standard_input(int input, process::Program& program) const {
+  sys::Fd input_copy = sandbox_.layers.is_on("copies") ? streams_.copy_input(input) : sys::Fd();
+  program.input = input_copy.valid() ? input_copy.get() : rewind_input(input);
+  return input_copy;
 }
 
-int Task::answer_of(const plan::Test& test) const {
-  return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer);
+int Task::answer_fd(const plan::Test& test) const {
+  return test.answer.empty() ? files_.empty_file.get() : files_.fd_of(test.answer);
 }
 
-verdict::Verdict Task::play_alone(const process::Program& program, const plan::Test& test, int input, int output,
+verdict::Verdict Task::run_and_check(const process::Program& program, const plan::Test& test, int input, int output,
     int error, const char* mode) const {
   verdict::Verdict verdict;
-  verdict.used = run(program);
-  verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output), files::size(error)));
-  if (verdict.end == verdict::End::signal && verdict.used.outside) fail_of_outside();
-  if (verdict.end != verdict::End::ok)
-    verdict.feedback = last_words(error);
-  else if (!plan_.output_file.empty() && files::is_untouched(output) && files::size(output) == 0)
+  verdict.ending = run_alone(program);
+  verdict.end_reason =
+      end_reason_of(verdict.ending, judged_limits(), std::max(files::size_bytes(output), files::size_bytes(error)));
+  if (verdict.end_reason == verdict::EndReason::signal && verdict.ending.is_killed_from_outside)
+    fail_killed_from_outside();
+  if (verdict.end_reason != verdict::EndReason::ok)
+    verdict.feedback = error_summary(error);
+  else if (!plan_.output_file.empty() && files::is_unwritten(output) && files::size_bytes(output) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
     check(verdict, test, input, output, mode);
-  show(verdict, output, error);
+  add_shown_output(verdict, output, error);
   return verdict;
 }
 
 void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const {
-  files::give_back(output);
+  files::make_readable(output);
   std::vector<std::string> arguments = test.arguments;
   if (mode) arguments.push_back(mode);
-  const checker_result::Opinion opinion = checker_.check({input, answer_of(test), output}, arguments);
-  verdict.score = opinion.score;
-  verdict.is_part = opinion.is_part;
-  verdict.feedback = opinion.feedback;
-  if (plan_.echo > 0 && opinion.score < 1) verdict.output = files::read_text(output, plan_.echo);
+  const checker_result::CheckerResult result = checker_.check({input, answer_fd(test), output}, arguments);
+  verdict.score = result.score;
+  verdict.is_fraction = result.is_fraction;
+  verdict.feedback = result.feedback;
+  if (plan_.max_echo_bytes > 0 && result.score < 1) verdict.output = files::read_up_to(output, plan_.max_echo_bytes);
 }
 
-void Task::show(verdict::Verdict& verdict, int output, int error) const {
-  if (!plan_.show) return;
-  verdict.output = files::read_text(output, plan_.echo);
-  verdict.error = files::read_text(error, plan_.echo);
+void Task::add_shown_output(verdict::Verdict& verdict, int output, int error) const {
+  if (!plan_.shows_all_output) return;
+  verdict.output = files::read_up_to(output, plan_.max_echo_bytes);
+  verdict.error = files::read_up_to(error, plan_.max_echo_bytes);
 }
 
 namespace {
 
 // Where the words about what happened end, and those of Go, Haskell, Node and C++'s library about places and objects
 // begin. Node writes what an error holds in braces, behind its stack.
-size_t end_of_what_happened(const std::string& text) {
+size_t end_of_error_text(const std::string& text) {
   size_t end = text.size();
   for (const char* mark : {"\n\ngoroutine ", "\nCallStack (from HasCallStack):", "\nRequire stack:\n",
            "\n\nObjects involved in the operation:"})
     end = std::min(end, text.find(mark));
-  for (size_t at = text.find("\n    at "); at < end; at = text.find("\n    at ", at + 1)) {
-    const size_t stop = text.find('\n', at + 1);
-    if (stop != std::string::npos && text[stop - 1] == '{') return at;
+  for (size_t position = text.find("\n    at "); position < end; position = text.find("\n    at ", position + 1)) {
+    const size_t stop = text.find('\n', position + 1);
+    if (stop != std::string::npos && text[stop - 1] == '{') return position;
   }
   return end;
 }
 
 // What Java, C#, Node, Rust and Pascal write behind the line that says what happened: where, and how to learn more.
-bool is_about_the_place(const std::string& line) {
+bool is_location_line(const std::string& line) {
   const size_t start = line.find_first_not_of(" \t\r");
   if (start == std::string::npos) return true;
-  const auto begins = [&](const char* word) { return line.compare(start, std::strlen(word), word) == 0; };
-  if (start > 0 && (begins("at ") || begins("... ") || begins("--- End of ") || begins("$0"))) return true;
-  return begins("Node.js v") || begins("(Use `node --trace-") || begins("note: run with `RUST_BACKTRACE");
+  const auto starts_with = [&](const char* prefix) { return line.compare(start, std::strlen(prefix), prefix) == 0; };
+  if (start > 0 && (starts_with("at ") || starts_with("... ") || starts_with("--- End of ") || starts_with("$0")))
+    return true;
+  return starts_with("Node.js v") || starts_with("(Use `node --trace-") ||
+      starts_with("note: run with `RUST_BACKTRACE");
 }
 
 }  // namespace
 
-std::string last_words(int error) {
-  constexpr size_t longest = 500, looked_at = 16 << 10;
-  std::string tail = files::read_tail(error, looked_at);
-  tail.resize(end_of_what_happened(tail));
-  std::string last;
+std::string error_summary(int error) {
+  constexpr size_t max_bytes = 500, tail_bytes = 16 << 10;
+  std::string tail = files::read_tail(error, tail_bytes);
+  tail.resize(end_of_error_text(tail));
+  std::string summary;
   for (size_t end = tail.size(); end > 0;) {
     const size_t begin = tail.rfind('\n', end - 1) + 1;  // 0 where there is none
     const std::string line = tail.substr(begin, end - begin);
-    if (last.empty()) last = line;
-    if (!is_about_the_place(line)) {
-      last = line;
+    if (summary.empty()) summary = line;
+    if (!is_location_line(line)) {
+      summary = line;
       break;
     }
     end = begin > 0 ? begin - 1 : 0;
   }
-  while (!last.empty() && last.back() == '\r') last.pop_back();
-  return last.size() > longest ? last.substr(last.size() - longest) : last;
+  while (!summary.empty() && summary.back() == '\r') summary.pop_back();
+  return summary.size() > max_bytes ? summary.substr(summary.size() - max_bytes) : summary;
 }
 
-void fail_of_outside() { sys::fail("the program was killed from outside, by no limit", true); }
+void fail_killed_from_outside() { sys::fail("the program was killed from outside, by no limit", true); }
 
-verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written) {
-  using process::Killed;
-  const auto over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
-  if (outcome.killed == Killed::memory || over(outcome.memory, limits.memory)) return verdict::End::memory;
-  if (outcome.killed == Killed::cpu || over(outcome.cpu_us, process::cpu_limit(limits, outcome.crowded)))
-    return verdict::End::cpu;
-  if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
-  if (outcome.killed == Killed::threads || outcome.killed == Killed::processes) return verdict::End::threads;
+verdict::EndReason end_reason_of(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes) {
+  using process::KillReason;
+  const auto is_over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
+  if (ending.kill_reason == KillReason::memory || is_over(ending.memory_bytes, limits.memory_bytes))
+    return verdict::EndReason::memory;
+  if (ending.kill_reason == KillReason::cpu || is_over(ending.cpu_us, process::cpu_limit_us(limits, ending.is_crowded)))
+    return verdict::EndReason::cpu;
+  if (ending.kill_reason == KillReason::wall || is_over(ending.idle_us, limits.wall_us))
+    return verdict::EndReason::wall;
+  if (ending.kill_reason == KillReason::threads || ending.kill_reason == KillReason::processes)
+    return verdict::EndReason::threads;
   // A write far behind a file's end leaves the file as short as a signal that the program sends itself.
-  if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size))
-    return verdict::End::output;
-  if (outcome.signal != 0) return verdict::End::signal;
-  return outcome.code != 0 ? verdict::End::exit : verdict::End::ok;
+  if (ending.kill_reason == KillReason::disk || ending.signal == SIGXFSZ ||
+      is_over(written_bytes, limits.file_size_bytes))
+    return verdict::EndReason::output;
+  if (ending.signal != 0) return verdict::EndReason::signal;
+  return ending.exit_code != 0 ? verdict::EndReason::exit : verdict::EndReason::ok;
 }
 
 }  // namespace task

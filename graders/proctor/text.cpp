@@ -14,16 +14,16 @@ struct Decoded {
   size_t length;  // 0: not a valid sequence
 };
 
-Decoded decode(const std::string& raw, size_t at) {
+Decoded decode(const std::string& raw, size_t offset) {
   const auto byte = [&](size_t i) { return i < raw.size() ? static_cast<unsigned char>(raw[i]) : 0u; };
-  const unsigned first = byte(at);
+  const unsigned first = byte(offset);
   if (first < 0x80) return {first, 1};
   const size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 &&
       first < 0xE0 ? 2 : 0;
   if (length == 0) return {0, 0};
   uint32_t code = first & (0xFF >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
-    const unsigned next = byte(at + i);
+    const unsigned next = byte(offset + i);
     if ((next & 0xC0) != 0x80) return {0, 0};
     code = code << 6 | (next & 0x3F);
   }
@@ -41,46 +41,48 @@ bool is_misleading(uint32_t code) {
       (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-std::string cleaned(const std::string& raw, size_t most, const char* kept) {
+std::string replace_unprintable(const std::string& raw, size_t max_bytes, const char* kept_controls) {
   std::string clean;
-  for (size_t at = 0; at < raw.size();) {
-    const Decoded found = decode(raw, at);
+  for (size_t position = 0; position < raw.size();) {
+    const Decoded character = decode(raw, position);
     std::string piece;
-    if (found.length == 0 || is_misleading(found.code))
+    if (character.length == 0 || is_misleading(character.code))
       piece = replacement;
-    else if (is_control(found.code) &&
-        !(found.code && found.code < 0x20 && std::strchr(kept, static_cast<int>(found.code))))
+    else if (is_control(character.code) &&
+        !(character.code && character.code < 0x20 && std::strchr(kept_controls, static_cast<int>(character.code))))
       piece = " ";
     else
-      piece = raw.substr(at, found.length);
-    if (clean.size() + piece.size() > most) break;
+      piece = raw.substr(position, character.length);
+    if (clean.size() + piece.size() > max_bytes) break;
     clean += piece;
-    at += found.length ? found.length : 1;
+    position += character.length ? character.length : 1;
   }
   return clean;
 }
 
 }  // namespace
 
-std::string printable(const std::string& raw, size_t most) {
-  std::string clean = cleaned(raw, most, "");
+std::string printable(const std::string& raw, size_t max_bytes) {
+  std::string clean = replace_unprintable(raw, max_bytes, "");
   while (!clean.empty() && clean.back() == ' ') clean.pop_back();
   return clean;
 }
 
-std::string printable_lines(const std::string& raw, size_t most) { return cleaned(raw, most, "\n\t"); }
+std::string printable_lines(const std::string& raw, size_t max_bytes) {
+  return replace_unprintable(raw, max_bytes, "\n\t");
+}
 
 std::string first_line(const std::string& raw) { return raw.substr(0, raw.find('\n')); }
 
 std::string error_line(const std::string& raw) {
-  const size_t calls = raw.rfind(traceback);
-  size_t at = calls == std::string::npos ? 0 : calls + std::strlen(traceback);
-  while (at < raw.size() && std::string(" \t\r\n").find(raw[at]) != std::string::npos)
-    at = std::min(raw.find('\n', at), raw.size() - 1) + 1;
-  return first_line(at < raw.size() ? raw.substr(at) : raw);
+  const size_t traceback_start = raw.rfind(traceback);
+  size_t position = traceback_start == std::string::npos ? 0 : traceback_start + std::strlen(traceback);
+  while (position < raw.size() && std::string(" \t\r\n").find(raw[position]) != std::string::npos)
+    position = std::min(raw.find('\n', position), raw.size() - 1) + 1;
+  return first_line(position < raw.size() ? raw.substr(position) : raw);
 }
 
-std::string field(const char* name, int64_t value) {
+std::string json_field(const char* name, int64_t value) {
   return std::string(",\"") + name + "\":" + std::to_string(value);
 }
 

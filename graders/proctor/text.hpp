@@ -8,10 +8,10 @@ namespace text {
 
 // At most `most` bytes of printable UTF-8 on one line: control characters become spaces, broken sequences and
 // bidirectional controls become U+FFFD, so that feedback can neither forge lines nor drive a terminal.
-std::string printable(const std::string& raw, size_t most);
+std::string printable(const std::string& raw, size_t max_bytes);
 
 // The same with line breaks and tabs as they are, for what goes on as a whole and not onto a terminal.
-std::string printable_lines(const std::string& raw, size_t most);
+std::string printable_lines(const std::string& raw, size_t max_bytes);
 
 // Up to the first line break.
 std::string first_line(const std::string& raw);
@@ -23,6 +23,6 @@ constexpr const char* traceback = "Traceback (most recent call last):";
 std::string error_line(const std::string& raw);
 
 // A further field of a JSON object, whose value is a number.
-std::string field(const char* name, int64_t value);
+std::string json_field(const char* name, int64_t value);
 
 }  // namespace text

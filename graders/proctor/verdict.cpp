@@ -8,18 +8,18 @@
 namespace verdict {
 namespace {
 
-constexpr size_t longest_feedback = 4096;
+constexpr size_t max_feedback_bytes = 4096;
 
-const char* name(End end) {
-  switch (end) {
-    case End::ok: return "ok";
-    case End::exit: return "exit";
-    case End::signal: return "signal";
-    case End::cpu: return "cpu";
-    case End::wall: return "wall";
-    case End::memory: return "memory";
-    case End::output: return "output";
-    case End::threads: return "threads";
+const char* name(EndReason end_reason) {
+  switch (end_reason) {
+    case EndReason::ok: return "ok";
+    case EndReason::exit: return "exit";
+    case EndReason::signal: return "signal";
+    case EndReason::cpu: return "cpu";
+    case EndReason::wall: return "wall";
+    case EndReason::memory: return "memory";
+    case EndReason::output: return "output";
+    case EndReason::threads: return "threads";
   }
   return "";
 }
@@ -32,44 +32,49 @@ std::string number(double value) {
 
 }  // namespace
 
-std::string Lines::words(const std::string& raw) const {
-  return json::quote(cleaning_ ? text::printable(raw, longest_feedback) : raw);
+std::string VerdictLines::quoted_line(const std::string& raw) const {
+  return json::quote(cleans_text_ ? text::printable(raw, max_feedback_bytes) : raw);
 }
-std::string Lines::echo(const std::string& raw) const {
-  return json::quote(cleaning_ ? text::printable_lines(raw, raw.size() * 3) : raw);
+std::string VerdictLines::quoted_text(const std::string& raw) const {
+  return json::quote(cleans_text_ ? text::printable_lines(raw, raw.size() * 3) : raw);
 }
 
-void Lines::line(const std::string& fields) {
-  const std::string whole = head_ + fields + "}\n";
-  size_t done = 0;
-  while (done < whole.size()) {
-    const ssize_t length = write(out_.get(), whole.data() + done, whole.size() - done);
+void VerdictLines::write_line(const std::string& fields) {
+  const std::string line = head_ + fields + "}\n";
+  size_t written = 0;
+  while (written < line.size()) {
+    const ssize_t length = write(out_.get(), line.data() + written, line.size() - written);
     if (length < 0 && errno != EINTR) _exit(3);  // nobody listens any more
-    if (length > 0) done += static_cast<size_t>(length);
+    if (length > 0) written += static_cast<size_t>(length);
   }
 }
 
-void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
-void Lines::start(const std::string& confinement) { line(",\"start\":{\"confinement\":" + confinement + "}"); }
-void Lines::failed(int64_t test, const sys::Failure& failure) {
-  line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(failure.text) +
-      (failure.provoked ? ",\"provoked\":true" : "") + (failure.outside ? ",\"outside\":true" : ""));
+void VerdictLines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
+void VerdictLines::write_start(const std::string& confinement) {
+  write_line(",\"start\":{\"confinement\":" + confinement + "}");
 }
-void Lines::skipped(int64_t test) { line(",\"test\":" + std::to_string(test) + ",\"skipped\":true"); }
-void Lines::done() { line(",\"done\":true"); }
-void Lines::fatal(const std::string& reason) { line(",\"fatal\":" + words(reason)); }
+void VerdictLines::write_failure(int64_t test, const sys::Failure& failure) {
+  write_line(",\"test\":" + std::to_string(test) + ",\"failure\":" + quoted_line(failure.text) +
+      (failure.is_provoked ? ",\"provoked\":true" : "") + (failure.is_killed_from_outside ? ",\"outside\":true" : ""));
+}
+void VerdictLines::write_skipped(int64_t test) {
+  write_line(",\"test\":" + std::to_string(test) + ",\"skipped\":true");
+}
+void VerdictLines::write_done() { write_line(",\"done\":true"); }
+void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal\":" + quoted_line(reason)); }
 
-void Lines::judged(int64_t test, const Verdict& verdict) {
-  const process::Outcome& used = verdict.used;
-  line(text::field("test", test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
-       ",\"feedback\":" + words(verdict.feedback) + text::field("cpu_us", used.cpu_us) +
-       text::field("wall_us", used.wall_us) + text::field("waited_us", used.waited_us) +
-       text::field("memory", used.memory) + text::field("code", used.code) + text::field("signal", used.signal) +
-       (used.processes > 0 ? text::field("processes", used.processes) : "") +
-       (verdict.is_part ? ",\"part\":true" : "") +
-       (verdict.end == End::wall && used.stalled ? ",\"stalled\":true" : "") +
-       (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)) +
-       (verdict.error.empty() ? "" : ",\"error\":" + echo(verdict.error)));
+void VerdictLines::write_verdict(int64_t test, const Verdict& verdict) {
+  const process::Ending& ending = verdict.ending;
+  write_line(text::json_field("test", test) + ",\"end\":\"" + name(verdict.end_reason) +
+      "\",\"score\":" + number(verdict.score) + ",\"feedback\":" + quoted_line(verdict.feedback) +
+      text::json_field("cpu_us", ending.cpu_us) + text::json_field("wall_us", ending.wall_us) +
+      text::json_field("waited_us", ending.waited_us) + text::json_field("memory", ending.memory_bytes) +
+      text::json_field("code", ending.exit_code) + text::json_field("signal", ending.signal) +
+      (ending.process_count > 0 ? text::json_field("processes", ending.process_count) : "") +
+      (verdict.is_fraction ? ",\"part\":true" : "") +
+      (verdict.end_reason == EndReason::wall && ending.is_stalled ? ",\"stalled\":true" : "") +
+      (verdict.output.empty() ? "" : ",\"output\":" + quoted_text(verdict.output)) +
+      (verdict.error.empty() ? "" : ",\"error\":" + quoted_text(verdict.error)));
 }
 
 }  // namespace verdict

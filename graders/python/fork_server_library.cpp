@@ -42,7 +42,7 @@ int Py_RunMain();
 
 namespace {
 
-constexpr int control = 3;
+constexpr int control_fd = 3;
 
 int minor_version() {
   int major = 0, minor = 0;
@@ -50,16 +50,16 @@ int minor_version() {
 }
 
 // From 3.12 on an interpreter knows in which thread its main function runs.
-bool knows_its_main() { return minor_version() >= 12; }
+bool has_main_thread_mark() { return minor_version() >= 12; }
 
 // From 3.13 on signals are told to that thread, and the runtime's first fields name it right behind the system's name
 // for it.
 PyThreadState** main_thread() {
   constexpr size_t first_fields = 512;
   void** const fields = reinterpret_cast<void**>(_PyRuntime);
-  PyThreadState* const own = PyThreadState_Get();
+  PyThreadState* const thread = PyThreadState_Get();
   for (size_t i = 1; _PyRuntime && i < first_fields; ++i)
-    if (fields[i] == own && fields[i - 1] == reinterpret_cast<void*>(pthread_self()))
+    if (fields[i] == thread && fields[i - 1] == reinterpret_cast<void*>(pthread_self()))
       return reinterpret_cast<PyThreadState**>(&fields[i]);
   sys::fail("this interpreter does not say which thread is its main one");
 }
@@ -77,14 +77,14 @@ void end_thread(PyThreadState* thread) {
 // thread is the one that PyGILState_Ensure finds only if it comes when there is none, and an interpreter is never
 // without any: so there are two. And what the module `threading` does when a thread ends it has to do before it
 // arranges itself with the fork.
-void begin_anew() {
+void reset_after_fork() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
-  if (knows_its_main()) {
+  if (has_main_thread_mark()) {
     PyOS_AfterFork_Child();
     _PyInterpreterState_SetNotRunningMain(interpreter);
-    PyThreadState** const told = minor_version() >= 13 ? main_thread() : nullptr;
+    PyThreadState** const main_thread_field = minor_version() >= 13 ? main_thread() : nullptr;
     change_thread(interpreter);
-    if (told) *told = PyThreadState_Get();
+    if (main_thread_field) *main_thread_field = PyThreadState_Get();
     return;
   }
   end_thread(change_thread(interpreter));
@@ -92,14 +92,16 @@ void begin_anew() {
   PyOS_AfterFork_Child();
 }
 
-void add_argument(const std::string& word) {
+void add_argument(const std::string& argument) {
   for (const char* name : {"argv", "orig_argv"})
-    if (PyObject* const words = PySys_GetObject(name)) PyList_Append(words, PyUnicode_FromString(word.c_str()));
+    if (PyObject* const arguments = PySys_GetObject(name))
+      PyList_Append(arguments, PyUnicode_FromString(argument.c_str()));
 }
 
 // Whether the first of its words names an archive.
 bool is_archive() {
-  PyObject *const words = PySys_GetObject("argv"), *const first = words ? PyList_GetItem(words, 0) : nullptr;
+  PyObject *const arguments = PySys_GetObject("argv"),
+                  *const first = arguments ? PyList_GetItem(arguments, 0) : nullptr;
   const char* const path = first ? PyUnicode_AsUTF8AndSize(first, nullptr) : nullptr;
   char head[2] = {};
   const sys::Fd script(path ? open(path, O_RDONLY | O_CLOEXEC) : -1);
@@ -107,15 +109,15 @@ bool is_archive() {
       std::memcmp(head, "PK", sizeof head) == 0;
 }
 
-[[noreturn]] void go_on(const process::Program& program) {
-  begin_anew();
+[[noreturn]] void run_script(const process::Program& program) {
+  reset_after_fork();
   if (!is_archive()) interpreter_exit::watch_script();
-  if (program.told >= 0) add_argument(std::to_string(program.told));
+  if (program.argument_fd >= 0) add_argument(std::to_string(program.argument_fd));
   std::exit(Py_RunMain());
 }
 
 // Others would not be there in a process that is forked, and keep locks for ever.
-void check_that_alone() {
+void fail_if_threads() {
   int threads = 0;
   DIR* const folder = opendir("/proc/self/task");
   while (const dirent* const entry = folder ? readdir(folder) : nullptr) threads += entry->d_name[0] != '.';
@@ -124,64 +126,64 @@ void check_that_alone() {
 }
 
 // What is mapped to be shared, a process that is forked could write for all others.
-void check_that_nothing_is_shared() {
+void fail_if_memory_is_shared() {
   FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (!maps) sys::fail_errno("what is mapped");
   char line[4096], rights[8];
-  bool shared = false;
+  bool has_shared = false;
   while (std::fgets(line, sizeof line, maps))
-    if (std::sscanf(line, "%*s %7s", rights) == 1) shared = shared || (rights[1] == 'w' && rights[3] == 's');
+    if (std::sscanf(line, "%*s %7s", rights) == 1) has_shared = has_shared || (rights[1] == 'w' && rights[3] == 's');
   std::fclose(maps);
-  if (shared) sys::fail("a module that was imported beforehand shares memory");
+  if (has_shared) sys::fail("a module that was imported beforehand shares memory");
 }
 
 // What was freed is joined and sorted by the next large request: here, once, and not in each process anew, which would
 // copy a page for every piece.
-void tidy_memory() {
+void consolidate_heap() {
   void* volatile large = std::malloc(1 << 16);
   std::free(large);
 }
 
-void start_one(const sandbox::Room& room, const messages::Message& message) {
-  process::Program program = messages::program_of(message);
-  program.instead = go_on;
-  tidy_memory();
+void fork_program(const sandbox::Sandbox& sandbox, const messages::Message& message) {
+  process::Program program = messages::read_program(message);
+  program.entry_point = run_script;
+  consolidate_heap();
   PyOS_BeforeFork();
   pid_t supervisor = -1;
-  std::string wrong;
+  std::string error;
   try {
-    supervisor = process::start_supervisor(room, program, message.fds.at(0), CLONE_PARENT);
+    supervisor = process::start_supervisor(sandbox, program, message.fds.at(0), CLONE_PARENT);
   } catch (const sys::Failure& failure) {
-    wrong = failure.text;
+    error = failure.text;
   }
   PyOS_AfterFork_Parent();
   for (const int fd : message.fds) close(fd);
-  if (wrong.empty()) wrong.assign(reinterpret_cast<const char*>(&supervisor), sizeof supervisor);
-  messages::send(control, {wrong, {}});
+  if (error.empty()) error.assign(reinterpret_cast<const char*>(&supervisor), sizeof supervisor);
+  messages::send(control_fd, {error, {}});
 }
 
 // Its own folder was only for the start.
-void arrange_mounts(const sandbox::Room& room) {
+void arrange_mounts(const sandbox::Sandbox& sandbox) {
   constexpr const char* folder = "/box";
   if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("leave the first folder");
-  process::arrange_shared_mounts(room);
+  process::arrange_shared_mounts(sandbox);
   if (chdir(folder) != 0) sys::fail_errno("the submission's folder");
 }
 
-void wait() {
+void serve() {
   prctl(PR_SET_DUMPABLE, 0);
   messages::Message message;
-  if (!messages::receive(control, message)) return;
-  const sandbox::Room room = messages::room_of(message);
-  if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain)
+  if (!messages::receive(control_fd, message)) return;
+  const sandbox::Sandbox sandbox = messages::read_sandbox(message);
+  if (has_main_thread_mark() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
   if (minor_version() >= 13) main_thread();
-  check_that_alone();
-  check_that_nothing_is_shared();
+  fail_if_threads();
+  fail_if_memory_is_shared();
   interpreter_exit::prepare();
-  if (!room.shared.empty()) arrange_mounts(room);
-  messages::send(control, {"ready", {}});
-  while (messages::receive(control, message)) start_one(room, message);
+  if (!sandbox.shared_folder.empty()) arrange_mounts(sandbox);
+  messages::send(control_fd, {"ready", {}});
+  while (messages::receive(control_fd, message)) fork_program(sandbox, message);
 }
 
 }  // namespace
@@ -189,9 +191,9 @@ void wait() {
 // Called by the interpreter when it loads the library, with its lock held. There is no module to be had.
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit_waiting() {
   try {
-    wait();
+    serve();
   } catch (const sys::Failure& failure) {
-    messages::send(control, {failure.text, {}});
+    messages::send(control_fd, {failure.text, {}});
   }
   _exit(0);
 }

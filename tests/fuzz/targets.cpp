@@ -76,7 +76,7 @@ void fuzz_plan(const std::string& input) {
   for (const plan::Test& test : plan.tests) {
     hold(stays_inside(test.input), "an input lies in the job's folder");
     hold(test.answer.empty() || stays_inside(test.answer), "an answer lies in the job's folder");
-    hold(test.output.empty() || stays_inside(test.output), "a handed in file lies in the job's folder");
+    hold(test.submitted_output.empty() || stays_inside(test.submitted_output), "a handed in file lies in the job's folder");
     for (const size_t group : test.groups) hold(group < plan.groups.size(), "a test's groups are there");
   }
 }
@@ -99,32 +99,32 @@ namespace {
 
 // --- what programs say ---
 
-void fuzz_opinion(const std::string& input) {
+void fuzz_checker_result(const std::string& input) {
   static const char* const kinds[] = {"cms", "testlib", "icpc", "codeforces"};
   static const int codes[] = {0, 1, 2, 3, 4, 7, 8, 42, 43, 255};
   if (input.size() < 2) return;
-  checker_result::Statement statement;
-  statement.who = "the checker";
-  statement.outcome.code = codes[static_cast<unsigned char>(input[1]) % 10];
+  checker_result::CheckerOutput output;
+  output.program_name = "the checker";
+  output.ending.exit_code = codes[static_cast<unsigned char>(input[1]) % 10];
   const std::string rest = input.substr(2);
-  statement.said = piece(rest, 0), statement.told = piece(rest, 1), statement.message = piece(rest, 3);
+  output.standard_output = piece(rest, 0), output.standard_error = piece(rest, 1), output.judge_message = piece(rest, 3);
   const std::string points = piece(rest, 2);
-  if (!points.empty()) statement.score_file = points;
-  statement.full = statement.message.size() % 2 ? 1 : 100;
-  const checker_result::Opinion read = checker_result::read(kinds[static_cast<unsigned char>(input[0]) % 4], statement);
+  if (!points.empty()) output.score_file = points;
+  output.full_score = output.judge_message.size() % 2 ? 1 : 100;
+  const checker_result::CheckerResult read = checker_result::read_result(kinds[static_cast<unsigned char>(input[0]) % 4], output);
   hold(std::isfinite(read.score) && read.score >= 0 && read.score <= 1, "a score lies between 0 and 1");
 }
 
 void fuzz_verdict(const std::string& input) {
   sys::Fd out(memfd_create("lines", MFD_CLOEXEC));
   const sys::Fd look(dup(out.get()));
-  verdict::Lines lines(std::move(out));
+  verdict::VerdictLines lines(std::move(out));
   lines.set_nonce("n0nce");
   verdict::Verdict verdict;
   verdict.feedback = piece(input, 0);
   verdict.output = piece(input, 2);
-  lines.judged(7, verdict);
-  lines.failed(8, {piece(input, 1), input.size() % 2 == 0});
+  lines.write_verdict(7, verdict);
+  lines.write_failure(8, {piece(input, 1), input.size() % 2 == 0});
   const std::string said = content_of(look.get());
   const size_t end = said.find('\n');
   hold(end != std::string::npos && said.find('\n', end + 1) == said.size() - 1, "a verdict is one line");
@@ -186,7 +186,7 @@ void fuzz_comparison(const std::string& input) {
   hold(compare::exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
   hold(compare::stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips as Python does");
   hold(compare::white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is the contest system's");
-  compare::Tokens rules;
+  compare::TokenRules rules;
   rules.case_sensitive = input.size() % 2, rules.space_sensitive = input.size() % 3 == 0;
   hold(compare::tokens(ours.get(), ours.get(), rules), "words are their own equals");
   const bool same = compare::tokens(ours.get(), theirs.get(), rules);
@@ -210,7 +210,7 @@ struct Target {
   void (*run)(const std::string& input);
 };
 constexpr Target targets[] = {{"json", fuzz_json},           {"plan", fuzz_plan},       {"spec", sandbox_command::fuzz_spec},
-                              {"opinion", fuzz_opinion},     {"verdict", fuzz_verdict}, {"printable", fuzz_printable},
+                              {"opinion", fuzz_checker_result},     {"verdict", fuzz_verdict}, {"printable", fuzz_printable},
                               {"comparison", fuzz_comparison}};
 const Target* chosen = nullptr;
 
