@@ -234,7 +234,6 @@ _AGAIN = {
     Changed.PROBLEM: "judged again, because the problem changed",
     Changed.PROGRAM: "judged again, because the program changed",
     Changed.COLUMNS: "written again, because other columns of the row changed",
-    Changed.SHARED: "judged again, because an older version reused the result of a different program",
     Changed.GONE: "no longer in the dump; moved to earlier.jsonl",
 }
 

@@ -56,7 +56,6 @@ from ioi_eval.store.folder import (
     RESULTS,
     Progress,
     RunInfo,
-    is_doubtful,
     is_written_now,
     located,
     read_failures,
@@ -66,7 +65,6 @@ from ioi_eval.store.folder import (
     read_results,
     read_stopped,
     refuse_twice,
-    wrongly_shared,
 )
 from ioi_eval.store.rows import as_label, as_number, model_of
 from ioi_eval.store.tasks import Task, read_tasks
@@ -563,7 +561,7 @@ class Pass:
         self._folder, self._options, self._counts = folder, options, before or PassCounts()
         self._failures = read_failures(folder)  # what is left after the pass has no row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
-        self._scores, self._doubtful = Scores(self._info, read_participants(folder)), False
+        self._scores = Scores(self._info, read_participants(folder))
 
     def go(
         self,
@@ -606,8 +604,6 @@ class Pass:
 
     def _add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        made_by = (row.get(name) for name in ("program_sha256", "repeats", "compiler"))
-        self._doubtful = self._doubtful or is_doubtful(*made_by)
         self._scores.add(row, result)
         counts, model, problem = self._counts, model_of(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
@@ -628,7 +624,7 @@ class Pass:
     @property
     def kept(self) -> PassCounts | None:
         """Return the state to go on from; None where later rows depend on the rows themselves."""
-        return None if self._doubtful or self._scores.is_contest else self._counts
+        return None if self._scores.is_contest else self._counts
 
     def summary(self) -> Summary:
         """Return the numbers. Those that are kept count no submission that could not be judged."""
@@ -651,12 +647,6 @@ class Pass:
         warnings.extend(map(str, suspicious))
         warnings.extend(filter(None, [no_program_warning(counts.ends)]))
         warnings.extend(_alike(model.model for model in models))
-        if self._doubtful and (keys := wrongly_shared(self._folder)):
-            warnings.append(
-                f"{counted(len(keys), 'row')} of this run may have the verdict of a different Python program:"
-                " an older version took the two for equal. The command that made the run judges them again:"
-                f" {', '.join(keys)}."
-            )
         if is_torn(self._folder / RESULTS):
             warnings.append(
                 f"The last line of {RESULTS} does not end and is in no number here. Repeat the command that"

@@ -47,7 +47,6 @@ class Changed(StrEnum):
     PROBLEM = "problem"
     PROGRAM = "program"
     COLUMNS = "columns"  # of the row, but not the program: written anew, not judged
-    SHARED = "shared"  # the result of another program, which an older version took for equal
     GONE = "gone"  # no row asks for it
 
 

@@ -40,7 +40,6 @@ from ioi_eval.store.folder import (
     decoded,
     read_info,
     refuse_twice,
-    wrongly_shared,
 )
 from ioi_eval.store.rows import compact, plain, result_of
 
@@ -83,9 +82,6 @@ class Journal:
         self._superseded: dict[str, int] = {}  # offsets of superseded rows, by key
         self.edited = Counter[str]()  # number of lost results, by changed problem
         self.relabelled = 0  # number of results of renamed problems
-        self.wrongly_shared = (
-            0  # number of results that an older version copied from programs it wrongly considered equal
-        )
         self._known_results = KnownResults()
         self._done: RowIndex  # results of this run; results of other runs come first in `find`
         self._compilers: Set[str] | None = None  # compilers of the results before this call
@@ -243,10 +239,6 @@ class Journal:
             self._read_rows(self._stored_info.fingerprint.problems)
             self._read_failures()
             self._compare(self._stored_info.fingerprint)
-            for key in wrongly_shared(self.folder) if self._done.has_doubtful else ():
-                if key in self._done:
-                    self.wrongly_shared += 1
-                    self.supersede(key)
 
     def _refuse_other_shard(self, stored: str) -> None:
         """Raise InputError if the folder is for other rows of the dump than this call."""

@@ -47,7 +47,6 @@ class _Facts(Value):
     size: int  # bytes, to the end of a line
     sha256: str  # of these bytes
     made_of: str  # a hash of all else that the index depends on
-    has_doubtful: bool
 
 
 class RowIndex(Set[str]):
@@ -73,7 +72,6 @@ class RowIndex(Set[str]):
         self._tables.close()
 
     def _begin(self) -> None:
-        self.has_doubtful = False  # there are rows that may repeat another program
         self._digest, self._size = hashlib.sha256(), 0  # of the file's bytes so far
         self._saved_size = 0  # of the bytes that the saved index is of
 
@@ -87,14 +85,11 @@ class RowIndex(Set[str]):
         columns = (as_bytes(row.key), as_bytes(row.problem_id), as_bytes(row.compiler))
         if not self._tables.run("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?)", offset, *columns).rowcount:
             return False
-        self.has_doubtful |= row.is_doubtful
         self.know(offset, row, problem)
         return True
 
     def know(self, offset: int, row: ResultHead, problem: str) -> None:
         """Note what was judged, also if the row counts no longer. The first row of an identity is found."""
-        if row.is_doubtful:
-            return
         submission, program = row.submission_sha256, row.program_sha256
         names = [_short(submission, problem)] if submission else []
         for name in (*names, _short(program)) if program else names:
@@ -170,7 +165,7 @@ class RowIndex(Set[str]):
             self.clear()
             return 0
         self._tables.close()
-        self._tables, self.has_doubtful, self._saved_size = tables, facts.has_doubtful, self._size
+        self._tables, self._saved_size = tables, self._size
         return self._size
 
     def save(self, problems: Mapping[str, str], *, ends: bool) -> None:
@@ -188,7 +183,6 @@ class RowIndex(Set[str]):
             size=self._size,
             sha256=self._digest.hexdigest(),
             made_of=_made_of(problems),
-            has_doubtful=self.has_doubtful,
         )
         with suppress(InputError):
             self._tables.save(self._index, msgspec.json.encode(facts))

@@ -317,7 +317,7 @@ def journal_of(work: Work, setup: RunSetup) -> Journal:
 
 def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
-    if journal.unchanged and not journal.wrongly_shared:
+    if journal.unchanged:
         return None
     if not (journal.done or journal.failed or journal.superseded):
         return None
@@ -334,7 +334,7 @@ def added(dump: Dump, journal: Journal) -> Dump | None:
 
     None where other rows, or other problems, may have changed since.
     """
-    if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited or journal.wrongly_shared:
+    if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited:
         return None
     return dump.behind(journal.done, journal.failed)
 
@@ -410,8 +410,7 @@ def superseded(
     `others`: keys that belong to the run and are not asked for now. Raises InputError, and gives up nothing,
     where the folder would lose most of its results: that is another dump.
     """
-    reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
-    reasons[Changed.COLUMNS] += journal.relabelled
+    reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.COLUMNS: journal.relabelled})
     before = {*journal.done, *journal.superseded}
     seen, programs, edited = set(others), set[str](), set[str]()
     for submission in submissions:

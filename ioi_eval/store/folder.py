@@ -14,13 +14,12 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.files import is_locked, lines, make_folder, read_value, refused, replace
-from ioi_eval.store.rows import PROGRAM_RULE, plain, result_of, whole, with_confinement
+from ioi_eval.store.rows import plain, result_of, whole, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Files of a contest: its start, participants' runs on their own inputs, models' replies, reasons of early
@@ -33,7 +32,6 @@ _VERSION = 2
 _READABLE = (1, _VERSION)  # rows of version 1 are written out instead of compact
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _Head = TypeVar("_Head")
-_INTERPRETERS = frozenset(language.command for language in LANGUAGES if language.syntax == "python")
 
 
 class RunInfo(Value, kw_only=True):
@@ -68,11 +66,6 @@ class ResultHead(msgspec.Struct):
     repeats: str | None = None
     compiler: str = ""
     problem_sha256: str = ""  # only in earlier.jsonl; for results.jsonl it is in run.json
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Return True if the result may belong to a different program: see the function `is_doubtful`."""
-        return is_doubtful(self.program_sha256, self.repeats, self.compiler)
 
 
 class FailureHead(msgspec.Struct):
@@ -214,34 +207,6 @@ def refuse_twice(folder: Path, key: str) -> NoReturn:
         f"duplicate key {key!r}",
         where=str(folder / RESULTS),
         remedy="Delete one of the two lines, or give fresh=True to start over",
-    )
-
-
-def is_doubtful(program: Any, repeats: Any, compiler: Any) -> bool:
-    """Return True if the result of a row with these columns may belong to a different program.
-
-    The first version of the rule of equality treated some different Python programs as equal.
-    """
-    if not program or not repeats or str(program).startswith(PROGRAM_RULE):
-        return False
-    return str(compiler).partition(" ")[0] in _INTERPRETERS
-
-
-def wrongly_shared(folder: Path) -> tuple[str, ...]:
-    """Return the keys of rows whose result is that of a different Python program.
-
-    The first version of the rule of equality caused this.
-    """
-    path = folder / RESULTS
-    doubtful = {row.key: row for _, row in decoded(path, ResultHead) if row.is_doubtful}
-    if not doubtful:
-        return ()
-    judged_keys = {row.repeats for row in doubtful.values()}
-    hashes = {
-        row.key: row.submission_sha256 for _, row in decoded(path, ResultHead) if row.key in judged_keys
-    }
-    return tuple(
-        key for key, row in doubtful.items() if hashes.get(row.repeats or "") != row.submission_sha256
     )
 
 

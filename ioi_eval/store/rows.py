@@ -45,8 +45,7 @@ _SANDBOX_USER = "uid"  # key of a confinement with the sandbox's user, which is 
 MAX_COMPILE_OUTPUT = 4096  # maximum length of a compiler's output, in characters
 MAX_OUTPUT = 400  # maximum size of a failed test's output, input and expected output, in bytes
 PASSED = (Verdict.AC, Verdict.SKIPPED)  # verdicts of tests that cost no points
-# Prefix of `program_sha256`: the version of the rule that decides which programs are equal. Rows without it
-# used the first version, which treated some different Python programs as equal.
+# Prefix of `program_sha256`: the version of the rule that decides which programs are equal.
 PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
 # Prefix of the key of a row that was judged elsewhere and has no key; the row's number follows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,6 @@ from judge_samples import scored
 
 from ioi_eval import Store
 from ioi_eval.models import Blob, Limits, Problem, Test
-from ioi_eval.reports import summary
-from ioi_eval.runs import report
-from ioi_eval.runs.events import Changed, JudgedAgain
 
 pytestmark = pytest.mark.once
 
@@ -88,57 +84,3 @@ async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, store: Sto
     assert [found[key]["verdict"] for key in codes] == ["AC"] * 4 + ["CE"]
     assert "SyntaxError" in found["broken"]["compile_output"]
     assert {row["compile_output"] for key, row in found.items() if key != "broken"} == {""}
-
-
-# --- runs of the rule before -------------------------------------------------------------------------
-
-OTHER = SUM.replace("a + b", "a - b")
-CODES = {"plain": SUM, "other": OTHER, "again": SUM, "alone": OTHER.replace("add", "subtract")}
-
-
-def by_the_first_rule(run: Path) -> None:
-    """Make of a run's rows what the first rule left, if it had taken `other` for equal to `plain`."""
-    lines = (run / "results.jsonl").read_text().splitlines()
-    rows = {row["key"]: row for row in map(json.loads, lines)}
-    for row in rows.values():
-        row["program_sha256"] = row["program_sha256"].removeprefix("2:")
-    plain, other = rows["plain"], rows["other"]
-    rows["other"] = {
-        **plain,
-        "submission_sha256": other["submission_sha256"],
-        "key": "other",
-        "repeats": "plain",
-    }
-    (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
-
-
-async def test_what_the_rule_before_shared_is_told_and_judged_again(tmp_path: Path, store: Store) -> None:
-    run = tmp_path / "run"
-    await scored(tmp_path, store, ADDING, "python", CODES)
-    assert summary(run).warnings == ()
-    by_the_first_rule(run)
-    (warning,) = summary(run).warnings
-    assert warning.startswith("1 row of this run may have") and warning.endswith("again: other.")
-    await report([run])
-    for name, numbers in {"report.md": "## Leaderboard", "report.html": "<table"}.items():
-        before, _, _ = (run / name).read_text().partition(numbers)
-        assert warning in before
-    call, found, events = await scored(tmp_path, store, ADDING, "python", CODES)
-    assert [event.reasons for event in events if isinstance(event, JudgedAgain)] == [{Changed.SHARED: 1}]
-    assert (call.judged, call.repeated, call.skipped) == (1, 0, 3)
-    assert (found["other"]["verdict"], found["other"]["repeats"]) == ("WA", None)
-    assert summary(run).warnings == ()
-
-
-async def test_what_the_rule_before_shared_is_not_taken_over(tmp_path: Path, store: Store) -> None:
-    await scored(tmp_path / "old", store, ADDING, "python", CODES)
-    by_the_first_rule(tmp_path / "old" / "run")
-    reuse = (str(tmp_path / "old" / "run"),)
-    call, found, _ = await scored(tmp_path / "new", store, ADDING, "python", CODES, reuse=reuse)
-    assert (call.judged, call.repeated, call.tests) == (4, 3, 1)
-    assert {key: row["verdict"] for key, row in found.items()} == {
-        "plain": "AC",
-        "other": "WA",
-        "again": "AC",
-        "alone": "WA",
-    }
