@@ -1,4 +1,4 @@
-"""The one writer of a run's folder."""
+"""The result log of a run: the results and failures in its folder, with an SQLite index."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import hashlib
 import math
 import re
 import shutil
+import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
-from ioi_eval.runs.row_index import ROWS_INDEX, KnownResults, RowIndex
+from ioi_eval.model.values import Value
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
     CONTEST,
@@ -38,11 +39,15 @@ from ioi_eval.store.folder import (
     changes,
     check_folder,
     decoded,
+    located,
     read_info,
     refuse_twice,
 )
-from ioi_eval.store.rows import compact, plain, result_of
+from ioi_eval.store.resources import code_digest
+from ioi_eval.store.rows import compact, plain, result_of, whole
+from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
+INDEX = ".results.index"  # file with a copy of the index, beside results.jsonl
 _EXPECTED_KEYS = ".asked"  # file with hashes of the keys that had no result when the last call started
 _HASH_BYTES = 8  # bytes of the hash of a key
 # Files that are made from the rows, and are removed together with them.
@@ -56,37 +61,115 @@ _DERIVED_FILES = (
     "limits.json",
     ".report.index",
     ".report.rows",
-    ROWS_INDEX,
+    INDEX,
     CONTEST,
     RUNS,
     STOPPED,
     TURNS,
 )
+_MIN_INDEXED_BYTES = 1 << 20  # minimum size of results.jsonl for saving its index; reading less takes no time
+_FIRST_SAVE_BYTES = 16 << 20  # size of results.jsonl at which its index is first saved during a call
+_BLOCK_BYTES = 1 << 20  # bytes that are read and hashed at once
+
+# `offset`: byte offset of the row's line in its file. `identity`: a hash of a submission and its problem, or
+# of a program. `source`: the number of the file that has the row, see `ResultLog._sources`.
+_SCHEMA = """
+CREATE TABLE results (
+    offset INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, problem BLOB NOT NULL, compiler BLOB NOT NULL,
+    superseded INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE failures (key BLOB PRIMARY KEY, offset INTEGER NOT NULL, problem BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE identities (
+    identity BLOB NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (identity, source)
+) WITHOUT ROWID;
+"""
+_RESULTS_SOURCE, _EARLIER_SOURCE = 0, 1  # sources of this run; those of other runs are negative
+
+
+class _IndexFacts(Value):
+    """What a saved index was made from. It is used only if all of this is unchanged."""
+
+    size: int  # number of indexed bytes of results.jsonl, to the end of a line
+    sha256: str  # hash of these bytes
+    made_of: str  # hash of everything else
+
+
+class _Source(NamedTuple):
+    """A file with results."""
+
+    path: Path  # for reading
+    shown: Path  # for messages
+
+
+class KeySet(Set[str]):
+    """The keys in a table of the index, in the order of their rows."""
+
+    def __init__(self, run: Callable[..., sqlite3.Cursor], table: str, condition: str = "TRUE") -> None:
+        """`run`: runs an SQL statement. `condition`: SQL condition that selects rows of the table."""
+        self._run, self._rows = run, f"FROM {table} WHERE {condition}"
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str):
+            return False
+        return self._run(f"SELECT 1 {self._rows} AND key = ?", as_bytes(key)).fetchone() is not None
+
+    def __len__(self) -> int:
+        return int(self._run(f"SELECT count(*) {self._rows}").fetchone()[0])
+
+    def __iter__(self) -> Iterator[str]:
+        return (as_text(key) for (key,) in self._run(f"SELECT key {self._rows} ORDER BY offset"))
+
+    @classmethod
+    def _from_iterable(cls, keys: Iterable[str]) -> set[str]:  # type: ignore[override]
+        return set(keys)
 
 
 class Journal:
-    """The rows of results and failures in a run's folder: `with Journal.open(...) as journal`.
+    """The results and failures in a run's folder: `with Journal.open(...) as journal`.
 
     Opening a folder changes nothing, except that an incomplete last line is removed. The run starts with its
     first row or with `begin`. If the input is unusable, the folder and an older run in it stay unchanged.
 
-    A row is valid for a certain submission and problem. If either has changed, `supersede` discards the row:
-    when the run starts, it is moved to earlier.jsonl, where `find` can still find it.
+    A result is valid for a certain submission and problem. If either has changed, `supersede` discards the
+    result: when the run starts, its row is moved to earlier.jsonl, where `find` can still find it.
+
+    The index is in a temporary file. A copy beside results.jsonl saves the next call from reading all rows.
+    The copy may be deleted.
+
+    Attributes:
+        folder: The run's folder.
+        done: Keys of the submissions that have a result.
+        failed: Keys of the submissions whose last attempt was a judge failure.
+        superseded: Keys of the results that were superseded since the folder was opened.
+        edited: Number of results that were superseded because of their problem, by problem.
+        relabelled: Number of results that were superseded because their problem has another label.
     """
 
-    def __init__(self, folder: Path, info: RunInfo, lock: Lock) -> None:
+    def __init__(
+        self, folder: Path, info: RunInfo, lock: Lock, *, created_folder: bool, any_compiler: bool
+    ) -> None:
+        """Use `open` instead. `created_folder`: the folder did not exist before this call."""
         self.folder, self._info, self._lock = folder, info, lock
+        self._created_folder, self._any_compiler = created_folder, any_compiler
         self._stored_info: RunInfo | None = None  # content of run.json
-        self._created_folder = False  # True if this call created the folder
         self._restart = False  # True if rows of an earlier run will be discarded
-        self._superseded: dict[str, int] = {}  # offsets of superseded rows, by key
-        self.edited = Counter[str]()  # number of lost results, by changed problem
-        self.relabelled = 0  # number of results of renamed problems
-        self._known_results = KnownResults()
-        self._done: RowIndex  # results of this run; results of other runs come first in `find`
+        self.edited = Counter[str]()
+        self.relabelled = 0
+        self._tables = TableFile(_SCHEMA)
+        self.done = KeySet(self._run, "results", "NOT superseded")
+        self.superseded = KeySet(self._run, "results", "superseded")
+        self.failed = KeySet(self._run, "failures")
+        # `find` asks the sources in the order of their numbers.
+        self._sources = {
+            number: _Source(folder / name, folder / name)
+            for number, name in ((_RESULTS_SOURCE, RESULTS), (_EARLIER_SOURCE, EARLIER))
+        }
+        self._digest, self._size = hashlib.sha256(), 0  # of the indexed bytes of results.jsonl
+        self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES  # bytes of results.jsonl
+        self._other_streams = list[BinaryIO]()  # open files of other runs
+        self._other_compilers = set[str]()  # compilers of the results of other runs
         self._compilers: Set[str] | None = None  # compilers of the results before this call
-        self._any_compiler = False
-        self._failed: dict[str, tuple[int, str]] = {}  # offset of the last failure and its problem, by key
+        self._confinements = dict[str, Mapping[str, Any]]()  # of this run and of other runs, by name
         self._stale_failures = 0  # number of outdated lines in failures.jsonl
         self._expected_hashes: bytes | None = None  # hashes to write into _EXPECTED_KEYS
         self._open_files: tuple[Lines, Lines] | None = None  # for new results and new failures
@@ -104,7 +187,7 @@ class Journal:
         shard: str = "",
         merged: Iterable[Path] = (),
     ) -> Self:
-        """Lock the folder, read its rows, and return the journal.
+        """Lock the folder, index its rows, and return the log.
 
         Args:
             folder: The folder of the run.
@@ -132,34 +215,17 @@ class Journal:
         info = msgspec.structs.replace(
             _info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
         )
-        journal = cls(folder, info, lock)
-        journal._created_folder, journal._any_compiler = is_new, any_compiler
+        log = cls(folder, info, lock, created_folder=is_new, any_compiler=any_compiler)
         try:
-            for other in reuse:
-                journal._known_results.take_over(other, journal._info.fingerprint)
-            journal._done = journal._known_results.file(folder / RESULTS)
-            journal._read(fresh)
+            log._read(fresh)
+            for number, other in enumerate(reuse, start=-len(reuse)):
+                log._index_other_run(number, other)
         except BaseException:
-            journal._release()
+            log._release()
             raise
-        return journal
+        return log
 
     # --- stored rows ---
-
-    @property
-    def done(self) -> Set[str]:
-        """Return the keys of the submissions that have a result."""
-        return self._done
-
-    @property
-    def failed(self) -> Set[str]:
-        """Return the keys of the submissions whose last attempt was a judge failure."""
-        return self._failed.keys()
-
-    @property
-    def superseded(self) -> Set[str]:
-        """Return the keys of the results that were superseded since the folder was opened."""
-        return self._superseded.keys()
 
     @property
     def dump(self) -> str:
@@ -173,60 +239,94 @@ class Journal:
             return False
         return self._stored_info.fingerprint == self._info.fingerprint
 
-    def identity(self, key: str) -> str:
-        """Return the identity (see `rows.identity`) of the submission whose result has this key."""
-        return str(self.row(key).get("submission_sha256") or "")
-
-    def problem(self, key: str) -> str:
-        """Return the problem of a result or failure."""
-        return self._done.problem(key) if key in self._done else self._failed[key][1]
-
     @property
     def problems(self) -> Set[str]:
         """Return the problems that have results."""
-        return self._done.problems
+        problems = self._run("SELECT DISTINCT problem FROM results WHERE NOT superseded")
+        return {as_text(problem) for (problem,) in problems}
+
+    def problem(self, key: str) -> str:
+        """Return the problem of a result or failure."""
+        table = "failures" if key in self.failed else "results"
+        return as_text(self._value(f"SELECT problem FROM {table} WHERE key = ?", key))
 
     def row(self, key: str) -> dict[str, Any]:
         """Return the row with this key, which may be superseded."""
-        offset = self._superseded[key] if key in self._superseded else self._done.offset(key)
-        return self._known_results.row(self.folder / RESULTS, offset)
-
-    def cpu_times(self) -> dict[str, list[float]]:
-        """Return the CPU seconds of each judged submission, by problem."""
-        times_by_problem: dict[str, list[float]] = {}
-        for key in self._done:
-            result = result_of(self.row(key))
-            if result.compiles and not result.repeats:
-                times_by_problem.setdefault(self._done.problem(key), []).append(
-                    math.fsum(test.cpu_time or 0.0 for test in result.tests)
-                )
-        return times_by_problem
+        return self._read_row(self.folder / RESULTS, self._offset(key))
 
     def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         """Return the row of a submission with the same identity, if the problem is unchanged, or None."""
-        return self._known_results.find(identity, self._hash(problem))
+        return self._find(_short_identity(identity, self._problem_digest(problem)))
+
+    def find_program(self, identity: str) -> dict[str, Any] | None:
+        """Return the row of a program with this identity, which includes problem and limits, or None."""
+        return self._find(_short_identity(identity))
+
+    def _find(self, short_identity: bytes) -> dict[str, Any] | None:
+        """Return the row with this identity, from the first source that has one."""
+        location = self._run(
+            "SELECT source, offset FROM identities WHERE identity = ? ORDER BY source", short_identity
+        ).fetchone()
+        if location is None:
+            return None
+        number, offset = location
+        source = self._sources[number]
+        with located(source.path, offset, source.shown):
+            row = self._read_row(source.path, offset)
+            result_of(row)  # raises InputError for an invalid row, here where its line is known
+            return row
 
     def is_equal(self, key: str, identity: str, program: str) -> bool:
         """Return True if the row with this key has this identity or this hash of its program."""
-        _, row = next(decoded(self.folder / RESULTS, ResultHead, self._done.offset(key)))
+        _, row = next(decoded(self.folder / RESULTS, ResultHead, self._offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
 
     def repeating(self, judged: Set[str]) -> list[str]:
         """Return the keys of valid rows that repeat the result of a row in `judged`."""
         rows = decoded(self.folder / RESULTS, ResultHead) if judged else ()
-        return [row.key for _, row in rows if row.repeats in judged and row.key in self._done]
+        return [row.key for _, row in rows if row.repeats in judged and row.key in self.done]
 
-    def find_program(self, identity: str) -> dict[str, Any] | None:
-        """Return the row of a program with this identity, which includes problem and limits, or None."""
-        return self._known_results.find(identity)
+    def cpu_times(self) -> dict[str, list[float]]:
+        """Return the CPU seconds of each judged submission, by problem."""
+        times_by_problem: dict[str, list[float]] = {}
+        for key in self.done:
+            row = self.row(key)
+            result = result_of(row)
+            if result.compiles and not result.repeats:
+                cpu_time = math.fsum(test.cpu_time or 0.0 for test in result.tests)
+                times_by_problem.setdefault(row["problem_id"], []).append(cpu_time)
+        return times_by_problem
 
-    def _hash(self, problem: str) -> str:
-        """Return the hash of a problem, or an empty string if it is unknown."""
+    def _run(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Run an SQL statement on the index."""
+        return self._tables.run(statement, *values)
+
+    def _value(self, statement: str, key: str) -> Any:
+        """Return the value that an SQL statement selects for a key. Raises KeyError if there is none."""
+        if (columns := self._run(statement, as_bytes(key)).fetchone()) is None:
+            raise KeyError(key)
+        return columns[0]
+
+    def _offset(self, key: str) -> int:
+        """Return the offset of a result."""
+        return int(self._value("SELECT offset FROM results WHERE key = ?", key))
+
+    def _read_row(self, path: Path, offset: int) -> dict[str, Any]:
+        """Return the row at an offset of a file, with its tests written out."""
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            with located(path, offset):
+                return whole(msgspec.json.decode(stream.readline()), self._confinements)
+
+    def _problem_digest(self, problem: str) -> str:
+        """Return the digest of a problem, or an empty string if it is unknown."""
         return self._info.fingerprint.problems.get(problem, "")
 
+    # --- reading the folder ---
+
     def _read(self, fresh: bool) -> None:
-        """Read the folder's run, and compare it with this call."""
-        for name in (RUN, RESULTS, FAILURES, ROWS_INDEX):
+        """Index the folder's run, and compare it with this call."""
+        for name in (RUN, RESULTS, FAILURES, INDEX):
             sweep_drafts(self.folder / name)
         self._stored_info = read_info(self.folder)
         if self._stored_info is None:
@@ -236,8 +336,11 @@ class Journal:
         else:
             self._refuse_other_shard(self._stored_info.shard)
             self._add_confinements(self._stored_info.confinements)
-            self._read_rows(self._stored_info.fingerprint.problems)
-            self._read_failures()
+            for name in (RESULTS, EARLIER, FAILURES):
+                cut_torn_line(self.folder / name)
+            self._load_index()
+            self._index_rows(self._stored_info.fingerprint.problems)
+            self._index_failures()
             self._compare(self._stored_info.fingerprint)
 
     def _refuse_other_shard(self, stored: str) -> None:
@@ -252,25 +355,76 @@ class Journal:
                 remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
             )
 
-    def _read_rows(self, problems: Mapping[str, str]) -> None:
-        """Read the results and the earlier results. `problems` are the hashes of the run's problems."""
-        for name in (RESULTS, EARLIER):
-            cut_torn_line(self.folder / name)
-        for offset, row in decoded(self.folder / RESULTS, ResultHead, self._done.load(problems)):
-            if not self._done.add(offset, row, problems.get(row.problem_id, "")):
+    def _index_rows(self, problems: Mapping[str, str]) -> None:
+        """Index the results after the indexed bytes, and the earlier results. `problems`: their digests."""
+        for offset, row in decoded(self.folder / RESULTS, ResultHead, self._size):
+            if not self._index_result(offset, row, problems.get(row.problem_id, "")):
                 refuse_twice(self.folder, row.key)
-        self._done.read_on()
-        earlier = self._known_results.file(self.folder / EARLIER)
+        self._hash_results()
         for offset, row in decoded(self.folder / EARLIER, ResultHead):
-            earlier.know(offset, row, row.problem_sha256)
+            self._index_identities(_EARLIER_SOURCE, offset, row, row.problem_sha256)
 
-    def _read_failures(self) -> None:
-        """Read the failures, and count outdated lines."""
-        cut_torn_line(self.folder / FAILURES)
+    def _index_result(self, offset: int, row: ResultHead, problem_digest: str) -> bool:
+        """Index a result. Return False if its key has a result already."""
+        columns = (as_bytes(row.key), as_bytes(row.problem_id), as_bytes(row.compiler))
+        statement = "INSERT OR IGNORE INTO results (offset, key, problem, compiler) VALUES (?, ?, ?, ?)"
+        if not self._run(statement, offset, *columns).rowcount:
+            return False
+        self._index_identities(_RESULTS_SOURCE, offset, row, problem_digest)
+        return True
+
+    def _index_identities(self, source: int, offset: int, row: ResultHead, problem_digest: str) -> None:
+        """Index a row for `find` and `find_program`, unless an earlier row of its source has its identity."""
+        identities = [_short_identity(row.submission_sha256, problem_digest)] if row.submission_sha256 else []
+        if row.program_sha256:
+            identities.append(_short_identity(row.program_sha256))
+        for identity in identities:
+            self._run("INSERT OR IGNORE INTO identities VALUES (?, ?, ?)", identity, source, offset)
+
+    def _index_failures(self) -> None:
+        """Index the failures, and count outdated lines."""
         for offset, failure in decoded(self.folder / FAILURES, FailureHead):
-            self._stale_failures += failure.key in self._failed or failure.key in self._done
-            if failure.key not in self._done:
-                self._failed[failure.key] = offset, failure.problem_id
+            self._stale_failures += failure.key in self.failed or failure.key in self.done
+            if failure.key not in self.done:
+                self._index_failure(offset, failure)
+
+    def _index_failure(self, offset: int, failure: FailureHead) -> None:
+        columns = as_bytes(failure.key), offset, as_bytes(failure.problem_id)
+        self._run("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", *columns)
+
+    def _index_other_run(self, number: int, folder: Path) -> None:
+        """Index the results of another run, so that `find` finds them. `number`: the number of its source.
+
+        Raises InputError if the other run was judged with other options or versions.
+        """
+        where = str(folder)
+        if not folder.is_dir() or (info := read_info(folder)) is None or info.replacing:
+            raise InputError(
+                "there is no run in it", where=where, field="reuse", remedy="Name a run's folder"
+            )
+        if differences := changes(info.fingerprint, self._info.fingerprint):
+            raise InputError(
+                f"its results cannot be taken over. They differ by {'; '.join(differences)}",
+                where=where,
+                field="reuse",
+                remedy="Judge with the same options and version, or leave it out",
+            )
+        self._confinements |= info.confinements
+        source = self._sources[number] = self._opened_source(folder / RESULTS)
+        try:
+            for offset, row in decoded(source.path, ResultHead):
+                problem_digest = info.fingerprint.problems.get(row.problem_id, "")
+                self._index_identities(number, offset, row, problem_digest)
+                self._other_compilers.add(row.compiler)
+        except InputError as error:
+            raise error.but(where=str(source.shown)) from error
+
+    def _opened_source(self, path: Path) -> _Source:
+        """Return the file as it is now, although another process may replace or remove it later."""
+        with suppress(FileNotFoundError):
+            self._other_streams.append(path.open("rb"))
+            return _Source(Path(f"/proc/self/fd/{self._other_streams[-1].fileno()}"), path)
+        return _Source(path, path)
 
     def _compare(self, old: Fingerprint) -> None:
         """Compare the run with this call: supersede results of changed problems, and refuse other settings.
@@ -284,13 +438,9 @@ class Journal:
             old_problems = {name: sha256 for name, sha256 in old.problems.items() if name not in relabelled}
             merged = msgspec.structs.replace(new, problems={**old_problems, **new.problems})
             self._info = msgspec.structs.replace(self._info, fingerprint=merged)
-            for key in self._done.keys_of(relabelled):
-                self.relabelled += 1
-                self.supersede(key)
-            for key in self._done.keys_of(edited):
-                self.edited[self._done.problem(key)] += 1
-                self.supersede(key)
-        elif self._done or (self.folder / CONTEST).exists():
+            self.relabelled = self._supersede_problems(relabelled).total()
+            self.edited = self._supersede_problems(edited)
+        elif self.done or (self.folder / CONTEST).exists():
             raise InputError(
                 f"the folder holds another run. Changed: {'; '.join(differences)}",
                 where=str(self.folder),
@@ -298,14 +448,26 @@ class Journal:
             )
         else:
             self._restart = True
-            self._failed.clear()
+            self._run("DELETE FROM failures")
 
     def supersede(self, key: str) -> None:
         """Discard the result or failure with this key, because its submission or its problem has changed."""
-        if self._failed.pop(key, None) is not None:
-            self._stale_failures += 1
-        else:
-            self._superseded[key] = self._done.drop(key)
+        if not self._remove_failure(key):
+            self._run("UPDATE results SET superseded = TRUE WHERE key = ?", as_bytes(key))
+
+    def _supersede_problems(self, problems: Set[str]) -> Counter[str]:
+        """Discard the results of some problems, and return their number by problem."""
+        rows = self._run("SELECT offset, problem FROM results") if problems else ()
+        changed = [(offset, name) for offset, problem in rows if (name := as_text(problem)) in problems]
+        for offset, _ in changed:
+            self._run("UPDATE results SET superseded = TRUE WHERE offset = ?", offset)
+        return Counter(name for _, name in changed)
+
+    def _remove_failure(self, key: str) -> bool:
+        """Remove the failure with this key. Return False if there is none."""
+        is_removed = self._run("DELETE FROM failures WHERE key = ?", as_bytes(key)).rowcount > 0
+        self._stale_failures += is_removed
+        return is_removed
 
     # --- new rows ---
 
@@ -313,7 +475,7 @@ class Journal:
         """Start the run, even if it has no rows. After a crash during this, the next call does it again."""
         if self._stored_info is None or self._restart:
             self._restart_run()
-        elif self._superseded:
+        elif self.superseded:
             self._move_superseded()
         elif _comparable(self._stored_info) != _comparable(self._info):
             self._write_info(replacing=False)
@@ -325,7 +487,7 @@ class Journal:
             (self.folder / name).unlink(missing_ok=True)
         for name in ("report", IN_PROGRESS):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        self._forget_rows()
+        self._clear_index()
         self._write_info(replacing=False)
         self._restart, self._stale_failures = False, 0
         self._open_writers()
@@ -334,23 +496,17 @@ class Journal:
         """Move superseded rows to earlier.jsonl. run.json is written last, so a crash repeats this."""
         assert self._stored_info is not None, "there are rows"
         results, problems = self.folder / RESULTS, self._stored_info.fingerprint.problems
+        moved_offsets = {offset for (offset,) in self._run("SELECT offset FROM results WHERE superseded")}
         earlier_file = Lines(self.folder / EARLIER)
-        for _, row in decoded(results, dict[str, Any]):
-            if row["key"] in self._superseded:
-                earlier_file.append(
-                    as_json({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")})
-                )
+        for offset, row in decoded(results, dict[str, Any]):
+            if offset in moved_offsets:
+                problem_digest = problems.get(row.get("problem_id", ""), "")
+                earlier_file.append(as_json({**row, "problem_sha256": problem_digest}))
         earlier_file.close()
-        moved_offsets = set(self._superseded.values())
         replace(results, (line + b"\n" for offset, line in lines(results) if offset not in moved_offsets))
-        self._superseded.clear()
-        self._forget_rows()
-        self._read_rows(self._info.fingerprint.problems)
+        self._clear_index()
+        self._index_rows(self._info.fingerprint.problems)
         self._write_info(replacing=False)
-
-    def _forget_rows(self) -> None:
-        """Forget the index of rows that were moved or removed."""
-        self._known_results.forget(self.folder)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Append the row of a result. `known`: it is copied from an earlier result.
@@ -359,7 +515,7 @@ class Journal:
             InputError: The result comes from another version of the compiler than earlier results.
             ValueError: The submission already has a result.
         """
-        if row["key"] in self._done:
+        if row["key"] in self.done:
             raise ValueError(f"{row['key']!r} has its result already")
         head = msgspec.convert(row, ResultHead)
         if not known and not self._any_compiler:
@@ -370,21 +526,18 @@ class Journal:
             self._add_confinements(confinements)
             self._write_info(replacing=False)
         offset = results.append(line := as_json(short))
-        self._done.wrote(line)
-        if self._failed.pop(row["key"], None) is not None:
-            self._stale_failures += 1
-        self._done.add(offset, head, self._hash(head.problem_id))
-        self._save_index(ends=False)
-
-    def _save_index(self, *, ends: bool) -> None:
-        """Save the index of the rows. `ends`: the journal is being closed."""
-        if not self._superseded:
-            self._done.save(self._info.fingerprint.problems, ends=ends)
+        self._remove_failure(head.key)
+        self._index_result(offset, head, self._problem_digest(head.problem_id))
+        self._digest.update(line + b"\n")
+        self._size += len(line) + 1
+        if self._size >= self._next_save:
+            self._save_index()
 
     def _check_compiler(self, compiler: str) -> None:
         """Raise an InputError if earlier results come from another version: times are not comparable."""
         if self._compilers is None:
-            self._compilers = self._done.compilers | self._known_results.compilers
+            compilers = self._run("SELECT DISTINCT compiler FROM results WHERE NOT superseded")
+            self._compilers = {as_text(name) for (name,) in compilers} | self._other_compilers
         if not compiler or compiler in self._compilers:
             return
         if before := {name for name in self._compilers if _tool_name(name) == _tool_name(compiler)}:
@@ -397,14 +550,8 @@ class Journal:
     def fail(self, row: Mapping[str, Any]) -> None:
         """Append the row of a judge failure. The next call judges the submission again."""
         offset = self._writers()[1].append(as_json(row))
-        self._stale_failures += row["key"] in self._failed
-        self._failed[row["key"]] = offset, row.get("problem_id", "")
-
-    def _add_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the confinements, which rows store by name."""
-        every = {**self._info.confinements, **confinements}
-        self._info = msgspec.structs.replace(self._info, confinements=every)
-        self._known_results.confinements |= every
+        self._stale_failures += row["key"] in self.failed
+        self._index_failure(offset, msgspec.convert(row, FailureHead))
 
     def _writers(self) -> tuple[Lines, Lines]:
         """Return the open files for results and failures. Start the run if necessary."""
@@ -420,13 +567,7 @@ class Journal:
             self._open_files = Lines(self.folder / RESULTS), Lines(self.folder / FAILURES)
         return self._open_files
 
-    def _write_info(self, *, replacing: bool) -> None:
-        """Write run.json. `replacing`: rows of an earlier run are being removed and are not valid."""
-        if self._expected_hashes is not None and not replacing:
-            replace(self.folder / _EXPECTED_KEYS, [self._expected_hashes])
-            self._expected_hashes = None
-        self._stored_info = msgspec.structs.replace(self._info, replacing=replacing)
-        replace(self.folder / RUN, [as_json(self._stored_info, indented=True), b"\n"])
+    # --- run.json ---
 
     def expect(self, keys: Collection[str], others: Collection[str] = ()) -> None:
         """Set the expected number of results: those with these keys, and all stored results.
@@ -436,9 +577,9 @@ class Journal:
         """
         earlier_hashes, missing_hashes = self._earlier_expected(), bytearray()
         for key in chain(keys, (key for key in others if _short_hash(key) in earlier_hashes)):
-            if key not in self._done:
+            if key not in self.done:
                 missing_hashes += _short_hash(key)
-        self.expect_number(len(self._done) + len(missing_hashes) // _HASH_BYTES)
+        self.expect_number(len(self.done) + len(missing_hashes) // _HASH_BYTES)
         self._expected_hashes = bytes(missing_hashes)
 
     def expect_number(self, number: int | None) -> None:
@@ -469,6 +610,70 @@ class Journal:
         self.expect(keys)
         self._write_info(replacing=False)
 
+    def _add_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add the confinements, which rows store by name."""
+        every = {**self._info.confinements, **confinements}
+        self._info = msgspec.structs.replace(self._info, confinements=every)
+        self._confinements |= every
+
+    def _write_info(self, *, replacing: bool) -> None:
+        """Write run.json. `replacing`: rows of an earlier run are being removed and are not valid."""
+        if self._expected_hashes is not None and not replacing:
+            replace(self.folder / _EXPECTED_KEYS, [self._expected_hashes])
+            self._expected_hashes = None
+        self._stored_info = msgspec.structs.replace(self._info, replacing=replacing)
+        replace(self.folder / RUN, [as_json(self._stored_info, indented=True), b"\n"])
+
+    # --- the index ---
+
+    def _clear_index(self) -> None:
+        """Remove the rows of this run from the index, because they were moved or removed."""
+        self._run("DELETE FROM results")
+        self._run("DELETE FROM identities WHERE source IN (?, ?)", _RESULTS_SOURCE, _EARLIER_SOURCE)
+        self._start_digest()
+
+    def _start_digest(self) -> None:
+        """Start with no indexed bytes of results.jsonl."""
+        self._digest, self._size = hashlib.sha256(), 0
+        self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES
+
+    def _hash_results(self, end: int | None = None) -> None:
+        """Hash the bytes of results.jsonl after the indexed ones, up to offset `end` or to the file's end."""
+        with suppress(FileNotFoundError), (self.folder / RESULTS).open("rb") as stream:
+            stream.seek(self._size)
+            while block := stream.read(_BLOCK_BYTES if end is None else min(_BLOCK_BYTES, end - self._size)):
+                self._digest.update(block)
+                self._size += len(block)
+
+    def _load_index(self) -> None:
+        """Load the saved index, unless it is missing, damaged or was made from anything else than this run.
+
+        Rows that were written after the index was saved are not in it.
+        """
+        assert self._stored_info is not None, "there is a run"
+        if (saved := TableFile.saved(self.folder / INDEX)) is None:
+            return
+        facts = msgspec.json.decode(saved.facts, type=_IndexFacts)
+        if facts.made_of != _made_of(self._stored_info.fingerprint.problems):
+            return
+        self._hash_results(facts.size)
+        if self._digest.hexdigest() != facts.sha256:
+            self._start_digest()
+            return
+        self._tables.close()
+        self._tables = saved
+        self._run("DELETE FROM failures")
+        self._run("DELETE FROM identities WHERE source <> ?", _RESULTS_SOURCE)
+        self._saved_size, self._next_save = facts.size, max(2 * facts.size, _FIRST_SAVE_BYTES)
+
+    def _save_index(self) -> None:
+        """Save a copy of the index. If it cannot be written, the next call reads the rows."""
+        self._saved_size, self._next_save = self._size, 2 * self._size
+        made_of = _made_of(self._info.fingerprint.problems)
+        facts = _IndexFacts(size=self._size, sha256=self._digest.hexdigest(), made_of=made_of)
+        with suppress(InputError):
+            self._tables.save(self.folder / INDEX, msgspec.json.encode(facts))
+
     # --- closing ---
 
     def close(self) -> None:
@@ -476,10 +681,10 @@ class Journal:
         try:
             for writer in self._open_files or ():
                 writer.close()
-            if self._open_files is not None:
-                self._save_index(ends=True)
+            if self._open_files and self._size > self._saved_size and self._size >= _MIN_INDEXED_BYTES:
+                self._save_index()
             if self._stale_failures and not self._restart:
-                current = {offset for offset, _ in self._failed.values()}
+                current = {offset for (offset,) in self._run("SELECT offset FROM failures")}
                 failures = lines(self.folder / FAILURES)
                 replace(
                     self.folder / FAILURES,
@@ -491,7 +696,9 @@ class Journal:
 
     def _release(self) -> None:
         """Unlock the folder. Remove it if this call created it and no run was started."""
-        self._known_results.close()
+        self._tables.close()
+        for stream in self._other_streams:
+            stream.close()
         if self._stored_info is None:
             self._lock.remove()
         if self._stored_info is None and self._created_folder:
@@ -514,6 +721,18 @@ def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
         fingerprint=msgspec.structs.replace(fingerprint, options=plain(fingerprint.options)),
         settings=plain(settings),
     )
+
+
+def _made_of(problems: Mapping[str, str]) -> str:
+    """Return a hash of the problems' digests, which are part of identities, and of the package's code."""
+    content = msgspec.json.encode([dict(sorted(problems.items())), code_digest()])
+    return hashlib.sha256(content).hexdigest()
+
+
+def _short_identity(identity: str, problem_digest: str | None = None) -> bytes:
+    """Return the hash by which the index finds a submission of a problem, or a program."""
+    name = identity if problem_digest is None else f"{identity} {problem_digest}"
+    return hashlib.blake2b(name.encode(), digest_size=16).digest()
 
 
 def _short_hash(key: str) -> bytes:

@@ -71,8 +71,8 @@ class Judging(Protocol):
         ...
 
 
-class Recording(Protocol):
-    """The part of the journal that the runner uses."""
+class ResultStore(Protocol):
+    """Where the runner looks for earlier results and writes new ones: a run's `Journal`, or a cache."""
 
     @property
     def done(self) -> Set[str]:
@@ -119,7 +119,7 @@ async def judge_all(
     judge: Judging,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission] | AsyncIterable[Submission],
-    journal: Recording,
+    journal: ResultStore,
     *,
     workers: int | Callable[[], int],
     check: Callable[[Collection[str]], Awaitable[object]] | None = None,
@@ -224,7 +224,7 @@ class _Run:
         self,
         judge: Judging,
         problems: Mapping[str, Problem],
-        journal: Recording,
+        journal: ResultStore,
         limited: Callable[[Problem], Awaitable[Problem]] | None,
         share: bool,
         outputs: bool,

@@ -424,7 +424,8 @@ def superseded(
             reasons[reason] += 1
             edited |= {submission.key} if reason is Changed.PROGRAM else set()
             journal.edited[submission.problem_id] += reason is Changed.PROBLEM
-    lost = sum(key not in seen and journal.identity(key) not in programs for key in before)
+    absent = (journal.row(key) for key in before if key not in seen)
+    lost = sum(row.get("submission_sha256") not in programs for row in absent)
     if 2 * lost > len(before):
         raise InputError(
             f"another dump: of the {len(before):,} rows that the folder has results of, it has "

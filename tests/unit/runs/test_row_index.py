@@ -1,4 +1,4 @@
-"""The index of a run's rows: the next call reads only rows behind it, where it is proven for the others."""
+"""The saved index of a run's rows: the next call reads the rows after it, or all rows if it is invalid."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from journal_rows import MADE_OF, keys, row
+from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
 from ioi_eval.runs import journal as journal_module
-from ioi_eval.runs import row_index
-from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.row_index import ROWS_INDEX, RowIndex
+from ioi_eval.runs.journal import INDEX, Journal
 from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
 
 
@@ -33,9 +31,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             yield place, head
 
     monkeypatch.setattr(journal_module, "decoded", reading)
-    monkeypatch.setattr(row_index, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(row_index, "_STEP_BYTES", 1)
-    monkeypatch.setattr(row_index, "_GROWTH", 1)
+    monkeypatch.setattr(journal_module, "_MIN_INDEXED_BYTES", 1)
+    monkeypatch.setattr(journal_module, "_FIRST_SAVE_BYTES", 1)
     return found
 
 
@@ -82,12 +79,12 @@ def test_a_compiler_of_known_rows_is_the_run_s(folder: Path) -> None:
 def killed_with(folder: Path, index: bytes, *names: str) -> None:
     """Rows of a writer that was killed after it wrote the index."""
     write(folder, *names)
-    (folder / ROWS_INDEX).write_bytes(index)
+    (folder / INDEX).write_bytes(index)
 
 
 def test_rows_behind_the_index_are_read(folder: Path, read: list[str]) -> None:
     write(folder, "a1", "a2")
-    killed_with(folder, (folder / ROWS_INDEX).read_bytes(), "a3", "a4")
+    killed_with(folder, (folder / INDEX).read_bytes(), "a3", "a4")
     check(folder, "a1", "a2", "a3", "a4")
     assert read == ["a3", "a4"]
     with (folder / "results.jsonl").open("ab") as stream:
@@ -109,8 +106,8 @@ def test_a_key_behind_the_index_that_is_in_it_is_there_twice(folder: Path) -> No
 
 def test_a_run_goes_on_where_no_index_can_be_written(folder: Path, read: list[str]) -> None:
     write(folder, "a1")
-    (folder / ROWS_INDEX).unlink()
-    (folder / ROWS_INDEX).mkdir()
+    (folder / INDEX).unlink()
+    (folder / INDEX).mkdir()
     write(folder, "a2", "a3")
     read.clear()
     check(folder, "a1", "a2", "a3")
@@ -146,7 +143,7 @@ def test_what_the_index_does_not_hold_for_is_read(
             info["fingerprint"]["problems"]["sum"] = "e" * 64
             (folder / "run.json").write_text(json.dumps(info))
         case "code":
-            monkeypatch.setattr(row_index, "code_digest", lambda: "of another checkout")
+            monkeypatch.setattr(journal_module, "code_digest", lambda: "of another checkout")
     results.write_bytes(b"".join(lines))
     if change in ("another byte", "another problem"):
         with Journal.open(folder, MADE_OF) as journal:
@@ -159,7 +156,7 @@ def test_what_the_index_does_not_hold_for_is_read(
 @pytest.mark.once
 def test_an_index_with_any_other_byte_is_none(folder: Path, read: list[str]) -> None:
     write(folder, *NAMES)
-    index = folder / ROWS_INDEX
+    index = folder / INDEX
     whole = index.read_bytes()
 
     @given(st.integers(0, len(whole) - 1), st.integers(0, 255))
@@ -199,7 +196,7 @@ def test_any_history_reads_as_one_without_an_index(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("history") / "run"
-    results, index = folder / "results.jsonl", folder / ROWS_INDEX
+    results, index = folder / "results.jsonl", folder / INDEX
     problems, olds = 0, list[bytes]()
 
     def made_of() -> Fingerprint:
@@ -239,19 +236,39 @@ def test_any_history_reads_as_one_without_an_index(
     journal.close()
 
 
-def test_a_row_that_was_dropped_may_count_again(folder: Path) -> None:
-    rows = RowIndex(folder / "results.jsonl")
-    for offset, key in enumerate("ab"):
-        rows.add(offset, ResultHead(key=key, problem_id="p", submission_sha256=key), "")
-    assert (rows.drop("a"), len(rows), "a" in rows, [*rows]) == (0, 1, False, ["b"])
-    assert rows.find("a", "") == 0, "what was judged stays known"
-    assert rows.add(9, ResultHead(key="a", problem_id="q"), "")
-    assert (len(rows), rows.offset("a"), rows.problem("a"), [*rows]) == (2, 9, "q", ["b", "a"])
-    assert (rows.keys_of({"q"}), rows.problems) == (["a"], {"p", "q"})
+def test_superseded_result_is_readable_and_its_key_may_get_a_new_result(folder: Path) -> None:
+    write(folder, "a", "b")
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.supersede("a")
+        assert (journal.done, journal.superseded, journal.row("a")["key"]) == ({"b"}, {"a"}, "a")
+        found = journal.find(of("a")["submission_sha256"], "sum")
+        assert found is not None and found["key"] == "a", "an equal submission may reuse the result"
+        journal.begin()
+        assert (journal.done, journal.superseded) == ({"b"}, set())
+        journal.record(of("a") | {"problem_id": "tree"})
+        assert ([*journal.done], journal.problem("a"), journal.problems) == (
+            ["b", "a"],
+            "tree",
+            {"sum", "tree"},
+        )
+    assert keys(folder) == ["b", "a"]
 
 
-def test_a_key_that_is_there_twice_is_added_once(folder: Path) -> None:
-    rows = RowIndex(folder / "results.jsonl")
-    assert rows.add(0, ResultHead(key="\ud800", problem_id="p"), "")
-    assert not rows.add(5, ResultHead(key="\ud800", problem_id="q"), "")
-    assert ([*rows], rows.offset("\ud800"), rows.problems) == (["\ud800"], 0, {"p"})
+def test_index_that_is_saved_during_a_call_has_no_rows_of_other_runs(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    write(other, "b1")
+    with Journal.open(folder, MADE_OF, reuse=[other]) as journal:
+        journal.record(of("a1"))
+        assert (folder / INDEX).exists()
+        assert journal.find(of("b1")["submission_sha256"], "sum") is not None
+    with Journal.open(folder, MADE_OF) as journal:
+        assert journal.find(of("b1")["submission_sha256"], "sum") is None
+
+
+def test_failure_is_not_lost_with_the_index_and_not_kept_by_it(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.fail(failure("a1"))
+        journal.record(of("a2"))
+    (folder / "failures.jsonl").write_bytes(b"")
+    with Journal.open(folder, MADE_OF) as journal:
+        assert journal.failed == set() and journal.done == {"a2"}
