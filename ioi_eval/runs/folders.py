@@ -34,10 +34,10 @@ from ioi_eval.runs.events import (
     RunReported,
     ignore,
 )
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
+from ioi_eval.store.result_log import Journal
 from ioi_eval.store.rows import PLACE, as_number, bounded, plain, result_of, whole
 
 _COMPARISON = "runs/comparison"

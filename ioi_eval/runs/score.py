@@ -50,7 +50,6 @@ from ioi_eval.runs.events import (
     RunSummary,
     ignore,
 )
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.references import REFERENCES, ReferenceOptions, References, check_references, conclusion
 from ioi_eval.runs.runner import prepare_all
 from ioi_eval.runs.shards import LIMIT
@@ -67,6 +66,7 @@ from ioi_eval.runs.work import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
+from ioi_eval.store.result_log import Journal
 from ioi_eval.store.rows import identity
 
 if TYPE_CHECKING:

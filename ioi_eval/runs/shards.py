@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.shards import Shard
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.references import REFERENCES
 from ioi_eval.store.folder import (
     REJECTED,
@@ -24,6 +23,7 @@ from ioi_eval.store.folder import (
     read_rows,
     write_limits,
 )
+from ioi_eval.store.result_log import Journal
 from ioi_eval.store.tasks import read_people, read_tasks, write_people, write_tasks
 
 LIMIT = "limit"  # setting of a run: the number of rows that were chosen

@@ -46,7 +46,6 @@ from ioi_eval.runs.events import (
     RunSummary,
     ServersFound,
 )
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer, run_alone
 from ioi_eval.runs.time_limits import TimeLimits
@@ -61,6 +60,7 @@ from ioi_eval.store.folder import (
     read_limits,
     write_limits,
 )
+from ioi_eval.store.result_log import Journal
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
 from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from ioi_eval.reports import ReportOptions, Summary, summary, write_reports
 from ioi_eval.rules.scoring import Mode, submission_result
 from ioi_eval.runs.events import RunSummary
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
 from ioi_eval.store.resources import examples
+from ioi_eval.store.result_log import Journal
 from ioi_eval.store.rows import failure_row, plain, result_of, result_row
 
 __all__ = [

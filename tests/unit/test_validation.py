@@ -34,11 +34,11 @@ from ioi_eval.reports.records import VALIDATION, Validation, read_validation, wr
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
 from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
 from ioi_eval.runs.events import ignore
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.runs.work import RunOptions, RunSetup, time_limits
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, MeasuredLimit, identity, limits_of, read_limits, write_limits
+from ioi_eval.store.result_log import Journal
 
 pytestmark = pytest.mark.once
 

@@ -22,8 +22,8 @@ from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import ALL, FOLDER
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import of_score
-from ioi_eval.runs.journal import Journal
 from ioi_eval.store.folder import RESULTS, Fingerprint
+from ioi_eval.store.result_log import Journal
 from ioi_eval.store.rows import result_row
 
 LANGUAGES = ("introductory", "interview", "competition")

@@ -46,7 +46,6 @@ from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, refuse_lacking, settings_of
 from ioi_eval.runs.engine import AnyEngine, stop
 from ioi_eval.runs.events import OnEvent, ignore
-from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import submissions_now
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, language_of, no_problem, opened, source_name
@@ -74,6 +73,7 @@ from ioi_eval.store.folder import (
     write_progress,
     write_stopped,
 )
+from ioi_eval.store.result_log import Journal
 
 _TELLING, _ALIVE = 1.0, 10  # seconds between two looks at what is judged, and two signs of life
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from journal_rows import MADE_OF, row
 
-from ioi_eval.runs.journal import Journal
+from ioi_eval.store.result_log import Journal
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from journal_rows import MADE_OF, row
 
-from ioi_eval.runs.journal import Journal
 from ioi_eval.store.packed import NamedKeys
+from ioi_eval.store.result_log import Journal
 
 pytestmark = pytest.mark.once
 

@@ -17,8 +17,8 @@ from journal_rows import MADE_OF, failure, keys, row
 from run_samples import in_any_order
 
 from ioi_eval.errors import InputError
-from ioi_eval.runs.journal import Journal
 from ioi_eval.store.folder import Fingerprint, decoded, read_failures, read_info, read_rows
+from ioi_eval.store.result_log import Journal
 
 # --- results that count no longer --------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
-from ioi_eval.runs import journal as journal_module
-from ioi_eval.runs.journal import INDEX, Journal
+from ioi_eval.store import result_log as result_log_module
 from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
+from ioi_eval.store.result_log import INDEX, Journal
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +30,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 found.append(head.key)
             yield place, head
 
-    monkeypatch.setattr(journal_module, "decoded", reading)
-    monkeypatch.setattr(journal_module, "_MIN_INDEXED_BYTES", 1)
-    monkeypatch.setattr(journal_module, "_FIRST_SAVE_BYTES", 1)
+    monkeypatch.setattr(result_log_module, "decoded", reading)
+    monkeypatch.setattr(result_log_module, "_MIN_INDEXED_BYTES", 1)
+    monkeypatch.setattr(result_log_module, "_FIRST_SAVE_BYTES", 1)
     return found
 
 
@@ -143,7 +143,7 @@ def test_what_the_index_does_not_hold_for_is_read(
             info["fingerprint"]["problems"]["sum"] = "e" * 64
             (folder / "run.json").write_text(json.dumps(info))
         case "code":
-            monkeypatch.setattr(journal_module, "code_digest", lambda: "of another checkout")
+            monkeypatch.setattr(result_log_module, "code_digest", lambda: "of another checkout")
     results.write_bytes(b"".join(lines))
     if change in ("another byte", "another problem"):
         with Journal.open(folder, MADE_OF) as journal:

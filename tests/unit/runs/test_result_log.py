@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
-from ioi_eval.runs.journal import Journal
 from ioi_eval.store import files as journal_files
 from ioi_eval.store.folder import Fingerprint, changes, read_failures, read_info
+from ioi_eval.store.result_log import Journal
 
 
 def failed_lines(folder: Path) -> list[tuple[str, str]]:
