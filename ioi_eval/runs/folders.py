@@ -37,7 +37,7 @@ from ioi_eval.runs.events import (
 from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import PLACE, as_number, bounded, plain, result_of, whole
 
 _COMPARISON = "runs/comparison"
@@ -190,7 +190,7 @@ def run_of_rows(file: Path, runs: Path) -> Path:
     years = dict[str, set[int | None]]()
     for row in _result_rows(file):  # all are looked at before anything is written
         years.setdefault(row["problem_id"], set()).add(traits_of(row).year)
-    with Journal.open(
+    with ResultLog.open(
         folder, Fingerprint(dump=""), settings={_FROM: str(file), "problems": "judged elsewhere"}, fresh=True
     ) as journal:
         for row in _result_rows(file):

@@ -72,7 +72,7 @@ class Judging(Protocol):
 
 
 class ResultStore(Protocol):
-    """Where the runner looks for earlier results and writes new ones: a run's `Journal`, or a cache."""
+    """Where the runner looks for earlier results and writes new ones: a run's `ResultLog`, or a cache."""
 
     @property
     def done(self) -> Set[str]:

@@ -66,7 +66,7 @@ from ioi_eval.runs.work import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import identity
 
 if TYPE_CHECKING:
@@ -453,7 +453,7 @@ def forecast_dump(
                 )
 
 
-def _to_judge(work: Work, journal: Journal) -> tuple[list[Submission], int]:
+def _to_judge(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
     """The submissions without a result, equal ones once and without their texts; and how many hold none."""
     found: dict[str, Submission] = {}
     without = 0
@@ -469,7 +469,7 @@ def _to_judge(work: Work, journal: Journal) -> tuple[list[Submission], int]:
     return list(found.values()), without
 
 
-def _expected(journal: Journal, new: Iterable[Submission]) -> float | None:
+def _expected(journal: ResultLog, new: Iterable[Submission]) -> float | None:
     """Return the expected hours: a problem's mean so far, or the mean of all where it has none."""
     took: Mapping[str, list[float]] = journal.cpu_times()
     times = [seconds for own in took.values() for seconds in own]

@@ -23,7 +23,7 @@ from ioi_eval.store.folder import (
     read_rows,
     write_limits,
 )
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.tasks import read_people, read_tasks, write_people, write_tasks
 
 LIMIT = "limit"  # setting of a run: the number of rows that were chosen
@@ -110,7 +110,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
         what = "a run that was judged is in this folder, and the shards would take its place"
         raise InputError(what, where=str(folder), remedy="Choose another out=FOLDER")
     limits = _common_limits(shards)
-    with Journal.open(
+    with ResultLog.open(
         folder,
         first.info.fingerprint,
         settings=_common_settings(shards),
@@ -163,7 +163,7 @@ def _shown(limit: MeasuredLimit) -> str:
     return f"{limit.cpu_time:g} s and {counted(limit.processes, 'process', 'processes')}"
 
 
-def _copy_rows(shard: ShardFolder, journal: Journal) -> None:
+def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
     for row in read_rows(shard.folder):
         if not shard.shard.has(row["key"]):
             what = f"its row {row['key']!r} is not of shard {shard.shard}"

@@ -60,7 +60,7 @@ from ioi_eval.store.folder import (
     read_limits,
     write_limits,
 )
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
 from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 
@@ -267,7 +267,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
 async def describe_problems(
     work: Work,
     setup: RunSetup,
-    journal: Journal,
+    journal: ResultLog,
     limited: Callable[[Problem], Awaitable[Problem]] | None,
     *,
     untried: bool = False,
@@ -303,8 +303,8 @@ async def describe_problems(
             write_people(setup.folder, people)
 
 
-def journal_of(work: Work, setup: RunSetup) -> Journal:
-    return Journal.open(
+def journal_of(work: Work, setup: RunSetup) -> ResultLog:
+    return ResultLog.open(
         setup.folder,
         work.made_of,
         settings={**work.settings, **setup.settings},
@@ -315,7 +315,7 @@ def journal_of(work: Work, setup: RunSetup) -> Journal:
     )
 
 
-def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
+def superseded_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
     """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
     if journal.unchanged:
         return None
@@ -329,7 +329,7 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     return superseded(journal, work.problems, work.submissions, work.others)
 
 
-def added(dump: Dump, journal: Journal) -> Dump | None:
+def added(dump: Dump, journal: ResultLog) -> Dump | None:
     """Return the dump without the rows that it had when the run's results were last compared with it.
 
     None where other rows, or other problems, may have changed since.
@@ -379,7 +379,7 @@ def _how(setup: RunSetup) -> JudgeOptions:
     return msgspec.structs.replace(how, job=chosen.job, allow_unconfined=chosen.allow_unconfined)
 
 
-def time_limits(judge: Judge, setup: RunSetup, journal: Journal) -> TimeLimits:
+def time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
     others = dict[str, MeasuredLimit]()
@@ -400,7 +400,7 @@ def time_limits(judge: Judge, setup: RunSetup, journal: Journal) -> TimeLimits:
 
 
 def superseded(
-    journal: Journal,
+    journal: ResultLog,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission],
     others: Collection[str],
@@ -445,7 +445,7 @@ def superseded(
     return JudgedAgain(reasons=found, problems=tuple(sorted(journal.edited))) if found else None
 
 
-def _changed(journal: Journal, problems: Mapping[str, Problem], submission: Submission) -> Changed | None:
+def _changed(journal: ResultLog, problems: Mapping[str, Problem], submission: Submission) -> Changed | None:
     problem = problems.get(submission.problem_id)
     if submission.key not in journal.done or problem is None:
         return None

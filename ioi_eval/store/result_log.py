@@ -124,8 +124,8 @@ class KeySet(Set[str]):
         return set(keys)
 
 
-class Journal:
-    """The results and failures in a run's folder: `with Journal.open(...) as journal`.
+class ResultLog:
+    """The results and failures in a run's folder: `with ResultLog.open(...) as journal`.
 
     Opening a folder changes nothing, except that an incomplete last line is removed. The run starts with its
     first row or with `begin`. If the input is unusable, the folder and an older run in it stay unchanged.

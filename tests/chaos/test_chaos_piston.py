@@ -35,7 +35,7 @@ from chaos_servers import (
     slowly,
 )
 from support.engines import Outcome, fake_capabilities
-from support.runs import Fingerprint, Journal, RunSummary, judge_all, read_failures, read_rows
+from support.runs import Fingerprint, ResultLog, RunSummary, judge_all, read_failures, read_rows
 from support.servers import Patience
 
 from ioi_eval import PistonEngine, Scorer, Store
@@ -132,7 +132,7 @@ async def scored(
     engine.tell = tell
     limits = BuildLimits(wall_time=0.5, cpu_time=0.5)
     fingerprint = Fingerprint(dump="d", problems={"chaos": "p"}, options={}, versions={})
-    with Journal.open(folder, fingerprint) as journal:
+    with ResultLog.open(folder, fingerprint) as journal:
         store = Store(folder.with_suffix(".store"))
         async with Scorer(engine, store=store, builds=BuildOptions(limits=limits)) as scorer:
             return await judge_all(

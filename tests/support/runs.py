@@ -11,14 +11,14 @@ from ioi_eval.runs.events import RunSummary
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
 from ioi_eval.store.resources import examples
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import failure_row, plain, result_of, result_row
 
 __all__ = [
     "Fingerprint",
-    "Journal",
     "Mode",
     "ReportOptions",
+    "ResultLog",
     "RunSummary",
     "Summary",
     "failure_row",

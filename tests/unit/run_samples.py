@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
-from support.runs import Fingerprint, Journal, submission_result
+from support.runs import Fingerprint, ResultLog, submission_result
 
 from ioi_eval.models import Blob, Problem, Submission, SubmissionResult, Subtask, Test, TestResult, Verdict
 
@@ -70,7 +70,7 @@ def write_run(
     made_of: Fingerprint | None = None,
 ) -> Path:
     """A run's folder with these rows, as nobody judged them."""
-    with Journal.open(folder, made_of or Fingerprint(dump="d" * 64), settings=settings) as journal:
+    with ResultLog.open(folder, made_of or Fingerprint(dump="d" * 64), settings=settings) as journal:
         journal.begin()
         for row in rows:
             journal.record(row)

@@ -23,7 +23,7 @@ from ioi_eval.reports.document import ALL, FOLDER
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import of_score
 from ioi_eval.store.folder import RESULTS, Fingerprint
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import result_row
 
 LANGUAGES = ("introductory", "interview", "competition")
@@ -176,7 +176,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:
         folder = given.keep or Path(temporary)
-        with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
+        with ResultLog.open(folder, Fingerprint(dump="d" * 64)) as journal:
             journal.begin()
             for row in rows(given.rows, given.models, given.problems, given.tests):
                 journal.record(row)

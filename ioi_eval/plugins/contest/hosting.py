@@ -73,7 +73,7 @@ from ioi_eval.store.folder import (
     write_progress,
     write_stopped,
 )
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 
 _TELLING, _ALIVE = 1.0, 10  # seconds between two looks at what is judged, and two signs of life
 
@@ -176,7 +176,7 @@ async def _languages_there(judge: Judge) -> set[str]:
     return {language.name for language in LANGUAGES if language.command in toolchains}
 
 
-def _refuse_to_lose(journal: Journal) -> None:
+def _refuse_to_lose(journal: ResultLog) -> None:
     """Raise InputError where results are of problems that are others now: nobody would submit again."""
     if lost := [journal.row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
@@ -224,7 +224,7 @@ async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
 class _BegunSubmissions:
     """A folder with a file for each submission that is being judged."""
 
-    def __init__(self, journal: Journal, problems: Collection[str]) -> None:
+    def __init__(self, journal: ResultLog, problems: Collection[str]) -> None:
         """Raise InputError for a file of no use: it is of a problem that is not in the contest any more."""
         self._folder = journal.folder / IN_PROGRESS
         self._rows = [
@@ -251,7 +251,7 @@ class _BegunSubmissions:
         return self._folder / f"{name[:32]}-{digest}.json"  # also of a long name at most 255 bytes
 
 
-def _begun_row(path: Path, journal: Journal, problems: Collection[str]) -> dict[str, Any] | None:
+def _begun_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
     """Return the submission of a file. None if it has been judged: then the file is removed."""
     remedy = "Remove the file, and the submission with it"
     row = read_value(path, dict[str, Any], "is not a submission", remedy)
@@ -268,7 +268,7 @@ def _begun_row(path: Path, journal: Journal, problems: Collection[str]) -> dict[
 class _Ledger:
     """Writes what happened into the run's folder, before anybody is answered."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: ResultLog) -> None:
         self._journal, path = journal, journal.folder / RUNS
         cut_torn_line(path)
         self._runs = Lines(path)

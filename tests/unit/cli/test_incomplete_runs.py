@@ -19,7 +19,7 @@ from support.command_line import (
     wait_until_gone,
     write_dump,
 )
-from support.runs import Fingerprint, Journal, result_row, summary
+from support.runs import Fingerprint, ResultLog, result_row, summary
 
 pytestmark = pytest.mark.once
 
@@ -111,7 +111,7 @@ def test_one_incomplete_run_of_several_is_named(cli: CommandLine, asked: tuple[A
 
 
 def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path) -> None:
-    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+    with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.expect_number(None)
         journal.record(ended("a"))
     found = summary(tmp_path / "run")
@@ -121,7 +121,7 @@ def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path
 
 def test_rows_that_come_and_go_change_the_number_of_submissions(tmp_path: Path) -> None:
     def opened(*keys: str, others: tuple[str, ...] = (), record: str = "") -> int | None:
-        with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+        with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
             journal.expect(keys, others)
             for key in record:
                 journal.record(ended(key))

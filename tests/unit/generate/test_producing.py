@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from generate_helpers import ask
 from support.asks import Ask, GenerationFailed, Generations, OutOfBudget, Text
-from support.runs import Fingerprint, Journal, judge_all
+from support.runs import Fingerprint, ResultLog, judge_all
 from support.waits import settle
 
 from ioi_eval.errors import InputError
@@ -144,7 +144,7 @@ async def test_a_judge_that_finds_bad_input_ends_the_asking(tmp_path: Path) -> N
                 yield Submission(key=one.key, problem_id="p", code="", language="python")
 
     made_of = Fingerprint(dump="", problems={}, options={}, versions={})
-    with Generations(tmp_path, "x", "m") as generations, Journal.open(tmp_path, made_of) as journal:
+    with Generations(tmp_path, "x", "m") as generations, ResultLog.open(tmp_path, made_of) as journal:
         async with contextlib.aclosing(submissions(generations)) as stream:
             with pytest.raises(InputError, match="does not compile"):
                 await judge_all(Unusable(), {"p": Problem(id="p")}, stream, journal, workers=2)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import RAN, TESTS, problem, result, submission, write_run
-from support.runs import Fingerprint, Journal, ReportOptions, failure_row, result_row
+from support.runs import Fingerprint, ReportOptions, ResultLog, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
@@ -116,18 +116,18 @@ class History:
         return result_row(one, of, msgspec.structs.replace(found, repeats=repeats))
 
     def add(self) -> None:
-        with Journal.open(self.folder, MADE_OF, any_compiler=True) as journal:
+        with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
             for _ in range(self.dice.randrange(1, 9)):
                 journal.record(self.row(*self.new()))
 
     def fail(self) -> None:
-        with Journal.open(self.folder, MADE_OF) as journal:
+        with ResultLog.open(self.folder, MADE_OF) as journal:
             one, of = self.new()
             journal.fail(failure_row(one, JudgeFailure("no server", phase="run"), of))
 
     def judge_failed(self) -> None:
         """Rows that come while the line of failures.jsonl still stands."""
-        journal = Journal.open(self.folder, MADE_OF, any_compiler=True)
+        journal = ResultLog.open(self.folder, MADE_OF, any_compiler=True)
         for key in sorted(journal.failed):
             journal.record(self.row(*self.of[key]))
         failures = (self.folder / "failures.jsonl").read_bytes()
@@ -135,7 +135,7 @@ class History:
         (self.folder / "failures.jsonl").write_bytes(failures)
 
     def rename(self) -> None:
-        with Journal.open(self.folder, MADE_OF, any_compiler=True) as journal:
+        with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
             gone = [key for key in sorted(journal.done) if self.dice.random() < 0.3]
             for key in gone:
                 journal.supersede(key)
@@ -203,7 +203,7 @@ def grown(folder: Path) -> History:
     history = History(folder, 7)
     write_run(folder, [history.row(*history.new()) for _ in range(14)], made_of=MADE_OF)
     write_reports(folder)
-    with Journal.open(folder, MADE_OF, any_compiler=True) as journal:
+    with ResultLog.open(folder, MADE_OF, any_compiler=True) as journal:
         for _ in range(3):
             journal.record(history.row(*history.new()))
     return history

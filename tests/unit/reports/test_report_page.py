@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from run_samples import SUM, judged, problem, result, submission, texts, write_run
-from support.runs import Fingerprint, Journal, failure_row, result_row
+from support.runs import Fingerprint, ResultLog, failure_row, result_row
 
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
@@ -267,7 +267,7 @@ def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
 
 
 def test_settings_show_what_differs_first(tmp_path: Path) -> None:
-    with Journal.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
+    with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.begin()
     usual, found = cells(markdown(document(summary(tmp_path / "run"))))[::-1][:2]
     assert ["Option extract", "first"] in found and ["always_extract", "false"] in usual

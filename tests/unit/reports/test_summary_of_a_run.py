@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, judged, problem, result, submission, write_run
 from support.properties import few
-from support.runs import Fingerprint, Journal, Summary, failure_row, result_row, summary
+from support.runs import Fingerprint, ResultLog, Summary, failure_row, result_row, summary
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
@@ -102,7 +102,7 @@ def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
 
 def test_a_failure_that_was_judged_since_is_none(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [], [unscored("a"), unscored("b")])
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.record(scored("a"))
         run = summary(folder)
     assert (run.scored, run.unscored) == (1, 1) and run == summary(folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from journal_rows import MADE_OF, row
 
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scored(folder: Path) -> Path:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2", "a3"):
             journal.record(row(key))
     return folder

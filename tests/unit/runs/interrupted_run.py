@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from run_samples import RAN, SUM, TESTS, result, submission
-from support.runs import Fingerprint, Journal, judge_all
+from support.runs import Fingerprint, ResultLog, judge_all
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
@@ -58,7 +58,7 @@ class FakeJudge:
 
 
 def main(folder: Path, number: int) -> None:
-    with Journal.open(folder, FINGERPRINT) as journal:
+    with ResultLog.open(folder, FINGERPRINT) as journal:
         problems = {SUM.id: SUM}
         asyncio.run(judge_all(FakeJudge(), problems, submissions(number), journal, workers=4))
 

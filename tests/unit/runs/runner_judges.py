@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from run_samples import SUM, problem, result, submission
-from support.runs import Fingerprint, Journal, RunSummary, read_rows
+from support.runs import Fingerprint, ResultLog, RunSummary, read_rows
 
 from ioi_eval.models import Problem, Submission, SubmissionResult
 from ioi_eval.runs.events import Event
@@ -52,7 +52,7 @@ async def score(
     folder: Path, judge: Any, submissions: Any, workers: int = 3, **options: Any
 ) -> tuple[RunSummary, list[Event]]:
     events: list[Event] = []
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         summary = await judge_all(
             judge, PROBLEMS, submissions, journal, workers=workers, on_event=events.append, **options
         )

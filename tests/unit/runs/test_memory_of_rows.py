@@ -13,7 +13,7 @@ import pytest
 from journal_rows import MADE_OF, row
 
 from ioi_eval.store.packed import NamedKeys
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 
 pytestmark = pytest.mark.once
 
@@ -38,7 +38,7 @@ def taken(make: Callable[[], Any]) -> float:
 
 
 def written(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.begin()
     lines = (
         {**row(f"row-{number:08}"), "program_sha256": row(f"p{number}")["submission_sha256"]}
@@ -49,8 +49,8 @@ def written(folder: Path) -> None:
 
 def test_a_journal_takes_little_for_a_row(folder: Path) -> None:
     written(folder)
-    journal = list[Journal]()
-    assert taken(lambda: journal.append(Journal.open(folder, MADE_OF))) < MOST
+    journal = list[ResultLog]()
+    assert taken(lambda: journal.append(ResultLog.open(folder, MADE_OF))) < MOST
     assert len(journal[0].done) == NUMBER
     journal[0].close()
 

@@ -16,7 +16,7 @@ from journal_rows import MADE_OF, failure, keys, row
 from ioi_eval.errors import InputError
 from ioi_eval.store import result_log as result_log_module
 from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
-from ioi_eval.store.result_log import INDEX, Journal
+from ioi_eval.store.result_log import INDEX, ResultLog
 
 
 @pytest.fixture(autouse=True)
@@ -42,14 +42,14 @@ def of(key: str, **columns: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, *names: str, made_of: Fingerprint = MADE_OF) -> None:
-    with Journal.open(folder, made_of) as journal:
+    with ResultLog.open(folder, made_of) as journal:
         for name in names:
             journal.record(of(name))
 
 
 def check(folder: Path, *names: str) -> None:
     """All that a journal says of rows is what is in the file."""
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         assert [*journal.done] == [*names] == keys(folder)
         assert journal.problems == ({"sum"} if names else set())
         for name in names:
@@ -72,7 +72,7 @@ def test_known_rows_are_not_read_again(folder: Path, read: list[str]) -> None:
 
 def test_a_compiler_of_known_rows_is_the_run_s(folder: Path) -> None:
     write(folder, "a1")
-    with Journal.open(folder, MADE_OF) as journal, pytest.raises(InputError, match=r"g\+\+ 13 now"):
+    with ResultLog.open(folder, MADE_OF) as journal, pytest.raises(InputError, match=r"g\+\+ 13 now"):
         journal.record({**of("a2"), "compiler": "g++ 13"})
 
 
@@ -101,7 +101,7 @@ def test_a_key_behind_the_index_that_is_in_it_is_there_twice(folder: Path) -> No
     with (folder / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(of("a1")) + b"\n")
     with pytest.raises(InputError, match="duplicate key 'a1'"):
-        Journal.open(folder, MADE_OF)
+        ResultLog.open(folder, MADE_OF)
 
 
 def test_a_run_goes_on_where_no_index_can_be_written(folder: Path, read: list[str]) -> None:
@@ -146,7 +146,7 @@ def test_what_the_index_does_not_hold_for_is_read(
             monkeypatch.setattr(result_log_module, "code_digest", lambda: "of another checkout")
     results.write_bytes(b"".join(lines))
     if change in ("another byte", "another problem"):
-        with Journal.open(folder, MADE_OF) as journal:
+        with ResultLog.open(folder, MADE_OF) as journal:
             assert "a1" not in journal.done
     else:
         check(folder, *names)
@@ -203,11 +203,11 @@ def test_any_history_reads_as_one_without_an_index(
         return msgspec.structs.replace(MADE_OF, problems=PROBLEMS[problems])
 
     def seen() -> Any:
-        with Journal.open(folder, made_of()) as journal:
+        with ResultLog.open(folder, made_of()) as journal:
             found = [journal.find(of(f"k{number}")["submission_sha256"], "sum") for number in range(13)]
             return [*journal.done], journal.edited, [one and one["key"] for one in found]
 
-    journal = Journal.open(folder, made_of())
+    journal = ResultLog.open(folder, made_of())
     for what, number in steps:
         if what == "record":
             if f"k{number}" not in journal.done:
@@ -232,13 +232,13 @@ def test_any_history_reads_as_one_without_an_index(
             assert there == seen()
             if held is not None:
                 index.write_bytes(held)
-        journal = Journal.open(folder, made_of())
+        journal = ResultLog.open(folder, made_of())
     journal.close()
 
 
 def test_superseded_result_is_readable_and_its_key_may_get_a_new_result(folder: Path) -> None:
     write(folder, "a", "b")
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.supersede("a")
         assert (journal.done, journal.superseded, journal.row("a")["key"]) == ({"b"}, {"a"}, "a")
         found = journal.find(of("a")["submission_sha256"], "sum")
@@ -257,18 +257,18 @@ def test_superseded_result_is_readable_and_its_key_may_get_a_new_result(folder: 
 def test_index_that_is_saved_during_a_call_has_no_rows_of_other_runs(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     write(other, "b1")
-    with Journal.open(folder, MADE_OF, reuse=[other]) as journal:
+    with ResultLog.open(folder, MADE_OF, reuse=[other]) as journal:
         journal.record(of("a1"))
         assert (folder / INDEX).exists()
         assert journal.find(of("b1")["submission_sha256"], "sum") is not None
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.find(of("b1")["submission_sha256"], "sum") is None
 
 
 def test_failure_is_not_lost_with_the_index_and_not_kept_by_it(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
         journal.record(of("a2"))
     (folder / "failures.jsonl").write_bytes(b"")
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.failed == set() and journal.done == {"a2"}

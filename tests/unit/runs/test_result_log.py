@@ -14,7 +14,7 @@ from journal_rows import MADE_OF, failure, keys, row
 from ioi_eval.errors import InputError
 from ioi_eval.store import files as journal_files
 from ioi_eval.store.folder import Fingerprint, changes, read_failures, read_info
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 
 
 def failed_lines(folder: Path) -> list[tuple[str, str]]:
@@ -26,7 +26,7 @@ def failed_lines(folder: Path) -> list[tuple[str, str]]:
 
 
 def test_what_was_recorded_is_done_for_the_next_process(scored: Path) -> None:
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         assert journal.done == {"a1", "a2", "a3"}
         journal.record(row("a4"))
     assert keys(scored) == ["a1", "a2", "a3", "a4"]
@@ -39,13 +39,13 @@ def test_what_was_recorded_is_done_for_the_next_process(scored: Path) -> None:
 
 
 def test_a_key_gets_one_result(scored: Path) -> None:
-    with Journal.open(scored, MADE_OF) as journal, pytest.raises(ValueError, match="a1"):
+    with ResultLog.open(scored, MADE_OF) as journal, pytest.raises(ValueError, match="a1"):
         journal.record(row("a1"))
     assert keys(scored) == ["a1", "a2", "a3"]
 
 
 def test_equal_submissions_are_found_also_those_of_an_earlier_process(scored: Path) -> None:
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
         for key in ("a2", "a4"):
             assert journal.find(row(key)["submission_sha256"], "") == row(key)
@@ -53,17 +53,17 @@ def test_equal_submissions_are_found_also_those_of_an_earlier_process(scored: Pa
 
 
 def test_nothing_is_written_before_there_is_something_to_write(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF):
+    with ResultLog.open(folder, MADE_OF):
         assert folder.is_dir()
     assert not folder.exists()
     folder.mkdir(parents=True)
-    with Journal.open(folder, MADE_OF):
+    with ResultLog.open(folder, MADE_OF):
         pass
     assert list(folder.iterdir()) == []
 
 
 def test_a_run_without_rows_is_a_run(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
+    with ResultLog.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
         journal.begin()
     info = read_info(folder)
     assert info is not None and info.settings == {"engine": "fake"} and info.fingerprint.dump == MADE_OF.dump
@@ -72,7 +72,7 @@ def test_a_run_without_rows_is_a_run(folder: Path) -> None:
 
 def test_going_on_without_anything_new_leaves_every_byte(scored: Path) -> None:
     before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
-    with Journal.open(scored, MADE_OF, settings={"workers": 3}) as journal:
+    with ResultLog.open(scored, MADE_OF, settings={"workers": 3}) as journal:
         journal.begin()
     assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == before
 
@@ -80,7 +80,7 @@ def test_going_on_without_anything_new_leaves_every_byte(scored: Path) -> None:
 def test_settings_may_be_anything(folder: Path) -> None:
     options = {"path": Path("x"), "odd": "\udcff", "nan": float("nan")}
     for _ in range(2):
-        with Journal.open(folder, Fingerprint(dump="d", options=options), settings=options) as journal:
+        with ResultLog.open(folder, Fingerprint(dump="d", options=options), settings=options) as journal:
             journal.record(row(f"a{len(journal.done)}"))
     info = read_info(folder)
     assert info is not None and info.settings == {"path": "x", "odd": "\ufffd", "nan": None}
@@ -90,10 +90,10 @@ def test_settings_may_be_anything(folder: Path) -> None:
 
 
 def test_failures_leave_when_they_are_judged(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2", "a3"):
             journal.fail(failure(key))
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.failed == {"a1", "a2", "a3"} and journal.done == set()
         journal.record(row("a2"))
         journal.fail(failure("a3", "again"))
@@ -103,19 +103,19 @@ def test_failures_leave_when_they_are_judged(folder: Path) -> None:
 
 
 def test_failures_of_a_run_that_is_not_begun_anew_stay(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
     path = folder / "failures.jsonl"
     path.write_bytes(2 * path.read_bytes())  # as a writer leaves them that was killed
     before = path.read_bytes()
-    with Journal.open(folder, msgspec.structs.replace(MADE_OF, options={"all_tests": True})) as journal:
+    with ResultLog.open(folder, msgspec.structs.replace(MADE_OF, options={"all_tests": True})) as journal:
         assert not journal.failed
     assert path.read_bytes() == before
 
 
 def test_rows_that_are_moved_leave_no_file_open(scored: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         journal.supersede("a1")
         journal.begin()
         assert journal.done == {"a2", "a3"}
@@ -123,22 +123,22 @@ def test_rows_that_are_moved_leave_no_file_open(scored: Path) -> None:
 
 
 def test_the_last_failure_leaves_when_it_is_judged(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.record(row("a1"))
     assert failed_lines(folder) == []
 
 
 def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
         journal.fail(failure("a2"))
     stale = (folder / "failures.jsonl").read_bytes()
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.record(row("a1"))
     (folder / "failures.jsonl").write_bytes(stale)
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.failed == {"a2"}
     assert failed_lines(folder) == [("a2", "why")]
     assert list(read_failures(folder)) == ["a2"]
@@ -151,7 +151,7 @@ def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> Non
 @given(st.data())
 def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("torn") / "run"
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2"):
             journal.record(row(key, long="x" * data.draw(st.sampled_from([0, 70_000]))))
     results = folder / "results.jsonl"
@@ -159,7 +159,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, d
     results.write_bytes(content[: data.draw(st.integers(0, len(content)))])
     whole = results.read_bytes().count(b"\n")
     assert keys(folder) == ["a1", "a2"][:whole]
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         for key in sorted({"a1", "a2"} - set(journal.done)):
             journal.record(row(key))
     assert keys(folder) == ["a1", "a2"]
@@ -172,10 +172,10 @@ def test_a_broken_line_is_named(scored: Path, broken: bytes) -> None:
     results.write_bytes(b"\n".join([before[0], broken, *before[1:]]))
     content = results.read_bytes()
     with pytest.raises(InputError, match="broken line") as caught:
-        Journal.open(scored, MADE_OF)
+        ResultLog.open(scored, MADE_OF)
     assert caught.value.row == 2 and caught.value.where == str(results) and caught.value.remedy
     assert results.read_bytes() == content
-    with Journal.open(scored, MADE_OF, fresh=True) as journal:
+    with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
         journal.record(row("b1"))
     assert keys(scored) == ["b1"]
 
@@ -184,7 +184,7 @@ def test_a_key_that_is_there_twice_is_named(scored: Path) -> None:
     with (scored / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(row("a2")) + b"\n")
     with pytest.raises(InputError, match="duplicate key 'a2'"):
-        Journal.open(scored, MADE_OF)
+        ResultLog.open(scored, MADE_OF)
 
 
 def test_a_foreign_file_is_never_touched(folder: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_foreign_file_is_never_touched(folder: Path) -> None:
     (folder / "results.jsonl").write_text('{"key":"of another program"}\n')
     for fresh in (False, True):
         with pytest.raises(InputError, match=r"run\.json is missing, but it contains results\.jsonl"):
-            Journal.open(folder, MADE_OF, fresh=fresh)
+            ResultLog.open(folder, MADE_OF, fresh=fresh)
     assert (folder / "results.jsonl").read_text() == '{"key":"of another program"}\n'
     assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
 
@@ -204,20 +204,20 @@ def test_a_run_json_that_is_none(folder: Path, content: bytes) -> None:
     folder.mkdir(parents=True)
     (folder / "run.json").write_bytes(content)
     with pytest.raises(InputError, match=r"run\.json"):
-        Journal.open(folder, MADE_OF)
+        ResultLog.open(folder, MADE_OF)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        Journal.open(tmp_path / "file" / "run", MADE_OF)
+        ResultLog.open(tmp_path / "file" / "run", MADE_OF)
     with pytest.raises(InputError, match="cannot be written"):
-        Journal.open(tmp_path / "file", MADE_OF)
+        ResultLog.open(tmp_path / "file", MADE_OF)
 
 
 def test_a_full_disk_leaves_whole_lines(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
         with monkeypatch.context() as patch, pytest.raises(InputError, match="No space left"):
             patch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
@@ -231,14 +231,14 @@ def test_a_full_disk_leaves_whole_lines(scored: Path, monkeypatch: pytest.Monkey
 
 
 def test_one_process_at_a_time(scored: Path) -> None:
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
         for fresh in (False, True):
             with pytest.raises(
                 InputError, match=rf"another process \(pid {os.getpid()}\) is writing this run"
             ):
-                Journal.open(scored, MADE_OF, fresh=fresh)
-    with Journal.open(scored, MADE_OF) as journal:
+                ResultLog.open(scored, MADE_OF, fresh=fresh)
+    with ResultLog.open(scored, MADE_OF) as journal:
         assert "a4" in journal.done
 
 
@@ -276,34 +276,34 @@ def test_another_fingerprint_is_refused_by_name(scored: Path, changed: dict[str,
     assert changes(MADE_OF, other) == (expected,)
     before = (scored / "run.json").read_bytes()
     with pytest.raises(InputError) as caught:
-        Journal.open(scored, other)
+        ResultLog.open(scored, other)
     assert expected in str(caught.value) and "fresh=True" in caught.value.remedy
     assert (scored / "run.json").read_bytes() == before and keys(scored) == ["a1", "a2", "a3"]
-    with Journal.open(scored, MADE_OF) as journal:  # and the lock was given back
+    with ResultLog.open(scored, MADE_OF) as journal:  # and the lock was given back
         assert len(journal.done) == 3
 
 
 def test_all_that_changed_is_named(scored: Path) -> None:
     other = Fingerprint(dump="z", options={"new": 1})
     with pytest.raises(InputError) as caught:
-        Journal.open(scored, other)
+        ResultLog.open(scored, other)
     for part in ("option all_tests", "option new: not set -> 1", "version of g++"):
         assert part in caught.value.problem
 
 
 def test_a_run_may_grow_by_problems(folder: Path) -> None:
     for problems in ({"sum": "1"}, {"tree": "2"}, {"sum": "1", "tree": "2"}):
-        with Journal.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
+        with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
             journal.record(row(f"a{len(journal.done)}"))
     info = read_info(folder)
     assert info is not None and info.fingerprint.problems == {"sum": "1", "tree": "2"}
 
 
 def test_without_results_there_is_nothing_to_mix(folder: Path) -> None:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
     other = msgspec.structs.replace(MADE_OF, options={"all_tests": True})
-    with Journal.open(folder, other) as journal:
+    with ResultLog.open(folder, other) as journal:
         assert journal.failed == set()
         journal.record(row("b1"))
     assert failed_lines(folder) == []
@@ -315,7 +315,7 @@ def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name in (".hidden", "generations.jsonl"):
         (folder / name).write_text("")
-    Journal.open(folder, MADE_OF).close()
+    ResultLog.open(folder, MADE_OF).close()
     for name in ("thesis.tex", "b", "c", "d"):
         (folder / name).write_text("")
     before = sorted(folder.iterdir())
@@ -323,5 +323,5 @@ def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
         with pytest.raises(
             InputError, match=r"has no run.* it contains b, c, d, \.\.\.\. Choose a new or empty"
         ):
-            Journal.open(folder, MADE_OF, fresh=fresh)
+            ResultLog.open(folder, MADE_OF, fresh=fresh)
     assert sorted(folder.iterdir()) == before

@@ -18,7 +18,7 @@ from run_samples import in_any_order
 
 from ioi_eval.errors import InputError
 from ioi_eval.store.folder import Fingerprint, decoded, read_failures, read_info, read_rows
-from ioi_eval.store.result_log import Journal
+from ioi_eval.store.result_log import ResultLog
 
 # --- results that count no longer --------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ def of_problem(key: str, problem: str) -> dict[str, Any]:
 
 @pytest.fixture
 def of_two(folder: Path) -> Path:
-    with Journal.open(folder, MADE_OF) as journal:
+    with ResultLog.open(folder, MADE_OF) as journal:
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
             journal.record(of_problem(key, problem))
     return folder
@@ -40,11 +40,11 @@ EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "
 
 def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
     before = (of_two / "results.jsonl").read_bytes()
-    with Journal.open(of_two, EDITED) as journal:
+    with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.unchanged
         assert journal.find(of_problem("a1", "sum")["submission_sha256"], "sum") is None
         assert (of_two / "results.jsonl").read_bytes() == before  # nothing has begun
-    with Journal.open(of_two, EDITED) as journal:
+    with ResultLog.open(of_two, EDITED) as journal:
         journal.record(of_problem("a1", "sum"))
         assert journal.row("b1")["key"] == "b1" and journal.row("a1")["key"] == "a1"
     assert keys(of_two) == ["b1", "a1"]
@@ -54,9 +54,9 @@ def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
         ("a1", "b" * 64),
         ("a2", "b" * 64),
     ]
-    with Journal.open(of_two, EDITED) as journal:
+    with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"a1", "b1"} and journal.unchanged
-    with Journal.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
+    with ResultLog.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
         found = journal.find(of_problem("a2", "sum")["submission_sha256"], "sum")
         assert found is not None and found["key"] == "a2"
 
@@ -66,12 +66,12 @@ def test_results_that_are_taken_over_stay_while_their_run_goes_on(
     of_two: Path, tmp_path: Path, how: str
 ) -> None:
     """Another process may give up rows of that run, or all of them, meanwhile."""
-    with Journal.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
+    with ResultLog.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
         if how == "removed":
             shutil.rmtree(of_two)
         else:
             made_of = EDITED if how == "edited" else MADE_OF
-            with Journal.open(of_two, made_of, fresh=how == "fresh") as other:
+            with ResultLog.open(of_two, made_of, fresh=how == "fresh") as other:
                 other.begin()
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
             found = journal.find(of_problem(key, problem)["submission_sha256"], problem)
@@ -83,11 +83,11 @@ def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number
     with pytest.MonkeyPatch.context() as patch:
         steps_until_killed(patch, number)
         try:
-            with Journal.open(of_two, EDITED) as journal:
+            with ResultLog.open(of_two, EDITED) as journal:
                 journal.begin()
         except Killed:
             pass
-    with Journal.open(of_two, EDITED) as journal:
+    with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"b1"}
         journal.record(of_problem("a1", "sum"))
     assert keys(of_two) == ["b1", "a1"]
@@ -101,7 +101,7 @@ def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number
 def test_fresh_gives_up_the_old_run_with_the_first_new_row(scored: Path) -> None:
     (scored / "report.md").write_text("of the old rows")
     (scored / "notes.txt").write_text("the user's own")
-    with Journal.open(scored, MADE_OF, fresh=True) as journal:
+    with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
         assert journal.done == set()
         assert keys(scored) == ["a1", "a2", "a3"]
         journal.record(row("a2"))
@@ -115,16 +115,16 @@ def test_fresh_takes_over_no_results_of_its_own(scored: Path, tmp_path: Path) ->
     (tmp_path / "link").symlink_to(scored)
     for own in (scored, tmp_path / "link"):
         with pytest.raises(InputError, match="'reuse': these are the run's own results"):
-            Journal.open(scored, MADE_OF, fresh=True, reuse=[own])
+            ResultLog.open(scored, MADE_OF, fresh=True, reuse=[own])
     assert (scored / "results.jsonl").read_bytes() == before
-    with Journal.open(scored, MADE_OF, reuse=[scored]) as journal:
+    with ResultLog.open(scored, MADE_OF, reuse=[scored]) as journal:
         assert journal.done == {"a1", "a2", "a3"}
 
 
 def test_fresh_without_a_row_leaves_the_old_run(scored: Path) -> None:
-    with Journal.open(scored, Fingerprint(dump="new"), fresh=True):
+    with ResultLog.open(scored, Fingerprint(dump="new"), fresh=True):
         pass
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         assert journal.done == {"a1", "a2", "a3"}
 
 
@@ -152,26 +152,26 @@ def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
 def test_drafts_of_a_killed_writer_are_swept(scored: Path) -> None:
     (scored / ".failures.jsonl.123.tmp").write_text("half")
     (scored / ".own.tmp").write_text("the user's own")
-    with Journal.open(scored, MADE_OF):
+    with ResultLog.open(scored, MADE_OF):
         pass
     assert [path.name for path in scored.glob(".*.tmp")] == [".own.tmp"]
 
 
 @pytest.mark.parametrize("number", range(12))
 def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, number: int) -> None:
-    with Journal.open(scored, MADE_OF) as journal:
+    with ResultLog.open(scored, MADE_OF) as journal:
         journal.fail(failure("a9"))
     new = msgspec.structs.replace(MADE_OF, dump="new")
     with pytest.MonkeyPatch.context() as patch:
         steps_until_killed(patch, number)
         try:
-            with Journal.open(scored, new, fresh=True) as journal:
+            with ResultLog.open(scored, new, fresh=True) as journal:
                 journal.record(row("b1"))
         except Killed:
             pass
     info = read_info(scored)
     assert info is not None
-    with Journal.open(scored, info.fingerprint) as journal:
+    with ResultLog.open(scored, info.fingerprint) as journal:
         old, begun = {"a1", "a2", "a3"}, {"b1"}
         assert journal.done in ((old,) if info.fingerprint.dump == MADE_OF.dump else (set(), begun))
         assert journal.failed == ({"a9"} if journal.done == old else set())

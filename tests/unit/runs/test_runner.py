@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import RAN, TESTS, in_any_order, result, submission
 from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
-from support.runs import Journal, RunSummary, read_failures, read_rows
+from support.runs import ResultLog, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.model.doing import BUILD, WAITS, at, step
@@ -51,7 +51,7 @@ async def test_more_join_in_where_the_engine_grows(tmp_path: Path) -> None:
             return await super().judge(problem, submission)
 
     judge = Meeting()
-    with Journal.open(tmp_path / "run", MADE_OF) as journal:
+    with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
         await judge_all(judge, PROBLEMS, some(8), journal, workers=lambda: next(slots, 1))
     assert len(rows(tmp_path / "run")) == 8
 
@@ -81,7 +81,7 @@ async def test_what_is_being_judged_is_told(tmp_path: Path, monkeypatch: pytest.
             seen.set()
 
     told = list[SubmissionsNow]()
-    with Journal.open(tmp_path / "run", MADE_OF) as journal:
+    with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
         await judge_all(Slow(), PROBLEMS, some(3), journal, workers=3, on_event=look)
     assert (told[0].building, told[0].builds_waiting) == (2, 1)
     assert [(one.key, one.step, one.where) for one in told[0].longest] == [
@@ -123,7 +123,7 @@ async def test_submissions_are_taken_as_they_are_needed(tmp_path: Path) -> None:
         nonlocal recorded
         recorded += isinstance(event, SubmissionJudged)
 
-    with Journal.open(tmp_path / "run", MADE_OF) as journal:
+    with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
         summary = await judge_all(judge, PROBLEMS, stream(), journal, workers=4, on_event=count)
     assert summary.judged == 200 and max(ahead) <= 4
 

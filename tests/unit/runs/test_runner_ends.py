@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from run_samples import result, submission
 from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
 from support.properties import few
-from support.runs import Journal, read_failures, read_rows
+from support.runs import ResultLog, read_failures, read_rows
 from support.waits import until
 
 from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError
@@ -126,7 +126,7 @@ async def test_what_a_caller_raises_when_it_is_told_comes_back_as_it_is(tmp_path
         if isinstance(event, SubmissionJudged):
             raise LookupError(event.key)
 
-    with Journal.open(tmp_path / "run", MADE_OF) as journal, pytest.raises(LookupError):
+    with ResultLog.open(tmp_path / "run", MADE_OF) as journal, pytest.raises(LookupError):
         await judge_all(FakeJudge(), PROBLEMS, some(2), journal, workers=2, on_event=tell)
     assert rows(tmp_path / "run")
 
@@ -176,5 +176,5 @@ async def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> N
         _, errors = process.communicate()
     assert process.returncode != 0 and "KeyboardInterrupt" in errors
     assert (tmp_path / "run" / "results.jsonl").read_bytes()[-1:] in (b"", b"\n")
-    with Journal.open(tmp_path / "run", interrupted_run.FINGERPRINT) as journal:
+    with ResultLog.open(tmp_path / "run", interrupted_run.FINGERPRINT) as journal:
         assert len(list(read_rows(tmp_path / "run"))) == len(journal.done) < 20000

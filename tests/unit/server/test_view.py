@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 from run_samples import SUM, result, submission, write_run
-from support.runs import Fingerprint, Journal, failure_row, result_row
+from support.runs import Fingerprint, ResultLog, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.secret import Secret
@@ -239,7 +239,7 @@ def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
     writer = ProgressWriter(tmp_path / "run", heard.append, clock)
     writer(RunStarted(total=5, skipped=0))
     assert read_progress(tmp_path / "run") is None and not (tmp_path / "run").exists()
-    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+    with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.begin()
         writer(SubmissionFailed(key="k", problem_id="p", reason="r"))
         assert read_progress(tmp_path / "run") == Progress(total=5)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from run_samples import SUM, judged, problem, result, submission, write_run
-from support.runs import Fingerprint, Journal, read_rows, result_row, summary
+from support.runs import Fingerprint, ResultLog, read_rows, result_row, summary
 
 from ioi_eval import Results
 from ioi_eval.errors import InputError
@@ -104,7 +104,7 @@ def test_what_is_equal_stands_in_run_json_once(tmp_path: Path) -> None:
 
 
 def test_a_confinement_is_known_before_its_row_is_there(tmp_path: Path) -> None:
-    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+    with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.record(row("a"))
         reader = read_rows(tmp_path / "run")
         assert next(reader)["confinement"] == CONFINED
@@ -120,7 +120,7 @@ def test_a_run_of_an_older_version_is_read_and_goes_on(tmp_path: Path) -> None:
     assert list(read_rows(new)) == list(read_rows(old))
     assert summary(new) == summary(old)
     assert Results.open(new).tests_frame().equals(Results.open(old).tests_frame())
-    with Journal.open(old, Fingerprint(dump="d" * 64)) as journal:
+    with ResultLog.open(old, Fingerprint(dump="d" * 64)) as journal:
         assert journal.row("a") == next(read_rows(new))
         journal.record(row("c"))
     assert [found["key"] for found in read_rows(old)] == ["a", "b", "c"]
@@ -133,7 +133,7 @@ def test_results_of_another_run_are_taken_over_whole(tmp_path: Path, older: bool
     other = write_run(tmp_path / "other", [row("a")])
     if older:
         as_it_was(other)
-    with Journal.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
+    with ResultLog.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
         found = journal.find(row("a")["submission_sha256"], "sum")
         assert found == next(read_rows(other))
         journal.record(found, known=True)
@@ -144,7 +144,7 @@ def test_what_counts_no_longer_is_found_with_its_confinement(tmp_path: Path) -> 
     folder, before = tmp_path / "run", Fingerprint(dump="d", problems={"sum": "one"})
     write_run(folder, [row("a")], made_of=before)
     for problems in ({"sum": "two"}, {"sum": "one"}):
-        with Journal.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
+        with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
             journal.begin()
             found = journal.find(row("a")["submission_sha256"], "sum")
     assert found is not None and found["confinement"] == CONFINED
@@ -174,7 +174,7 @@ def test_the_table_is_made_again_where_rows_are_new_or_it_is_gone(tmp_path: Path
     run, path = write_run(tmp_path / "run", []), tmp_path / "run" / "tests.parquet"
     write_reports(run)
     assert pq.read_table(path).num_rows == 0
-    with Journal.open(run, Fingerprint(dump="d" * 64)) as journal:
+    with ResultLog.open(run, Fingerprint(dump="d" * 64)) as journal:
         journal.record(row("a"))
     write_reports(run)
     first = path.read_bytes()
