@@ -231,7 +231,7 @@ class ListedBenchmark(Benchmark):
                 sides = {"inputs": named.inputs, "outputs": named.outputs}
                 value = {side: self.value_of(row, column) for side, column in sides.items()}
             setup = "\n".join(_lines(self.value_of(row, named.setup)))
-            return with_tests(problem, value, keep.blob, function=function, setup=setup, drawn=candidate.id)
+            return with_tests(problem, value, keep.blob, function=function, setup=setup)
 
         source = self.text_of(row, named.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))

@@ -249,7 +249,7 @@ CASES_COLUMNS = (
     *(*PUBLIC_AND_PRIVATE, "test_list", "test"),
 )
 _FUNCTION, _SETUP = ("entry_point", "fn_name", "func_name"), ("test_setup_code", "test_imports")
-_BESIDE = ("task_id", "metadata", *_FUNCTION, *_SETUP)  # columns that tests may need
+_BESIDE = ("metadata", *_FUNCTION, *_SETUP)  # columns that tests may need
 _READ = (*CASES_COLUMNS, "language", "problem_id", "year", "subtask", "target_subtask")
 _MEMORY_LIMIT = 512 << 20  # bytes, where a row says nothing
 
@@ -326,7 +326,6 @@ class RewardRow(Value):
                 Blob.of,
                 function=next((word for name in _FUNCTION if (word := _word(given.get(name)))), ""),
                 setup="\n".join(map(str, setup)) if isinstance(setup, list) else str(setup),
-                drawn=str(given.get("task_id", "")),
             )
         except UnicodeEncodeError as error:
             raise CasesError("the tests hold halves of characters") from error

@@ -15,7 +15,7 @@ import re
 import string
 import symtable
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import wraps
+from functools import cache, partial, wraps
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -131,13 +131,12 @@ def _reject_deep_nesting(reader: _Reader) -> _Reader:
 
 
 @_reject_deep_nesting
-def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asserted:
+def read_assertions(source: str, function: str = "") -> Asserted:
     """Return the test cases in a program's assertions, and the checker that judges them.
 
     Args:
         source: the test program.
         function: name of the tested function; empty if the assertions name it.
-        drawn: id of a HumanEval problem; the tests of some problems draw random arguments.
 
     Raises:
         CasesError: if the program has no assertions or uses a form that is not supported.
@@ -149,10 +148,8 @@ def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asse
     assertions = [
         pair
         for body in _bodies(module)
-        for pair in _argument_assertions(body, tested_names, drawn in _RANDOM_PROBLEMS, asserting_helpers)
+        for pair in _argument_assertions(body, tested_names, asserting_helpers)
     ]
-    if drawn in _RANDOM_PROBLEMS:
-        assertions += _RANDOM_PROBLEMS[drawn](random.Random(drawn))
     if not assertions:
         raise CasesError(NO_CASES)
     name = function or next(iter(tested_names))
@@ -277,24 +274,27 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
 
 
 def _argument_assertions(
-    body: list[ast.stmt], tested_names: set[str], is_random: bool, asserting_helpers: set[str]
+    body: list[ast.stmt], tested_names: set[str], asserting_helpers: set[str]
 ) -> Iterator[tuple[Any, ast.Assert]]:
     """Yield, for each assertion, the call's arguments and the condition on its result.
 
-    Names are replaced by the values that they were assigned.
+    Names are replaced by the values that they were assigned. The loops of HumanEval's tests are replaced by
+    the tests in `_HUMANEVAL_LOOPS`; other loops are refused.
 
     Args:
         body: statements of one function or of the module.
         tested_names: names of the tested function.
-        is_random: the problem draws random arguments, so loops over them are accepted.
         asserting_helpers: names of helper functions that assert something.
     """
     for node, values in _statements_with_values(body):
-        if (
-            isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try)
-            or _is_other_assertion(node, asserting_helpers)
-        ) and not is_random:
-            raise broken(f"{ast.unparse(node)[:60]!r} is not a plain assertion")
+        if isinstance(node, ast.For) and (loop_tests := _loop_tests(node)) is not None:
+            yield from loop_tests
+            continue
+        if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _is_other_assertion(
+            node, asserting_helpers
+        ):
+            remedy = "; write an assertion for each value" if isinstance(node, ast.For) else ""
+            raise broken(f"{ast.unparse(node)[:60]!r} is not a plain assertion{remedy}")
         if isinstance(node, ast.Assert):
             # The assertion's message is dropped: it is never shown, and it often uses names that are unknown
             # here.
@@ -312,10 +312,10 @@ def _argument_assertions(
                     [literal(_ConstantFolder().visit(item)) for item in result_calls.calls[0].args],
                     statement,
                 )
-            elif not isinstance(node.test, ast.Constant) and not is_random:
+            elif not isinstance(node.test, ast.Constant):
                 raise broken(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
         elif isinstance(node, _MUTATING_STATEMENTS) and not (
-            is_random or _assigned_name(node) or values.keys().isdisjoint(_names(node))
+            _assigned_name(node) or values.keys().isdisjoint(_names(node))
         ):
             raise broken(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
@@ -375,7 +375,7 @@ class _Values(dict[str, ast.expr]):
 def _statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
     """Yield each statement with the values that names have before it."""
     values = _Values()
-    for node in _unrolled(body):
+    for node in body:
         yield node, values
         if isinstance(node, ast.Assign) and (name := _assigned_name(node)):
             values[name] = _NameReplacer(values).visit(copy.deepcopy(node.value))
@@ -388,25 +388,6 @@ def _assigned_name(node: ast.stmt) -> str:
             return name
         case _:
             return ""
-
-
-def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements. A short loop over a range is repeated as often as it would run."""
-    for node in body:
-        match node:
-            case ast.For(target=ast.Name() as name, iter=ast.Call(ast.Name("range"), limits, [])):
-                try:
-                    numbers = range(*map(ast.literal_eval, limits))
-                except (ValueError, TypeError):
-                    numbers = range(0)
-                if not 0 < len(numbers) < _RANDOM_TESTS:
-                    yield node
-                    continue
-                for number in numbers:
-                    yield ast.Assign([name], ast.Constant(number), lineno=node.lineno)
-                    yield from node.body
-            case _:
-                yield node
 
 
 class _NameReplacer(ast.NodeTransformer):
@@ -514,12 +495,11 @@ def _expected_value(statement: ast.Assert) -> ast.expr | None:
     return other_sides[0]
 
 
-# --- HumanEval problems with random arguments --------------------------------------------------------
+# --- loops in HumanEval's tests ----------------------------------------------------------------------
 
 
-# Number of random tests per problem, as in the dataset. It also bounds the loops that are unrolled.
-_RANDOM_TESTS = 100
-_RandomTests = list[tuple[Any, ast.Assert]]
+_RANDOM_TESTS = 100  # random tests of a problem, as in the dataset
+_LoopTests = list[tuple[Any, ast.Assert]]  # arguments of a call, and the condition on its result
 
 
 def _parse_assert(source: str) -> ast.Assert:
@@ -529,60 +509,100 @@ def _parse_assert(source: str) -> ast.Assert:
     return node
 
 
-def _random_polynomials(draw: random.Random) -> _RandomTests:
+def _polynomials() -> _LoopTests:
     """Return tests of HumanEval/32: coefficients of a polynomial, whose root is wanted."""
+    draw = random.Random("HumanEval/32")
     lists = [
         [draw.randint(-10, 10) or 1 for _ in range(2 * draw.randint(1, 4))] for _ in range(_RANDOM_TESTS)
     ]
-    near = _parse_assert("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
-    return [([numbers], near) for numbers in lists]
+    is_root = _parse_assert("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
+    return [([coefficients], is_root) for coefficients in lists]
 
 
-def _random_words(draw: random.Random) -> Iterator[str]:
-    """Yield random words of lower-case letters."""
-    for _ in range(_RANDOM_TESTS):
-        yield "".join(draw.choice(string.ascii_lowercase) for _ in range(draw.randint(10, 20)))
+def _words(problem_id: str, encoded: Callable[[str], str]) -> _LoopTests:
+    """Return tests with encoded random words of lower-case letters, which the program decodes."""
+    draw = random.Random(problem_id)
+    words = (
+        "".join(draw.choice(string.ascii_lowercase) for _ in range(draw.randint(10, 20)))
+        for _ in range(_RANDOM_TESTS)
+    )
+    return [([encoded(word)], _parse_assert(f"assert out == {word!r}")) for word in words]
 
 
-def _random_cyclic(draw: random.Random) -> _RandomTests:
-    """Return tests of HumanEval/38: words whose groups of three letters were rotated."""
-
-    def encoded(plaintext: str) -> str:
-        groups = [plaintext[at : at + 3] for at in range(0, len(plaintext), 3)]
-        return "".join(group[1:] + group[0] if len(group) == 3 else group for group in groups)
-
-    return [
-        ([encoded(plaintext_word)], _parse_assert(f"assert out == {plaintext_word!r}"))
-        for plaintext_word in _random_words(draw)
-    ]
+def _rotated(word: str) -> str:
+    """Return the word with its groups of three letters rotated, as `encode_cyclic` of HumanEval/38."""
+    groups = [word[start : start + 3] for start in range(0, len(word), 3)]
+    return "".join(group[1:] + group[0] if len(group) == 3 else group for group in groups)
 
 
-def _random_shifted(draw: random.Random) -> _RandomTests:
-    """Return tests of HumanEval/50: words whose letters were shifted by five."""
-
-    def encoded(plaintext: str) -> str:
-        return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in plaintext)
-
-    return [
-        ([encoded(plaintext_word)], _parse_assert(f"assert out == {plaintext_word!r}"))
-        for plaintext_word in _random_words(draw)
-    ]
+def _shifted(word: str) -> str:
+    """Return the word with its letters shifted by five, as `encode_shift` of HumanEval/50."""
+    return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in word)
 
 
-def _random_sums(draw: random.Random) -> _RandomTests:
+def _bases() -> _LoopTests:
+    """Return tests of HumanEval/44: a number in the base that is the next number."""
+    return [([number, number + 1], _parse_assert(f"assert out == '{number}'")) for number in range(2, 8)]
+
+
+def _sums() -> _LoopTests:
     """Return tests of HumanEval/53: two numbers, whose sum is wanted."""
+    draw = random.Random("HumanEval/53")
     pairs = [[draw.randint(0, 1000), draw.randint(0, 1000)] for _ in range(_RANDOM_TESTS)]
     return [(pair, _parse_assert(f"assert out == {sum(pair)}")) for pair in pairs]
 
 
-_RANDOM_PROBLEMS: Mapping[str, Callable[[random.Random], _RandomTests]] = MappingProxyType(
+# The tests that replace each loop in HumanEval's tests, by the loop as the dataset has it. Random arguments
+# are drawn once, so that they are the same in every run.
+_HUMANEVAL_LOOPS: Mapping[str, Callable[[], _LoopTests]] = MappingProxyType(
     {
-        "HumanEval/32": _random_polynomials,
-        "HumanEval/38": _random_cyclic,
-        "HumanEval/50": _random_shifted,
-        "HumanEval/53": _random_sums,
+        """
+for _ in range(100):
+    ncoeff = 2 * rng.randint(1, 4)
+    coeffs = []
+    for _ in range(ncoeff):
+        coeff = rng.randint(-10, 10)
+        if coeff == 0:
+            coeff = 1
+        coeffs.append(coeff)
+    solution = candidate(copy.deepcopy(coeffs))
+    assert math.fabs(poly(coeffs, solution)) < 1e-4
+""": _polynomials,
+        """
+for _ in range(100):
+    str = ''.join(choice(letters) for i in range(randint(10, 20)))
+    encoded_str = encode_cyclic(str)
+    assert candidate(encoded_str) == str
+""": partial(_words, "HumanEval/38", _rotated),
+        """
+for x in range(2, 8):
+    assert candidate(x, x + 1) == str(x)
+""": _bases,
+        """
+for _ in range(100):
+    str = ''.join(choice(letters) for i in range(randint(10, 20)))
+    encoded_str = encode_shift(str)
+    assert candidate(copy.deepcopy(encoded_str)) == str
+""": partial(_words, "HumanEval/50", _shifted),
+        """
+for i in range(100):
+    x, y = random.randint(0, 1000), random.randint(0, 1000)
+    assert candidate(x, y) == x + y
+""": _sums,
     }
 )
+
+
+def _loop_tests(node: ast.For) -> _LoopTests | None:
+    """Return the tests that replace a loop of HumanEval's tests, or None for other loops."""
+    make = _loops_by_syntax().get(ast.dump(node))
+    return None if make is None else make()
+
+
+@cache
+def _loops_by_syntax() -> Mapping[str, Callable[[], _LoopTests]]:
+    """Return `_HUMANEVAL_LOOPS` by syntax tree, which white space and comments do not change."""
+    return {ast.dump(ast.parse(source).body[0]): make for source, make in _HUMANEVAL_LOOPS.items()}
 
 
 # --- tests of HumanEval+ and MBPP+: lists of inputs and results, and a loop over them ---------------------

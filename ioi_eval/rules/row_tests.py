@@ -49,7 +49,6 @@ def with_tests(
     *,
     function: str = "",
     setup: str = "",
-    drawn: str = "",
 ) -> Problem:
     """Return the problem with the tests of a row.
 
@@ -59,16 +58,15 @@ def with_tests(
         blob: Stores a test's text and returns its blob.
         function: Name of the tested function, if the tests do not name it.
         setup: Statements that are put before assertions.
-        drawn: Id of a HumanEval problem; the tests of some problems draw random arguments.
 
     Raises:
         CasesError: if there are no tests or they cannot be parsed.
     """
-    tests = read_tests(written, function, setup=setup, drawn=drawn)
+    tests = read_tests(written, function, setup=setup)
     return tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
 
 
-def read_tests(written: Any, function: str = "", *, setup: str = "", drawn: str = "") -> Cases | Asserted:
+def read_tests(written: Any, function: str = "", *, setup: str = "") -> Cases | Asserted:
     """Return the tests in any of the forms that datasets use. `with_tests` describes the parameters.
 
     - An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`); a list may be a JSON string.
@@ -88,14 +86,14 @@ def read_tests(written: Any, function: str = "", *, setup: str = "", drawn: str 
         return read_cases(json_lists)
     value = _decoded(written)
     if isinstance(value, str):
-        return _tests_in_program(value, function, setup, drawn)
+        return _tests_in_program(value, function, setup)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         items = [_decoded(item) for item in value]
         if all(isinstance(item, str) for item in items):
-            return _tests_in_program("\n".join(items), function, setup, drawn)
+            return _tests_in_program("\n".join(items), function, setup)
         value = items
     if isinstance(value, Mapping):
-        return _tests_in_object(value, function, setup, drawn)
+        return _tests_in_object(value, function, setup)
     if not value:
         raise CasesError(NO_CASES)
     if not isinstance(value, Sequence) or isinstance(value, bytes):
@@ -103,7 +101,7 @@ def read_tests(written: Any, function: str = "", *, setup: str = "", drawn: str 
     return _tests_in_list(value, function)
 
 
-def _tests_in_object(value: Mapping[str, Any], function: str, setup: str, drawn: str) -> Cases | Asserted:
+def _tests_in_object(value: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
     """Return the tests in an object: see `read_tests`."""
     metadata = _metadata(value)
     function = str(_first_value(value, _FUNCTION_KEYS) or metadata.get("func_name") or function or "").strip()
@@ -115,9 +113,9 @@ def _tests_in_object(value: Mapping[str, Any], function: str, setup: str, drawn:
     if "test_list" in value or not any(name in value for name in (*_TEST_KEYS, *_INPUT_KEYS)):
         setup = "\n".join(filter(None, [setup, *(_joined_lines(value.get(name)) for name in _SETUP_KEYS)]))
         if (tests := _first_value(value, _ASSERTION_KEYS)) is not None:
-            return read_tests(tests, function, setup=setup, drawn=drawn)
+            return read_tests(tests, function, setup=setup)
     if (inner_tests := _first_value(value, _TEST_KEYS)) is not None:
-        return read_tests(inner_tests, function, setup=setup, drawn=drawn)
+        return read_tests(inner_tests, function, setup=setup)
     if isinstance(value.get("input"), list) and "type" not in value:
         return read_cases({"inputs": value["input"], "outputs": value.get("output") or []})
     if any(name in value for name in _INPUT_KEYS):
@@ -202,14 +200,10 @@ def _lists_as_written(written: Any, function: str) -> dict[str, Any] | None:
     return columns if not function or "fn_name" in columns else {**columns, "fn_name": function}
 
 
-def _tests_in_program(source: str, function: str, setup: str, drawn: str) -> Asserted:
+def _tests_in_program(source: str, function: str, setup: str) -> Asserted:
     """Return the tests in a Python test program."""
     program = "\n".join(filter(None, [setup, source]))
-    return (
-        read_test(program, function)
-        if INPUTS.search(program)
-        else read_assertions(program, function, drawn=drawn)
-    )
+    return read_test(program, function) if INPUTS.search(program) else read_assertions(program, function)
 
 
 def _test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:

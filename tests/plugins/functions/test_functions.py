@@ -23,8 +23,8 @@ METADATA = {}
 def check(candidate):
     assert True, "This prints if this assert fails"
     assert candidate([1, 2]) == 3
-    for more in range(2, 4):
-        assert candidate([more, more + 1]) == 2 * more + 1
+    assert candidate([2, 3]) == 5
+    assert candidate([3, 4]) == 7
     numbers = [0] * 3
     assert abs(candidate(numbers) - 0) < 1e-6, f"{numbers}"
 """
@@ -100,11 +100,120 @@ def test_page_has_the_rows_of_the_entries() -> None:
         assert f"{row}{one.time_limit:g} |\n" in PAGE, row
 
 
-def test_problems_of_humaneval_that_draw(tmp_path: Path) -> None:
-    test = "def check(candidate):\n    for _ in range(100):\n        assert candidate(draw()) == 1\n"
-    row = HUMANEVAL | {"task_id": "HumanEval/53", "entry_point": "add", "test": test}
-    given, wanted = contents(made(tmp_path, "humaneval", row))[0]
-    assert sum(map(int, given.strip("()").split(","))) == int(wanted)
+# Tests of HumanEval with a loop, as the dataset has them, and programs that pass them.
+LOOPS = {
+    "HumanEval/32": (
+        """
+    import math
+    import random
+    rng = random.Random(42)
+    import copy
+    for _ in range(100):
+        ncoeff = 2 * rng.randint(1, 4)
+        coeffs = []
+        for _ in range(ncoeff):
+            coeff = rng.randint(-10, 10)
+            if coeff == 0:
+                coeff = 1
+            coeffs.append(coeff)
+        solution = candidate(copy.deepcopy(coeffs))
+        assert math.fabs(poly(coeffs, solution)) < 1e-4
+""",
+        """
+def f(xs):
+    poly = lambda x: sum(c * x ** i for i, c in enumerate(xs))
+    low, high = -1, 1
+    while poly(low) * poly(high) > 0:
+        low, high = 2 * low, 2 * high
+    while high - low > 1e-10:
+        middle = (low + high) / 2
+        low, high = (middle, high) if poly(middle) * poly(low) > 0 else (low, middle)
+    return low
+""",
+        100,
+    ),
+    "HumanEval/38": (
+        """
+    from random import randint, choice
+    import string
+
+    letters = string.ascii_lowercase
+    for _ in range(100):
+        str = ''.join(choice(letters) for i in range(randint(10, 20)))
+        encoded_str = encode_cyclic(str)
+        assert candidate(encoded_str) == str
+""",
+        """
+def f(s):
+    groups = [s[i:i + 3] for i in range(0, len(s), 3)]
+    return ''.join(g[2] + g[:2] if len(g) == 3 else g for g in groups)
+""",
+        100,
+    ),
+    "HumanEval/44": (
+        """
+    assert candidate(8, 3) == "22"
+    for x in range(2, 8):
+        assert candidate(x, x + 1) == str(x)
+""",
+        """
+def f(x, base):
+    return (f(x // base, base) if x >= base else '') + str(x % base)
+""",
+        7,
+    ),
+    "HumanEval/50": (
+        """
+    from random import randint, choice
+    import copy
+    import string
+
+    letters = string.ascii_lowercase
+    for _ in range(100):
+        str = ''.join(choice(letters) for i in range(randint(10, 20)))
+        encoded_str = encode_shift(str)
+        assert candidate(copy.deepcopy(encoded_str)) == str
+""",
+        """
+def f(s):
+    return ''.join(chr((ord(c) - 5 - 97) % 26 + 97) for c in s)
+""",
+        100,
+    ),
+    "HumanEval/53": (
+        """
+    import random
+
+    assert candidate(0, 1) == 1
+
+    for i in range(100):
+        x, y = random.randint(0, 1000), random.randint(0, 1000)
+        assert candidate(x, y) == x + y
+""",
+        """
+def f(a, b):
+    return a + b
+""",
+        101,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+async def test_loop_of_humaneval_is_replaced_by_its_tests(scorer: Scorer, tmp_path: Path, name: str) -> None:
+    body, program, number = LOOPS[name]
+    row = HUMANEVAL | {"task_id": name, "entry_point": "f", "test": f"def check(candidate):{body}"}
+    problem = made(tmp_path, "humaneval", row)
+    assert (len(problem.tests), problem.unusable) == (number, "")
+    assert set(await statuses(scorer, problem, program)) == {V.AC}
+    assert V.AC not in await statuses(scorer, problem, "def f(*args): return 'no'")
+
+
+def test_loop_that_humaneval_does_not_have_makes_a_problem_unusable(tmp_path: Path) -> None:
+    test = "def check(candidate):\n    for x in range(2, 9):\n        assert candidate(x, x + 1) == str(x)\n"
+    row = HUMANEVAL | {"task_id": "HumanEval/44", "entry_point": "f", "test": test}
+    problem = made(tmp_path, "humaneval", row)
+    assert "is not a plain assertion; write an assertion for each value" in problem.unusable
 
 
 async def test_sets_that_are_in_sets_and_keys(scorer: Scorer, tmp_path: Path) -> None:
