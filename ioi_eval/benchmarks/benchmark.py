@@ -317,22 +317,25 @@ class Benchmark(ABC):
 
     def candidate(self, row: Row) -> Candidate:
         """Return the problem of a row, read from the columns in `named`."""
-        day = str(self.value_of(row, self.named.date) or "")[:10].replace(
-            "/", "-"
-        )  # JSON files have timestamps
+        written = str(self.value_of(row, self.named.date) or "")
+        day = written[:10].replace("/", "-")  # JSON files have timestamps
         date = day if day[:4].isdecimal() else ""
         return Candidate(
             id=self.id_of(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
             difficulty=as_label(self.text_of(row, self.named.difficulty)),
-            tags=tuple(tag for column in self.named.tags if (tag := self.text_of(row, column))),
+            tags=self.tags_of(row),
             date=date,
         )
 
     def id_of(self, row: Row) -> str:
         """Return the id of a row's problem."""
         return row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}"
+
+    def tags_of(self, row: Row) -> tuple[str, ...]:
+        """Return the tags of a row's problem."""
+        return tuple(tag for column in self.named.tags if (tag := self.text_of(row, column)))
 
     def text_of(self, row: Row, column: str, default: str = "") -> str:
         """Return a column's string in a row."""

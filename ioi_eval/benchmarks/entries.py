@@ -1,14 +1,18 @@
-"""Benchmarks of which columns tell all: an entry in the table here, or in a file of the user's own (TOML).
+"""Benchmarks described by their columns: an entry in the table of this module, or in a TOML file of a user.
 
-An entry names its columns; `a|b` is the first that is there, `a.b` a place in JSON. Tests may have any form
-that datasets in use have, and the row shows which: pairs, lists, a function's arguments, assertions.
+An entry names a column for each content. `a|b` is the first of two columns that exists, `a.b` a key in the
+JSON of a column, `a+b` two columns together, `a.*` each item of a list in a column. Tests may have any form
+that `ioi_eval.rules.row_tests` reads: pairs, lists, a function's arguments, assertions.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -28,56 +32,180 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, Value
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test, Value
 from ioi_eval.problems.package import with_testlib
 from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.json_tests import literal_in
+from ioi_eval.rules.json_tests import NO_CASES, CasesError, literal_in
 from ioi_eval.rules.row_tests import with_tests
 from ioi_eval.store.rows import as_number
 
 SUFFIX = ".toml"
-_MB = 1 << 20
-_MOST_TIME = 500.0  # seconds; from there on a number is meant in milliseconds
+_ITEMS = ".*"  # ends the name of a column with a list, each item of which is read
+_MEBIBYTE = 1 << 20
+_MAX_SECONDS = 500.0  # a larger time limit in seconds is a number of milliseconds
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
-    """An entry's columns. Empty: there is none."""
+    """The columns of an entry. An empty name means that there is no such column."""
 
-    id: str = ""  # empty: rows are known by their numbers
-    tests: str = ""  # pairs in any form
-    inputs: str = ""  # or lists of inputs and of outputs
+    id: str = ""  # empty if problems are named after the row's number
+    alias: str = ""  # another id
+    year: str = ""  # empty if the date has the year
+    tests: str = ""  # pairs in any form; `a.*`: objects with `input` and `output`, read one by one
+    inputs: str = ""  # lists of inputs and of outputs, instead of pairs
     outputs: str = ""
-    assertions: str = ""  # or a program in Python, or a list of its assertions
-    setup: str = ""  # what assertions need in front: imports
-    function: str = ""  # the name of what is called
-    checker: str = ""  # a program in C++ with testlib
-    time_limit: str = ""  # seconds
+    assertions: str = ""  # a Python program with assertions, or a list of them, instead of pairs
+    setup: str = ""  # statements that the assertions need, such as imports
+    function: str = ""  # the name of the tested function
+    checker: str = ""  # a C++ program with testlib
+    time_limit: str = ""  # seconds, unless `milliseconds_from` says otherwise
     memory_limit: str = ""  # MiB
-    solution: str = ""  # the dataset's own: a program, a reply with one, or several
+    # The dataset's own solutions: a program or a reply with one, or a list of them; `a.*`: programs, or
+    # objects with `code` and `language`.
+    solution: str = ""
+    wrong_solution: str = ""
 
 
 class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
-    """A benchmark by its columns."""
+    """A benchmark described by its columns."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
-    about: str = ""
-    dataset: str = ""
+    about: str = ""  # description in one line
+    dataset: str = ""  # hub id
     config: str = ""
     split: str = "train"
-    language: str = "python"
-    packages: tuple[str, ...] = ()
-    ids: str = ""
-    known_by: tuple[str, ...] = ()  # columns that files of its rows have besides those of one name below
-    prefix: str = ""  # of ids, where the column has numbers
+    language: str = "python"  # language of rows in dumps that name none
+    packages: tuple[str, ...] = ()  # Python packages that the original harness provides
+    ids: str = ""  # pattern of the problems' ids, by which dumps are recognized
+    dump_files: tuple[str, ...] = ()  # names of files that are dumps of this benchmark
+    dump_columns: tuple[str, ...] = ()  # columns that dumps need to be recognized by their ids
+    lists_by_id: bool = False  # dumps that are lists of replies are sorted by id, and not as the rows
+    known_by: tuple[str, ...] = ()  # further columns by which files of the dataset's rows are recognized
+    prefix: str = ""  # put in front of ids that are numbers
+    slash: str = ""  # a character of the ids that dumps may write as a slash: `1575/A` for `1575_A`
     comparison: str = CheckerKind.STRIPPED.value
-    time_limit: _Positive = 4.0  # seconds
-    memory_limit: _Positive = 512.0  # MiB
+    time_limit: _Positive | None = 4.0  # seconds; None if every row must have a limit
+    memory_limit: _Positive | None = 512.0  # MiB; None if every row must have a limit
+    milliseconds_from: float = math.inf  # time limits from this number on are milliseconds
+    integer_digits: int = 0  # digits of integers that Python converts; 0 means Python's own limit
     cpp_standard: str = "gnu++17"
     columns: EntryColumns = EntryColumns()
 
 
+APPS = BenchmarkEntry(
+    name="apps",
+    about="10,000 problems of three levels in Python, standard input or a function",
+    dataset="metr-evals/apps",  # codeparrot/apps has the same rows
+    split="test",
+    packages=("numpy",),
+    ids="apps_[0-9]+",
+    dump_files=("all_codes.json",),
+    time_limit=10.0,  # as the harnesses in use; the dataset has no limits
+    cpp_standard="gnu++20",
+    columns=EntryColumns(
+        alias="problem_id",
+        difficulty="difficulty",
+        statement="question",
+        starter="starter_code",
+        tests="input_output",
+        solution="solutions.*",
+    ),
+)
+
 ENTRIES: tuple[BenchmarkEntry, ...] = (
+    APPS,
+    BenchmarkEntry(
+        name="livecodebench",
+        about="problems of LeetCode, AtCoder and Codeforces by date, in Python",
+        dataset="lighteval/code_generation_lite",  # the authors' own dataset needs a script of theirs
+        config="release_latest",
+        split="test",
+        packages=("numpy",),
+        ids="(abc|arc|agc)[0-9]+_[a-z][0-9]?|[0-9]{4}|[0-9]{4}_[A-Z][0-9]?",
+        dump_columns=("question_id",),
+        lists_by_id=True,
+        comparison="lines",
+        time_limit=6.0,  # as the benchmark's harness, which has no memory limit
+        memory_limit=1024,
+        integer_digits=50_000,  # as the benchmark's runner
+        cpp_standard="gnu++20",
+        columns=EntryColumns(
+            id="question_id",
+            difficulty="difficulty",
+            tags=("platform",),
+            date="contest_date",
+            title="question_title",
+            statement="question_content",
+            starter="starter_code",
+            tests="public_test_cases+private_test_cases",
+            function="metadata.func_name",
+        ),
+    ),
+    replace(
+        APPS,
+        name="taco",
+        about="26,000 problems of six judges in Python, by tags and skills",
+        dataset="BAAI/TACO",
+        config="ALL",
+        ids="taco_[0-9]+",
+        dump_files=(),
+        known_by=("raw_tags", "skill_types"),
+        time_limit=4.0,  # as its harness, which ignores the limits of the rows
+        columns=replace(APPS.columns, tags=("source", "tags.*", "skill_types.*"), date="date"),
+    ),
+    BenchmarkEntry(
+        name="code_contests_plus",
+        about="11,690 problems of CodeContests with better tests, and checkers",
+        dataset="ByteDance-Seed/Code-Contests-Plus",
+        config="1x",
+        language="c++",
+        ids="[0-9]+_[A-Z][0-9]?",
+        known_by=("source", "title", "time_limit", "memory_limit", "checker"),
+        slash="_",
+        comparison="tokens",
+        time_limit=None,
+        memory_limit=None,
+        milliseconds_from=100.0,
+        columns=EntryColumns(
+            id="id",
+            tags=("source",),
+            title="title",
+            statement="description",
+            tests="test_cases.*",
+            checker="checker",
+            time_limit="time_limit",
+            memory_limit="memory_limit",
+            solution="correct_submissions.*",
+            wrong_solution="incorrect_submissions.*",
+        ),
+    ),
+    BenchmarkEntry(
+        name="aethercode",
+        about="problems of premier contests, with checkers by experts",
+        dataset="m-a-p/AetherCode",
+        config="v1_2024",
+        split="test",
+        language="c++",
+        known_by=("time_limit", "memory_limit", "checker", "contest_name"),
+        comparison="tokens",
+        time_limit=None,
+        memory_limit=None,
+        milliseconds_from=0.0,
+        columns=EntryColumns(
+            id="id",
+            year="year",
+            difficulty="difficulty",
+            tags=("contest_category", "contest_name"),
+            date="date",
+            title="contest_name",
+            statement="description",
+            tests="test_cases.*",
+            checker="checker",
+            time_limit="time_limit",
+            memory_limit="memory_limit",
+        ),
+    ),
     BenchmarkEntry(
         name="deepcoder",
         about="DeepCoder's 24,000 problems for reinforcement learning in Python, by config",
@@ -169,45 +297,65 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 15
+    version: ClassVar[int] = 16
 
     def __init__(self, entry: BenchmarkEntry) -> None:
-        named = entry.columns
-        needed = (named.id, named.statement, named.tests, named.inputs, named.outputs, named.assertions)
-        certain = (column.partition(".")[0] for column in needed if column and "|" not in column)
-        columns = (*certain, *entry.known_by)
-        same = ("name", "about", "dataset", "config", "split", "language", "packages", "ids")
-        own = {"columns": columns, "named": named, "uses_testlib": bool(named.checker)}
-        vars(self).update({name: getattr(entry, name) for name in same}, **own)
-        self._entry, self._columns = entry, named
+        names = entry.columns
+        needed = (names.id, names.statement, names.tests, names.inputs, names.outputs, names.assertions)
+        columns = (column for path in needed if "|" not in path for column in path.split("+"))
+        certain = filter(None, (column.partition(".")[0] for column in columns))
+        copied = (
+            *("name", "about", "dataset", "config", "split", "language", "packages", "ids"),
+            *("dump_files", "dump_columns", "lists_by_id"),
+        )
+        vars(self).update({name: getattr(entry, name) for name in copied})
+        vars(self).update(columns=(*certain, *entry.known_by), named=names, uses_testlib=bool(names.checker))
+        self._entry, self._columns = entry, names
 
     def candidate(self, row: Row) -> Candidate:
-        found, prefix = super().candidate(row), self._entry.prefix
-        alias = found.id.removeprefix(prefix) if prefix else ""
-        values = (self.value_of(row, column) for column in self._columns.tags)
-        listed = (value if isinstance(value, list) else [value] for value in values)
-        tags = dict.fromkeys(str(tag) for several in listed for tag in several if tag is not None)
+        candidate = super().candidate(row)
+        year = row.whole(self._columns.year, 0) if self._columns.year else 0
         return replace(
-            found,
-            alias=alias if self._columns.id else str(row.index),
-            tags=tuple(filter(None, tags)),
+            candidate,
+            alias=self._alias(row, candidate.id),
+            year=year or candidate.year,
         )
+
+    def _alias(self, row: Row, problem_id: str) -> str:
+        """Return another id of the row's problem, or an empty string."""
+        alias, slash, prefix = self._columns.alias, self._entry.slash, self._entry.prefix
+        if alias in row.table.names:
+            return row.name(alias) if row.has(alias) else ""
+        if not self._columns.id:
+            return str(row.index)
+        if slash and slash in problem_id:
+            return problem_id.replace(slash, "/")
+        return problem_id.removeprefix(prefix) if prefix else ""
+
+    def tags_of(self, row: Row) -> tuple[str, ...]:
+        values = (
+            self.items_of(row, column) if column.endswith(_ITEMS) else self.value_of(row, column)
+            for column in self._columns.tags
+        )
+        return tuple(dict.fromkeys(tag for value in values for tag in _strings(value) if tag))
 
     def id_of(self, row: Row) -> str:
         column, prefix = self._columns.id, self._entry.prefix
         if not column:
             return f"{self.name}_{row.index}"
-        found = self.text_of(row, column)
-        if not found:
+        problem_id = self.text_of(row, column)
+        if not problem_id:
             raise row.wrong(column, "nothing there, and it is the problem's id")
-        return f"{prefix}{found.removeprefix(prefix)}"
+        return f"{prefix}{problem_id.removeprefix(prefix)}"
 
     def text_of(self, row: Row, column: str, default: str = "") -> str:
         value = self.value_of(row, column)
+        if isinstance(value, list | dict):
+            raise row.wrong(column, f"{str(value)[:60]} is not a text")
         return default if value is None else str(value) or default
 
     def value_of(self, row: Row, column: str) -> Any:
-        """Return what is at a place; None where nothing is."""
+        """Return the value at a path, or None if it is missing."""
         for choice in column.split("|"):
             name, _, rest = choice.partition(".")
             if name and row.has(name):
@@ -218,74 +366,147 @@ class ListedBenchmark(Benchmark):
                 return value
         return None
 
+    def items_of(self, row: Row, column: str) -> list[Any]:
+        """Return the items of the list in a column `a.*`, which may be JSON or a Python literal."""
+        name = column.removesuffix(_ITEMS)
+        value = row.value(name)
+        with suppress(CasesError):
+            items = _decoded(value)
+            if items is None or isinstance(items, list):
+                return items or []
+        raise row.wrong(name, f"{str(value)[:40]} is not a list")
+
     def matter(self, options: BenchmarkOptions) -> str:
         return f"{self._entry} {super().matter(options)}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
-        row, entry, named = tables.main[candidate.rows[0]], self._entry, self._columns
-
-        def finish(problem: Problem) -> Problem:
-            function = self.text_of(row, named.function)
-            value = self.value_of(row, named.assertions or named.tests)
-            if named.inputs:
-                sides = {"inputs": named.inputs, "outputs": named.outputs}
-                value = {side: self.value_of(row, column) for side, column in sides.items()}
-            setup = "\n".join(_lines(self.value_of(row, named.setup)))
-            return with_tests(problem, value, keep.blob, function=function, setup=setup)
-
-        source = self.text_of(row, named.checker)
+        row, entry, names = tables.main[candidate.rows[0]], self._entry, self._columns
+        source = self.text_of(row, names.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
-        if source:
+        if source.strip():
             program = with_testlib("checker.cpp", source, *header_folders(options))
             checker = Checker(kind=CheckerKind.TESTLIB, sources=program)
         return self.of_row(
             row,
             candidate,
-            finish,
+            lambda problem: self._with_tests(problem, row, keep),
             limits=Limits.contest(
-                self._limit(row, named.time_limit, entry.time_limit, "seconds", most=_MOST_TIME),
-                int(self._limit(row, named.memory_limit, entry.memory_limit, "MiB", most=_MB) * _MB),
+                self._limit(
+                    row, names.time_limit, entry.time_limit, "seconds", _MAX_SECONDS, entry.milliseconds_from
+                ),
+                int(self._limit(row, names.memory_limit, entry.memory_limit, "MiB", _MEBIBYTE) * _MEBIBYTE),
             ),
             checker=checker,
+            options=TaskOptions(integer_digits=entry.integer_digits),
             cpp_standard=entry.cpp_standard,
         )
 
-    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
-        row = tables.main[candidate.rows[0]]
-        parts = [self.value_of(row, part) for part in self._columns.solution.split("+")]
-        if len(parts) > 1:
-            parts = ["".join(map(str, parts))]
-        value = _decoded(parts[0]) if isinstance(parts[0], str) and parts[0].startswith("[") else parts[0]
-        language = find_language(self.language)
-        return tuple(
-            Solution(
-                name=str(number),
-                language=language.name,
-                code=extract(text, language) or text if "```" in text else text,
-                expected="correct",
+    def _with_tests(self, problem: Problem, row: Row, keep: Keep) -> Problem:
+        """Return the problem with the row's tests. Raises CasesError if they cannot be read."""
+        names = self._columns
+        if names.tests.endswith(_ITEMS):
+            pairs = enumerate(row.contents(names.tests.removesuffix(_ITEMS), "input", "output"), 1)
+            tests = tuple(
+                Test(name=str(number), input=keep.blob(input_text), answer=keep.blob(output_text))
+                for number, (input_text, output_text) in pairs
             )
-            for number, text in enumerate(_lines(value))
-            if text.strip()
+            if not tests:
+                raise CasesError(NO_CASES)
+            return replace(problem, tests=tests)
+        path = names.assertions or names.tests
+        value: Any
+        if names.inputs:
+            value = {side: self.value_of(row, getattr(names, side)) for side in ("inputs", "outputs")}
+        elif "+" in path:
+            value = {column: row.text(column, "") for column in path.split("+")}
+        else:
+            value = self.value_of(row, path)
+        if value is not None and not isinstance(value, str | list | dict):
+            raise row.wrong(path, f"{value!r} is not a text")
+        function, setup = "", "\n".join(_strings(self.value_of(row, names.setup)))
+        with suppress(CasesError):  # a damaged `metadata` names no function
+            function = self.text_of(row, names.function)
+        return with_tests(problem, value, keep.blob, function=function, setup=setup)
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        row, names = tables.main[candidate.rows[0]], self._columns
+        expectations = {names.solution: "correct", names.wrong_solution: "rejected"}
+        return tuple(
+            solution
+            for path, expected in expectations.items()
+            for solution in self._solutions(row, path, expected)
+            if solution.code.strip()
         )
 
-    def _limit(self, row: Row, place: str, default: float, unit: str, *, most: float) -> float:
-        """Return a limit. InputError from `most` on, where it is meant in another unit."""
-        value = self.value_of(row, place)
-        number = default if value is None else as_number(value)
+    def _solutions(self, row: Row, path: str, expected: str) -> Iterator[Solution]:
+        """Yield the dataset's own solutions in a column."""
+        language, column = find_language(self.language), path.removesuffix(_ITEMS)
+        for number, item in enumerate(self._programs(row, path)):
+            name, language_name, code = str(number), language.name, item
+            if isinstance(item, dict):
+                name, language_name, code = f"{column} {number}", str(item.get("language")), item.get("code")
+                if code is None:
+                    continue
+                with suppress(InputError):  # an unknown language keeps the dataset's name
+                    language_name = find_language(language_name).name
+            if not isinstance(code, str):
+                raise row.wrong(column, "not a list of texts")
+            yield Solution(name=name, language=language_name, code=code, expected=expected)
+
+    def _programs(self, row: Row, path: str) -> list[Any]:
+        """Return the programs in a column: strings, or objects with `code` and `language`."""
+        if path.endswith(_ITEMS):
+            return self.items_of(row, path)
+        parts = [self.value_of(row, part) for part in path.split("+")]
+        value = parts[0] if len(parts) == 1 else "".join(map(str, parts))
+        language = find_language(self.language)
+        if isinstance(value, str) and value.startswith("["):
+            value = _decoded(value)
+        texts = _strings(value)
+        return [extract(text, language) or text if "```" in text else text for text in texts]
+
+    def _limit(
+        self,
+        row: Row,
+        path: str,
+        default: float | None,
+        unit: str,
+        too_large: float,
+        milliseconds_from: float = math.inf,
+    ) -> float:
+        """Return the limit of a row.
+
+        Args:
+            row: The row.
+            path: The column with the limit.
+            default: The limit if the row has none; None if it must have one.
+            unit: The unit, for messages.
+            too_large: Numbers from this one on are in another unit, and are refused.
+            milliseconds_from: Numbers from this one on are milliseconds.
+        """
+        value = self.value_of(row, path)
+        if value is None and default is not None:
+            return default
+        number = as_number(value)
         if number is None or number <= 0:
-            raise row.wrong(place, f"{value!r} is not a number above 0")
-        if value is not None and number >= most:
-            raise row.wrong(place, f"{value} is too much; it counts {unit}")
+            raise row.wrong(path, f"{value!r} is not a number above 0")
+        if number >= milliseconds_from:
+            return number / 1000
+        if number >= too_large:
+            raise row.wrong(path, f"{value} is too much; it counts {unit}")
         return number
 
 
-def _lines(value: Any) -> list[str]:
-    """A text, or a list of them."""
+def _strings(value: Any) -> list[str]:
+    """Return a value, or the items of a list, as strings without null values."""
     return [str(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
 
 
 def _decoded(value: Any) -> Any:
-    """A text as what it says: JSON, or what Python wrote. CasesError where it is neither."""
+    """Return the value that a string contains, as JSON or a Python literal; None if it is blank.
+
+    Other values are returned unchanged. Raises CasesError for other strings.
+    """
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -297,13 +518,15 @@ def _decoded(value: Any) -> Any:
 
 
 def entry_in(path: Path) -> ListedBenchmark:
-    """Return the benchmark of an entry in a file. InputError."""
+    """Return the benchmark of an entry in a TOML file. Raises InputError."""
     try:
         entry = msgspec.convert(tomllib.loads(path.read_text()), BenchmarkEntry)
         CheckerKind.built_in(entry.comparison)
         return ListedBenchmark(entry)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"no TOML ({error})", where=str(path), remedy="Correct it in the file") from error
+        raise InputError(
+            f"not valid TOML ({error})", where=str(path), remedy="Correct it in the file"
+        ) from error
     except msgspec.ValidationError as error:
         message, keys = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
         unknown = re.search(r"unknown field `([^`]*)`", message)

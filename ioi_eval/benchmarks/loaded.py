@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.benchmarks.apps import Apps, LiveCodeBench, Taco, Usaco
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
@@ -28,12 +27,12 @@ from ioi_eval.benchmarks.benchmark import (
     read_day,
     written,
 )
-from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
 from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
+from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
@@ -52,12 +51,7 @@ Test = Callable[[Candidate], bool]
 BENCHMARKS: tuple[Benchmark, ...] = (
     Ioi(),
     Codeforces(),
-    Apps(),
-    LiveCodeBench(),
     CodeContests(),
-    Taco(),
-    CodeContestsPlus(),
-    AetherCode(),
     Usaco(),
     LiveOIBench(),
     *map(ListedBenchmark, ENTRIES),

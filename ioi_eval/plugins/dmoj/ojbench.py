@@ -16,7 +16,7 @@ from ioi_eval.benchmarks.benchmark import (
     statement_of,
     written,
 )
-from ioi_eval.benchmarks.checked import of_package
+from ioi_eval.benchmarks.packaged import of_package
 from ioi_eval.benchmarks.row_files import read_columns
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError

@@ -19,8 +19,8 @@ from ioi_eval.benchmarks.benchmark import (
     header_folders,
     statement_of,
 )
-from ioi_eval.benchmarks.checked import of_package
 from ioi_eval.benchmarks.hub import file_of_hub
+from ioi_eval.benchmarks.packaged import of_package
 from ioi_eval.benchmarks.tables import Table, Tables, TableSource, one_file
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem

@@ -119,7 +119,7 @@ def test_empty_columns_are_no_hindrance(tmp_path: Path) -> None:
     ("rows", "message"),
     [
         ([{"problem_id": 1, "question": "Add."}], "missing column input_output"),
-        ([apps(1, difficulty=5)], "5 is not a text"),
+        ([apps(1, difficulty=["a"])], r"\['a'\] is not a text"),
         ([apps(1, input_output=5)], "field 'input_output': 5 is not a text"),
         ([apps(1, question=["a"])], r"\['a'\] is not a text"),
         ([apps(1, problem_id=1.5)], "1.5 is not a text or a whole number"),

@@ -103,7 +103,7 @@ async def test_a_row_of_code_contests_plus(scorer: Scorer, home: Path) -> None:
     assert [problems[name].limits.cpu_time for name in problems] == [2, 2.5], "of milliseconds, of seconds"
     assert await statuses(scorer, problem, "print(20)") == [V.AC, V.WA]
     own = [(one.language, one.expected) for one in problems.references("1575_A")]
-    assert own == [("python3", "correct"), ("python2", "rejected")]
+    assert own == [("python", "correct"), ("py2", "rejected")]
 
 
 def test_testlib_is_asked_for_once_and_clearly(home: Path) -> None:

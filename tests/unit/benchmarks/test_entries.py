@@ -185,7 +185,8 @@ def test_the_page_has_the_table_of_entries() -> None:
         how = f"`{one.comparison}`"
         dataset = f"{one.dataset}{f', {one.config}' if one.config else ''}, {one.split}"
         place = place.replace("|", "` or `")
-        limits = f"{one.language}, {one.time_limit:g}"
+        seconds = "as the rows say" if one.time_limit is None else f"{one.time_limit:g}"
+        limits = f"{one.language}, {seconds}"
         lines.append(f"| `{one.name}` | {one.about} | {dataset} | {place} | {how} | {limits} |")
     assert "\n".join([*lines, ""]) in PAGE, "\n".join(lines)
 
@@ -243,7 +244,7 @@ def test_a_wrong_entry(tmp_path: Path) -> None:
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
         (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),
         (ENTRY.replace("tokens", "tokns"), "no such comparison: 'tokns'"),
-        ("name = ", "no TOML"),
+        ("name = ", "not valid TOML"),
     ):
         (tmp_path / "sums.toml").write_text(text)
         with pytest.raises(InputError, match=said):

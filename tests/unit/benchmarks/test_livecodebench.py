@@ -150,7 +150,7 @@ async def test_problems_whose_tests_are_broken_say_so(scorer: Scorer, tmp_path: 
     [
         ({"question_id": "a"}, "missing column question_content, public_test_cases, private_test_cases"),
         (livecodebench(None), "field 'question_id'"),  # type: ignore[arg-type]
-        (livecodebench("a", platform=1), "1 is not a text"),
+        (livecodebench("a", question_content=["a"]), r"\['a'\] is not a text"),
         (livecodebench("a", private=[1]), r"field 'private_test_cases': \[1\] is not a text"),  # type: ignore[arg-type]
     ],
 )

@@ -42,7 +42,7 @@ def taco(**columns: Any) -> dict[str, Any]:
 async def test_a_row_becomes_a_program(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "taco", [taco()], schema=False).find("0")
     assert (problem.id, problem.difficulty, problem.year) == ("taco_0", "MEDIUM_HARD", 2019)
-    assert problem.tags == ("codeforces", "Mathematics", "Greedy algorithms", "Mathematics")
+    assert problem.tags == ("codeforces", "Mathematics", "Greedy algorithms")
     assert (problem.limits.cpu_time, problem.checker.kind) == (4, CheckerKind.STRIPPED)
     assert contents(problem)[0] == ("1 2\n", "3\n")
     assert await statuses(scorer, problem, ADD) == [V.AC, V.AC]

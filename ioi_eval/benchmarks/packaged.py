@@ -1,0 +1,34 @@
+"""Problems of datasets that have a package for each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Keep, Unusable
+from ioi_eval.model.values import Blob, NamedBlob, Problem
+from ioi_eval.problems import Package
+from ioi_eval.problems.package import TESTLIB_REMEDY
+
+
+def of_package(package: Package, keep: Keep) -> Problem:
+    """The problem of a package, of which nothing lies any longer where that is. Unusable: it is flawed."""
+    problem = package.problem
+    if problem is None:
+        error = package.errors[0]
+        if error.remedy == TESTLIB_REMEDY:  # what somebody here can mend is said
+            raise error
+        raise Unusable(f"its package is flawed: {error.problem}")
+    tests = (
+        replace(test, input=keep.file(test.input), answer=test.answer and keep.file(test.answer))
+        for test in problem.tests
+    )
+    problem = replace(problem, tests=tuple(tests))
+    if problem.manager is not None:
+        return replace(problem, manager=replace(problem.manager, sources=_held(problem.manager.sources)))
+    return replace(problem, checker=replace(problem.checker, sources=_held(problem.checker.sources)))
+
+
+def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+    return tuple(replace(source, content=Blob.of(source.content.read())) for source in sources)
