@@ -203,8 +203,10 @@ def _test(row: Row, problem: Problem, keep: Keep) -> Test:
 
 LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"
 PEOPLE = "LiveOIBench/LiveOIBench_contestants"
-NO_INTERACTOR = "interactive, and there is neither an interactor nor a manager with a stub"
-SCRIPTS = "interactive, and only shell scripts say how its manager is run"
+NO_INTERACTOR = "interactive, and the dataset has no interactor"
+SCRIPTS = (
+    "interactive, and only a shell script runs its manager: judge the task's package (--problems FOLDER)"
+)
 _STANDARD = "gnu++17"
 _MORE = 1.2  # its judge gives a fifth more time and memory than the contest
 _MB = 1 << 20
@@ -339,10 +341,9 @@ def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
 
 
 def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
-    """Return the fields of a task with a program on the other side. Unusable where none can be run here.
+    """Return the fields of a task with an interactor, which exits with another code than 0 if it rejects.
 
-    An interactor is run as its judge does: an exit code other than 0 is wrong. Others have scripts; where
-    these start a manager with pipes to a stub, that is a Communication task, as of the contest system.
+    Raises Unusable if there is no interactor. Scripts that start a manager are not run.
     """
     given = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
     for place in tests.groups("problem_id").get(row.name("problem_id"), ()):
@@ -355,26 +356,7 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
             sources = (*with_testlib(name, given[name], *folders), *beside)
             manager = Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language)
             return {"task_type": TaskType.INTERACTIVE, "manager": manager}
-    if "manager.cpp" not in given or "stub.cpp" not in given:
-        raise Unusable(NO_INTERACTOR)
-    script = row.text("evaluation_script", "") or given.get("evaluate.sh", "")
-    fifos = re.findall(r"^[^#\n]*?\bmkfifo\s+([^;&|\n]*)", script, re.M)
-    pipes = sum(len(names.split()) for names in fifos)
-    if not pipes or pipes % 2:
-        raise Unusable(SCRIPTS)
-    stub = NamedBlob(name="stub.cpp", content=Blob.of(given["stub.cpp"]))
-    sources = (*with_testlib("manager.cpp", given["manager.cpp"], *folders), *beside)
-    options = TaskOptions(
-        with_grader=True,
-        processes=pipes // 2,
-        user_io="fifo_io" if "argv" in given["stub.cpp"] else "std_io",
-    )
-    return {
-        "task_type": TaskType.COMMUNICATION,
-        "manager": Manager(sources=sources),
-        "options": options,
-        "grader_files": tuple(replace(file, name=f"graders/{file.name}") for file in (stub, *beside)),
-    }
+    raise Unusable(SCRIPTS if "manager.cpp" in given else NO_INTERACTOR)
 
 
 def _sources(row: Row, field: str) -> Mapping[str, str]:

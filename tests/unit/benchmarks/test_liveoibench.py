@@ -179,26 +179,13 @@ async def test_an_interactor_of_the_tests_table(scorer: Scorer, tmp_path: Path) 
     assert await points(scorer, problems, GUESS.replace("/ 2", "/ 2000")) == (0, [V.WA, V.WA])
 
 
-CAIRN = Path(__file__).parents[3] / "examples" / "problems" / "cairn"
-
-
-async def test_a_manager_that_scripts_start_with_pipes(scorer: Scorer, tmp_path: Path) -> None:
-    """As a Communication task of the contest system; how many processes it has, the pipes tell."""
-    graders = {path.name: path.read_text() for path in sorted((CAIRN / "graders").iterdir())}
-    path = sorted((CAIRN / "tests").glob("*.in"))[0]
-    tests = rubric(tests={"1-a": {"input": path.read_text(), "output": ""}}, subtasks={})
-    tests["grader_codes"] = json.dumps(graders)
-    header = json.loads((CAIRN / "problem.json").read_text())
-    processes = json.loads(header["task_type_params"])["task_type_parameters_Communication_num_processes"]
-    pipes = " ".join(f"in{n} out{n}" for n in range(processes))
-    scripts = {"setup_script": "g++ stub.cpp", "evaluation_script": f"#!/bin/sh\nmkfifo {pipes}\n./manager"}
+def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) -> None:
+    tests = rubric(tests={"1-a": {"input": "30\n", "output": ""}})
+    tests["grader_codes"] = json.dumps({"manager.cpp": "int main() {}", "stub.cpp": "int main() {}"})
+    scripts = {"setup_script": "g++ stub.cpp", "evaluation_script": "#!/bin/sh\nmkfifo in0 out0\n./manager"}
     problems = loaded(tmp_path, tests=tests, task_type="interactive", **scripts)
-    assert problems[NAME].options.processes == processes
-    solution = sorted((CAIRN / "solutions").glob("*correct/*.cpp"))[0].read_text()
-    result = await scorer.score(problems[NAME], Submission(key="1", problem_id=NAME, code=solution))
-    assert [test.status for test in result.tests] == [V.AC]
-    alone = loaded(tmp_path / "alone", tests=tests, task_type="interactive")
-    assert list(alone.left_out) == [SCRIPTS]
+    assert list(problems.left_out) == [SCRIPTS]
+    assert "--problems FOLDER" in SCRIPTS
 
 
 def test_people_reached_so_many_points(tmp_path: Path) -> None:
