@@ -98,6 +98,7 @@ _LIST_PARAMS: Mapping[TaskType, tuple[str, ...]] = {
 }
 _SUBTASK_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 STD_IO, FIFO_IO = USER_IO = ("std_io", "fifo_io")
+DEFAULT_IO_NOTE = f"user_io is not set, so the stub uses {STD_IO}; set {FIFO_IO} if it opens named pipes"
 DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
 
 
@@ -124,13 +125,13 @@ class Cms(DeclaredFormat):
         checker = checker_of(header, params, task, files_below(folder, "checker"))
         options = read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
-        if task is TaskType.COMMUNICATION and not params.has("user_io"):
-            options = check_pipes(options, graders, faults)
+        if options.with_grader and task is TaskType.COMMUNICATION and not params.has("user_io"):
+            faults.note(DEFAULT_IO_NOTE, self.header)
         source_names = _source_names(header, problem_id)
         if options.with_grader:
-            rename_remedy = 'set another name: "submission_format": ["NAME.%l"]'
+            remedy = 'Set another name: "submission_format": ["NAME.%l"]'
             module = (*source_names, problem_id.lower())[0]
-            graders = that_import(module, task, graders, faults, "graders", rename_remedy)
+            graders = without_unusable_python(module, task, graders, faults, "graders", remedy)
         tests = tests_of(folder, needs_answers(task, checker), faults)
         test_names = tuple(test.name for test in tests)
         for name in options.output_tests:
@@ -266,29 +267,6 @@ def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOption
     return TaskOptions()
 
 
-_OPENS_PIPE = re.compile(
-    r"\bargv\s*\[\s*2\s*\]"
-)  # in C, C++ and Python; a stub for standard streams does not use argv[2]
-
-
-def check_pipes(options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
-    """Return the options of a Communication task whose package does not set `user_io`.
-
-    A stub that opens its second argument expects named pipes and would exit at once without them.
-    """
-    stub = first_named(graders, [grader_name(TaskType.COMMUNICATION)])
-    if (
-        not options.with_grader
-        or stub is None
-        or not _OPENS_PIPE.search(stub.content.read().decode(errors="replace"))
-    ):
-        return options
-    faults.note(
-        f"user_io is not set; {FIFO_IO} is used because the stub opens its second argument", Cms.header
-    )
-    return replace(options, user_io=FIFO_IO)
-
-
 def _compilation(params: Fields, together: str, has_grader: bool) -> bool:
     """Return True if submissions are compiled with the grader. `together` is the value that means so."""
     default = together if has_grader else "alone"
@@ -344,43 +322,33 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
         faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
-def that_import(
-    name: str,
+def without_unusable_python(
+    module: str,
     task: TaskType,
     graders: tuple[NamedBlob, ...],
     faults: Faults,
-    place: str,
-    otherwise: str = "rename the task",
+    folder: str,
+    remedy: str = "Rename the task",
 ) -> tuple[NamedBlob, ...]:
-    """Return the graders without a Python grader that does not import submissions.
+    """Return the graders without the Python grader if no Python program can import the submission's module.
 
     Without its grader, Python is not available for the problem. If no other grader remains, it is a fault.
 
     Args:
-        name: The module name of submissions.
+        module: The module name of submissions.
         task: The task type, which decides the grader's name.
         graders: The package's graders.
         faults: Receives faults and notes.
-        place: The folder of the graders, for messages.
-        otherwise: A second remedy for messages.
+        folder: The folder of the Python grader, for messages.
+        remedy: How the user changes the module name.
     """
     stem = grader_name(task)
     python_grader = next((grader for grader in graders if grader.name == f"{stem}.py"), None)
-    if python_grader is None:
+    if python_grader is None or ("." not in module and module not in sys.stdlib_module_names):
         return graders
-    is_importable = (
-        "." not in name and name not in sys.stdlib_module_names
-    )  # importlib would be needed for `my-task`
-    if is_importable and re.search(
-        rf"\b{re.escape(name)}\b", python_grader.content.read().decode(errors="replace")
-    ):
-        return graders
-    problem = f"it {'does not' if is_importable else 'cannot'} import submissions, which are named {name}.py"
-    remedy = f"Import {name}, or {otherwise}" if is_importable else otherwise[0].upper() + otherwise[1:]
-    file, other_graders = (
-        f"{place}/{PurePosixPath(stem).name}.py",
-        tuple(file for file in graders if file != python_grader),
-    )
+    problem = f"it cannot import submissions, which are named {module}.py"
+    file = f"{folder}/{PurePosixPath(stem).name}.py"
+    other_graders = tuple(grader for grader in graders if grader != python_grader)
     if first_named(other_graders, [stem]) is None:
         faults.add(problem, file, remedy=remedy)
         return graders

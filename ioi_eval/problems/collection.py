@@ -23,7 +23,7 @@ from ioi_eval.problems.hydro import Hydro
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.problems.missing import MISSING
 from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
-from ioi_eval.problems.python_programs import unrunnable, without_broken_graders
+from ioi_eval.problems.python_programs import unrunnable, without_broken_grader
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
 from ioi_eval.registries import Registry, registered
@@ -320,8 +320,8 @@ def _read_package(folder: Path, where: str) -> Package:
     problem = package.problem
     if problem is None:
         return package
-    problem, python_finding = without_broken_graders(problem)
-    findings = (*unrunnable(problem), *([python_finding] if python_finding else []))
+    problem, grader_findings = without_broken_grader(problem)
+    findings = (*unrunnable(problem), *grader_findings)
     errors = (
         *(
             *_unfetched_tests(problem, folder, where),
@@ -339,8 +339,8 @@ def _read_package(folder: Path, where: str) -> Package:
     statement, document = problem.statement or statement_of(folder), document_of(folder)
     notes = [*_notes_on_other_formats(package_format, folder), *package.notes]
     notes += [f"{where}/{finding.file}: {finding.problem}. {finding.remedy}" for finding in findings]
-    if python_finding is not None:
-        notes.append(f"Python is excluded because {python_finding.file} cannot run")
+    if problem is not package.problem:
+        notes.append(f"Python is excluded because {grader_findings[0].file} cannot run")
     solutions = tuple(
         item for item in problem.solutions if not any(map(_UNDECODABLE.search, _names_of(item)))
     )

@@ -7,7 +7,7 @@ import builtins
 import platform
 import re
 import warnings
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -36,33 +36,32 @@ class Finding(NamedTuple):
 
 
 def unrunnable(problem: Problem) -> Iterator[Finding]:
-    """Yield the findings about the problem's checker, manager and grader, if they are in Python."""
+    """Yield the findings about the problem's checker, manager and custom grading, if they are in Python."""
     for program in (problem.checker, problem.manager, problem.grader):
         if program and program.sources and find(program.language).syntax == "python":
             yield from _findings_in_program(program.sources)
 
 
-def without_broken_graders(problem: Problem) -> tuple[Problem, Finding | None]:
-    """Return the problem, and a finding if its Python grader cannot run.
+def without_broken_grader(problem: Problem) -> tuple[Problem, tuple[Finding, ...]]:
+    """Return the problem, and the findings about the grader that starts Python submissions.
 
-    If the problem has a grader in another language, Python is excluded from the problem.
+    If that grader cannot run and the problem has a grader in another language, Python is excluded from the
+    problem.
     """
     name = grader_of(problem, find("python"))
     grader = next((file for file in problem.grader_files if name and file.name == name), None)
-    finding = (
-        next((item for item in _findings_in_file(grader, frozenset()) if item.fails), None)
-        if grader
-        else None
-    )
+    modules = problem.options.source_names or (problem.id.lower(),)
+    findings = tuple(_findings_in_file(grader, frozenset(), modules)) if grader else ()
+    failing = next((finding for finding in findings if finding.fails), None)
     other_graders = (grader_of(problem, language) for language in LANGUAGES if language.syntax != "python")
-    if finding is None or not any(other_graders):
-        return problem, finding
+    if failing is None or not any(other_graders):
+        return problem, findings
     python_languages = [language.name for language in LANGUAGES if language.syntax == "python"]
-    reasons = dict.fromkeys(python_languages, f"{finding.file}: {finding.problem}")
+    reasons = dict.fromkeys(python_languages, f"{failing.file}: {failing.problem}")
     solutions = tuple(solution for solution in problem.solutions if solution.language not in reasons)
     left_out = {**problem.left_out, **reasons}
-    return msgspec.structs.replace(problem, left_out=left_out, solutions=solutions), finding._replace(
-        fails=False
+    return msgspec.structs.replace(problem, left_out=left_out, solutions=solutions), tuple(
+        finding._replace(fails=False) for finding in findings
     )
 
 
@@ -80,8 +79,16 @@ def _findings_in_program(sources: Sequence[NamedBlob]) -> Iterator[Finding]:
             yield from _findings_in_file(file, module_names)
 
 
-def _findings_in_file(file: NamedBlob, package_modules: Set[str]) -> Iterator[Finding]:
-    """Yield the findings about one source. `package_modules` are modules that the package contains."""
+def _findings_in_file(
+    file: NamedBlob, package_modules: Set[str], submission_modules: Sequence[str] = ()
+) -> Iterator[Finding]:
+    """Yield the findings about one source.
+
+    Args:
+        file: The source.
+        package_modules: Modules that the package contains.
+        submission_modules: For a grader of submissions, the names of their modules.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(file.content.read(), file.name)
@@ -94,18 +101,28 @@ def _findings_in_file(file: NamedBlob, package_modules: Set[str]) -> Iterator[Fi
         return
     except (RecursionError, MemoryError):
         return
-    for module in sorted((_imported_modules(tree) & _OLD_MODULES) - package_modules):
+    imported = _imported_modules(tree.body)
+    for module in sorted((imported & _OLD_MODULES) - package_modules):
         problem = f"Python cannot run it: ModuleNotFoundError: No module named '{module}'"
         yield Finding(file.name, problem, fails=True)
+    for module in submission_modules:
+        in_other_capitals = {name for name in imported if name.lower() == module.lower()} - {module}
+        for name in sorted(in_other_capitals):
+            problem = f"it imports {name}, but the module of submissions is called {module}"
+            yield Finding(file.name, problem, fails=True, remedy=f"Import {module}")
+    if submission_modules and _imported_modules(ast.walk(tree)).isdisjoint(submission_modules):
+        problem = f"it has no `import {submission_modules[0]}`, which is the module of submissions"
+        yield Finding(file.name, problem, fails=False, remedy="Import it, unless it is loaded in another way")
     if old_names := sorted(_unbound_names(tree) & _OLD_NAMES):
         problem = f"it uses {', '.join(old_names)}, which Python 3 does not have: NameError if it reaches one"
         yield Finding(file.name, problem, fails=False)
 
 
-def _imported_modules(tree: ast.Module) -> set[str]:
-    """Return the modules that are imported at the top level, outside of `try`."""
-    names = [alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom) and not node.level]
+def _imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the modules that these statements import."""
+    statements = list(nodes)
+    names = [alias.name for node in statements if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in statements if isinstance(node, ast.ImportFrom) and not node.level]
     return {name.partition(".")[0] for name in names}
 
 

@@ -23,13 +23,13 @@ from ioi_eval.model.values import (
     TaskType,
 )
 from ioi_eval.problems.cms import (
+    DEFAULT_IO_NOTE,
     USER_IO,
-    check_pipes,
     manager_of,
     read_options,
     read_params,
-    that_import,
     with_sources,
+    without_unusable_python,
 )
 from ioi_eval.problems.package import (
     DeclaredFormat,
@@ -89,7 +89,7 @@ class Tps(DeclaredFormat):
         subtasks = _subtasks(folder, test_names, faults)
         problem_id = self.checked_id(folder, where, header, faults)
         if options.with_grader:
-            graders = that_import(problem_id.lower(), task, graders, faults, "grader/py")
+            graders = without_unusable_python(problem_id.lower(), task, graders, faults, "grader/py")
         return Problem(
             id=problem_id,
             name=header.text("title", problem_id),
@@ -124,8 +124,8 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
     options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
-    if not params.has("user_io") and not header.has("user_io"):
-        options = check_pipes(options, graders, faults)
+    if with_grader and not params.has("user_io") and not header.has("user_io"):
+        faults.note(DEFAULT_IO_NOTE, Tps.header)
     return replace(  # keys of problem.json win over the parameters, as in the export
         options,
         processes=header.whole("num_processes", options.processes, least=1, most=100),

@@ -26,7 +26,7 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, read_subtasks, that_import
+from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, read_subtasks, without_unusable_python
 from ioi_eval.problems.package import (
     DeclaredFormat,
     Executable,
@@ -111,7 +111,7 @@ class Italy(DeclaredFormat):
         only, _ = (tuple(_numbered(header, field, listed, names)) for field, listed in by_file.items())
         options = _options(header, task, graders, only)
         if options.with_grader:
-            graders = that_import(code.lower(), task, graders, faults, "sol")
+            graders = without_unusable_python(code.lower(), task, graders, faults, "sol")
         return Problem(
             id=code,
             name=header.text("title", code),

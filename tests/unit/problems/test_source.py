@@ -297,6 +297,34 @@ def test_grader_that_python_cannot_run_leaves_out_python(write_package: Write, c
     assert "SyntaxError" in str(alone.errors[0])
 
 
+def test_python_grader_with_import_in_other_capitals_excludes_python(
+    write_package: Write, cache: Path
+) -> None:
+    (package,) = check_problems(write_package(files={"graders/grader.py": "import Sum\n"}), cache=cache)
+    assert package.problem is not None
+    assert sorted(package.problem.left_out) == ["pypy", "python"]
+    sentence = "graders/grader.py: it imports Sum, but the module of submissions is called sum. Import sum"
+    assert any(note.endswith(sentence) for note in package.notes)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_noted"),
+    [
+        ("import solve\n", True),
+        ("print('sum')  # import sum\n", True),
+        ("def main():\n    from sum import add\n", False),
+        ("try:\n    import sum\nexcept Exception:\n    exit(1)\n", False),
+    ],
+)
+def test_python_grader_without_import_of_submissions_is_noted(
+    write_package: Write, cache: Path, source: str, is_noted: bool
+) -> None:
+    (package,) = check_problems(write_package(files={"graders/grader.py": source}), cache=cache)
+    assert package.problem is not None and not package.problem.left_out
+    sentence = "it has no `import sum`, which is the module of submissions"
+    assert any(sentence in note for note in package.notes) == is_noted
+
+
 def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
     """As those of older archives, where Linux keeps any bytes."""
     folder = write_package()

@@ -185,8 +185,11 @@ def test_a_grader_in_python(tmp_path: Path) -> None:
         for file in sound(write(tmp_path, named, grader_name="main")).grader_files
     }
     assert files["graders/grader.py"] == named["grader/py/main.py"]
-    folder = write(tmp_path, {**named, "grader/py/main.py": "import valleys\n"}, grader_name="main")
-    assert "graders/grader.py" not in {file.name for file in sound(folder).grader_files}
+    folder = write(tmp_path, named, name="random", grader_name="main")
+    package = read(folder, "random")
+    assert package.problem is not None
+    assert "graders/grader.py" not in {file.name for file in package.problem.grader_files}
+    assert "it cannot import submissions, which are named random.py. Rename the task" in str(package.notes)
 
 
 def test_the_grader_of_two_steps_is_their_manager(tmp_path: Path) -> None:
