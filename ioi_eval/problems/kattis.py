@@ -75,7 +75,7 @@ _NEWER_MULTIPLIER = 2.0  # the same factor in the newer versions
 _TIME_RESOLUTION = "time_resolution"
 _TIME_TOLERANCE_S = 0.001  # seconds; a smaller difference between two times is due to rounding
 _MAX_NUMERIC_TITLE = 1 << 64  # titles that YAML parses as a larger number are ignored
-_DOMJUDGE = "domjudge-problem.ini"
+DOMJUDGE = "domjudge-problem.ini"
 _MAX_PASSES = 1000
 _HEADER_KEYS = (
     *("problem_format_version", "type", "validation", "validator_flags", "limits", "grading", "constants"),
@@ -136,7 +136,7 @@ class Kattis(DeclaredFormat):
             new=is_newer,
             constants=constants,
         )
-        domjudge = (folder / _DOMJUDGE).is_file()
+        domjudge = (folder / DOMJUDGE).is_file()
         scores = _scores(data, validation, faults, scoring=scoring, new=is_newer, domjudge=domjudge)
         flags, alike = _flags(header, data)
         for group in groups_of(data) if not (validation.custom or alike) else ():
@@ -495,7 +495,7 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
                 f"{limits.place('time_limit')}: {problem}. The judge uses {seconds:g} s", Kattis.header
             )
         return seconds or None
-    for file, parse in ((".timelimit", str.strip), (_DOMJUDGE, _ini_time_limit)):
+    for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _ini_time_limit)):
         path = folder / file
         if path.is_file() and (text := parse(path.read_text(encoding="utf-8-sig", errors="replace"))):
             if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
@@ -974,8 +974,10 @@ class _RuleReader:
         modes = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
         acceptance = next(modes, Acceptance.WORST_ERROR)
         scored = self._scoring and bool(group.tests)
-        if scored and not has_custom_grader and self._is_score_of_group(group, points):
-            points, acceptance = Points.LEAST, Acceptance.WORST_ERROR
+        by_grader = has_custom_grader or in_custom_group
+        accept_score = self._accept_score(group, points, by_grader=by_grader) if scored else 1.0
+        if scored and not has_custom_grader and not self._by_validator:
+            self._check_accept_score(group, points, accept_score)
         grading = Grading(
             parts=tuple(parts),
             points=points,
@@ -983,9 +985,7 @@ class _RuleReader:
             any_accepted=_ANY_ACCEPTED in flags,
             last_counts=not group.name and self._ignores_sample,
             stops=_stops(group),
-            accept_score=self._accept_score(group, points, by_grader=has_custom_grader or in_custom_group)
-            if scored
-            else 1.0,
+            accept_score=accept_score,
             reject_score=_number(group.fields, "reject_score", 0.0) if scored else 0.0,
             flags=group.grader_flags if has_custom_grader else None,
             full=self._max_points(group)
@@ -1031,23 +1031,21 @@ class _RuleReader:
         self.full |= dict.fromkeys((test.name for test in group.tests), full)
         return full
 
-    def _is_score_of_group(self, group: DataGroup, points: Points) -> bool:
-        """Return True if accept_score is the score of the whole group, as in DOMjudge, and not of each test.
+    def _check_accept_score(self, group: DataGroup, points: Points, score: float) -> None:
+        """Report an accept_score that is the score of the whole group by other settings of the package.
 
-        This is assumed for DOMjudge's packages, and if accept_score is also the end of the group's range.
+        The format gives it to each test, DOMjudge gives it to the group once.
         """
-        if self._by_validator or len(group.tests) < 2 or "accept_score" not in group.own:
-            return False
-        equals_range_end = "range" in group.own and _range_end(group) == _number(
-            group.fields, "accept_score", 1.0
-        )
-        if not self._domjudge and not (equals_range_end and points is Points.SUM):
-            return False
-        if points is not Points.LEAST and _number(group.fields, "accept_score", 1.0) > 0:
-            self._faults.note(
-                "accept_score is the score of the whole group, as in DOMjudge", group.fields.file
-            )
-        return True
+        if len(group.tests) < 2 or "accept_score" not in group.own or not score or points is Points.LEAST:
+            return
+        end = _range_end(group)
+        total, remedy = score * len(group.tests), "Add `grader_flags: min` if the group earns it once"
+        if self._domjudge:
+            problem = f"DOMjudge gives it to the group, the format to each test, and there is {DOMJUDGE}"
+            group.fields.fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
+        elif points is Points.SUM and "range" in group.own and end is not None and end < total * (1 - 1e-9):
+            problem = f"{score:g} points for each of {len(group.tests)} tests exceed the range, {end:g}"
+            group.fields.fault("accept_score", problem, f"{remedy}, else correct the range")
 
     def _max_points(self, group: DataGroup) -> float:
         """Return the group's maximum points, which are the end of its range. A missing range is a fault."""
