@@ -14,5 +14,5 @@ nox.options.error_on_missing_interpreters = False
 def tests(session: nox.Session) -> None:
     session.install("--editable", ".[dev]")
     session.run(
-        "pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", "not long", *(session.posargs or TESTS)
+        "pytest", "-q", "-n", "2", "--dist", "worksteal", "--tier", "gate", *(session.posargs or TESTS)
     )

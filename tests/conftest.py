@@ -118,27 +118,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--count", metavar="FILE", help="Build a proctor that counts there which lines run.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
     parser.addoption(
-        "--another-user", action="store_true", help="Leave out what does not depend on the user."
+        "--tier",
+        choices=["gate", "nightly"],
+        help="Run only what is not marked `nightly`, or only what is, and random properties.",
     )
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Half of the files have nothing for the second user, and loading all takes longer than most tests."""
-    if not config.getoption("--another-user") or not collection_path.name.startswith("test_"):
-        return None
-    return "\npytestmark = pytest.mark.once\n" in collection_path.read_text() or None
+def is_nightly(item: pytest.Item) -> bool:
+    """Return True if a test is marked `nightly`, or its parameters do not match `nightly(unless=REGEX)`."""
+    markers = list(item.iter_markers("nightly"))
+    if any("unless" not in marker.kwargs for marker in markers):
+        return True
+    callspec = getattr(item, "callspec", None)  # a test without parameters has no matrix
+    return bool(markers and callspec and not re.search(markers[0].kwargs["unless"], callspec.id))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a matrix that names a sample the rest is long. Run again, nothing is left of what runs once."""
-    if config.getoption("--another-user"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("once")])
-        items[:] = [item for item in items if not item.get_closest_marker("once")]
+    """Keep the tests of the tier, if one is chosen."""
+    tier = config.getoption("--tier")
+    if tier is None:
+        return
+    chosen, others = [], []
     for item in items:
-        sample = item.get_closest_marker("sample")
-        callspec = getattr(item, "callspec", None)  # a test without parameters is its own sample
-        if sample and callspec and not re.search(sample.args[0], callspec.id):
-            item.add_marker("long")
+        is_chosen = is_nightly(item) == (tier == "nightly")
+        is_random = tier == "nightly" and item.get_closest_marker("hypothesis") is not None
+        (chosen if is_chosen or is_random else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen
 
 
 @pytest.hookimpl(wrapper=True)

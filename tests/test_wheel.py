@@ -79,8 +79,7 @@ def tools(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 def test_strict_type_checkers_take_programs_that_use_the_wheel(tools: Path, tmp_path: Path) -> None:
     """The page on the library, checked in a project that has only the wheel."""
     page = (ROOT / "docs" / "library.md").read_text()
@@ -119,8 +118,7 @@ def compiled(machine: str, folder: Path) -> dict[str, bytes]:
     return {f"{machine}/{name}": (folder / name).read_bytes() for name in (PROCTOR, WAITING)}
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 def test_a_wheel_brings_what_its_sources_give(
     wheel: Path, tools: Path, proctor: Path, library: bytes, tmp_path: Path
 ) -> None:
@@ -144,8 +142,7 @@ def test_a_wheel_brings_what_its_sources_give(
     assert said.count("came with the package, for") == 2, said  # the proctor, and what Python waits with
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 def test_wheel_scores_its_examples_without_the_checkout(tools: Path, tmp_path: Path) -> None:
     """By the commands that README.md shows."""
     outside = tmp_path / "outside"

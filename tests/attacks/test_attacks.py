@@ -97,7 +97,7 @@ def faults(found: Round) -> list[str]:
 
 # Half of the programs in C++, with one in every chapter, tells whether the others hold.
 @pytest.mark.usefixtures("built")
-@pytest.mark.sample("everything-(c[+][+] (two|into|and)|python)")
+@pytest.mark.nightly(unless="everything-(c[+][+] (two|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
 async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
     if part == "java" and not HERE:
@@ -110,14 +110,14 @@ GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, whic
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.sample("everything-two")
+@pytest.mark.nightly(unless="everything-two")
 @pytest.mark.parametrize("half", ["one", "two"])
 async def test_no_program_that_may_fork_succeeds(scorer: Scorer, ground: Ground, half: str) -> None:
     attacks = [attack for attack in PARTS[f"c++ {half}"] if attack.name not in GRANTED]
     assert not faults(await programs(scorer, ground, attacks, forks=2))
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.nightly(unless="everything")
 async def test_what_a_program_that_may_fork_can_do(scorer: Scorer, ground: Ground) -> None:
     attacks = [attack for attack in PROGRAMS if attack.name in GRANTED]
     found = faults(await programs(scorer, ground, attacks, forks=2))
@@ -137,7 +137,7 @@ WAYS = {
 
 
 # A third tells here, too: its programs are of all chapters but one, which those in C++ have.
-@pytest.mark.sample("everything-forked-two")
+@pytest.mark.nightly(unless="everything-forked-two")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize(("layers", "way"), WAYS.values(), indirect=["layers"], ids=WAYS)
 async def test_no_python_succeeds(
@@ -172,19 +172,19 @@ async def test_no_python_succeeds(
     assert len(judged) == len(stayed) >= 3 if stays else not judged
 
 
-@pytest.mark.sample("everything-Communication")
+@pytest.mark.nightly(unless="everything-Communication")
 @pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
 async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
     assert not faults(await pairs(scorer, ground, task_type))
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.nightly(unless="everything")
 async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
     for task_type in FILED:
         assert not faults(await files(scorer, ground, task_type))
 
 
-@pytest.mark.sample("everything-two")  # it has some of every chapter
+@pytest.mark.nightly(unless="everything-two")  # it has some of every chapter
 @pytest.mark.parametrize("third", THIRDS)
 async def test_no_source_succeeds(
     layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: Ground
@@ -204,8 +204,7 @@ STEALING = [attack for attack in COMPILING if "landlock" in attack.layers and no
 WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer", "include-users")]
 
 
-@pytest.mark.alike
-@pytest.mark.sample("bash")
+@pytest.mark.nightly(unless="bash")
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
 async def test_no_source_succeeds_on_a_server_that_does_not_confine(
     store: Store, tmp_path: Path, ground: Ground, runtime: str
@@ -224,7 +223,7 @@ async def test_no_source_succeeds_on_a_server_that_does_not_confine(
     assert faults(found) == [f"{attack.name}: the secret is in the result" for attack in WINNING]
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.nightly(unless="everything")
 async def test_no_script_succeeds(
     layers: tuple[str, ...], store: Store, workshop: Path, ground: Ground
 ) -> None:

@@ -145,7 +145,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     real = metafunc.config.getoption("--real", default=None) or []
     places = [each for each in real if not each.startswith("stock=")]  # whose own limits are too low
     metafunc.parametrize(
-        "place", places or ["here", pytest.param("a worker", marks=pytest.mark.long)], scope="module"
+        "place", places or ["here", pytest.param("a worker", marks=pytest.mark.nightly)], scope="module"
     )
 
 
@@ -238,7 +238,7 @@ async def test_no_result_that_fills_an_assertion_is_unscored(scorer: Scorer) -> 
 @pytest.mark.parametrize(
     ("number", "builds"),
     [
-        pytest.param(1_500_000, BuildOptions(), marks=pytest.mark.long, id="of six megabytes"),
+        pytest.param(1_500_000, BuildOptions(), marks=pytest.mark.nightly, id="of six megabytes"),
         # With less memory a real Piston cannot compile the proctor.
         pytest.param(500_000, BuildOptions(limits=BuildLimits(memory=512 << 20)), id="of two"),
     ],
@@ -256,13 +256,13 @@ async def test_no_cpp_is_unscored(scorer: Scorer) -> None:
         assert await verdict(scorer, ECHO, "c++", *names) is Verdict.CE, name
 
 
-@pytest.mark.long  # tests/unit/judge/test_fitting.py has jobs that are too large
+@pytest.mark.nightly  # tests/unit/judge/test_fitting.py has jobs that are too large
 async def test_what_is_too_large_to_travel_is_not_unscored(scorer: Scorer) -> None:
     """It runs where it fits a request, or is refused: it is scored either way."""
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("tool", OTHERS)
 async def test_none_is_unscored_by_another_compiler(scorer: Scorer, place: str, tool: str) -> None:
     if "=" in place:
@@ -272,7 +272,7 @@ async def test_none_is_unscored_by_another_compiler(scorer: Scorer, place: str, 
     assert await verdict(scorer, code, language) in REFUSED
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_none_stalls(scorer: Scorer) -> None:
     short = msgspec.structs.replace(PROBLEM, limits=Limits.contest(0.5, 256 << 20))
     for name, (language, code) in STALLS.items():
@@ -288,7 +288,7 @@ async def test_who_waits_for_a_manager_that_waits_has_idled(scorer: Scorer) -> N
     assert await verdict(scorer, ECHO, "c++", problem=asked) is Verdict.TLE
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_no_party_of_two_steps_stalls(scorer: Scorer) -> None:
     problem = msgspec.structs.replace(load_problems(FLOCK)["flock"], limits=Limits.contest(0.5, 256 << 20))
     for way, (first, second, before, expected) in STEPS.items():
@@ -299,7 +299,7 @@ async def test_no_party_of_two_steps_stalls(scorer: Scorer) -> None:
         assert result.compiles and found == {expected} and not result.points, (way, result)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_none_takes_the_room_of_its_neighbours(scorer: Scorer) -> None:
     codes = [LARGE.replace("NUMBER", str(number)) for number in range(3)]
     alone = await verdict(scorer, codes[0], "c++")

@@ -145,7 +145,7 @@ async def test_calls_of_others_are_not_cancelled(shared_cache: Path) -> None:
         await under_way
 
 
-@pytest.mark.sample("^(?!submissions$)")  # equal ones are judged once, and keep the door as busy
+@pytest.mark.nightly(unless="^(?!submissions$)")  # equal ones are judged once, and keep the door as busy
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda one: one.name)
 async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> None:
     """Heron, by a connection of its own, is judged while not one of otter's programs is answered."""

@@ -23,8 +23,6 @@ from ioi_eval.engines.contract import BuildSuccess
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import BuildOptions, Job, JobResult, Problem
 
-pytestmark = pytest.mark.once
-
 FEW = "#include <cstdio>\n#include <climits>\n"
 BIG = "#include <bits/stdc++.h>\n"
 _MAIN = "int main() { return 0; }\n"
@@ -164,9 +162,9 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
         (FEW, None, GRADED, _SHORT[::3]),
         (FEW, ("landlock", "seccomp"), GRADED, _SHORT[::3]),
         (FEW, ("namespaces", "seccomp"), GRADED, _SHORT[::3]),
-        pytest.param(BIG, None, plain_problem(), _SHORT, marks=pytest.mark.long),
+        pytest.param(BIG, None, plain_problem(), _SHORT, marks=pytest.mark.nightly),
         *(
-            pytest.param(FEW, layers, GRADED, [*LOOKS], marks=pytest.mark.long)
+            pytest.param(FEW, layers, GRADED, [*LOOKS], marks=pytest.mark.nightly)
             for layers in (None, ("landlock", "seccomp"), ("namespaces", "seccomp"))
         ),
     ],
@@ -216,7 +214,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("begins", [FEW, BIG], ids=["few", "big"])
 async def test_nobody_puts_anything_into_a_header(tmp_path: Path, store: Store, begins: str) -> None:
     async with bench(tmp_path, store, begins, plain_problem()) as tools:

@@ -27,7 +27,7 @@ async def run(session: aiohttp.ClientSession, **asked: Any) -> dict[str, Any]:
         return told
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_none_holds_up_the_door(store: Store) -> None:
     """One slot, so each honest program runs where a hostile one ran before."""
     async with (

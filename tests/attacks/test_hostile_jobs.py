@@ -11,7 +11,7 @@ from hostile import hostile, normal
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_normal_submission_after_hostile_jobs(store: Store, workshop: Path) -> None:
     engine = EmbeddedEngine(store=store, slots=1)
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:

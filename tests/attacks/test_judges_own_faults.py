@@ -66,7 +66,7 @@ int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") :
 TIRELESS = "int main() { for (;;) {} }"
 
 
-@pytest.mark.sample("namespaces[+]landlock")
+@pytest.mark.nightly(unless="namespaces[+]landlock")
 @pytest.mark.parametrize("layers", [EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE], ids="+".join)
 @pytest.mark.parametrize(
     ("manager", "task_type"),

@@ -136,7 +136,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.long)])
+@pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.nightly)])
 async def judge(
     request: pytest.FixtureRequest, store: Store, home: Path
 ) -> AsyncIterator[tuple[Scorer, int]]:
@@ -171,7 +171,6 @@ async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int]
     assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
 
 
-@pytest.mark.once
 def test_where_nothing_confines_it_it_does(home: Path, tmp_path: Path) -> None:
     names = ("the environment", "a file of the user", "a file in the user's folder")
     (source,) = validators([CPP[name] for name in names]).sources
@@ -182,7 +181,7 @@ def test_where_nothing_confines_it_it_does(home: Path, tmp_path: Path) -> None:
         assert subprocess.run(["./bare", "given"], cwd=tmp_path, check=False).returncode == 42, name
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_validator_takes_no_more_than_it_may(judge: tuple[Scorer, int]) -> None:
     scorer, _ = judge
     checker = validators(["won();", *WASTEFUL.values()])

@@ -38,7 +38,7 @@ def jar_of(code: str, binaries: Path) -> Path:
     return built_once(binaries / name, partial(build, code))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", dict.fromkeys(trial.attack.name for trial in trials()))
 def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) -> None:
     found = list(trials([name]))

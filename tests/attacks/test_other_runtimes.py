@@ -104,8 +104,10 @@ async def test_nothing_is_open(scorer: Scorer, port: int, name: str, tmp_path: P
     "body",
     [
         'callCommand "chmod 000 ."',
-        pytest.param('callCommand "kill -9 -1"', marks=pytest.mark.long),
-        pytest.param('callCommand "(while :; do echo 90 > .ioi-eval-code; done) &"', marks=pytest.mark.long),
+        pytest.param('callCommand "kill -9 -1"', marks=pytest.mark.nightly),
+        pytest.param(
+            'callCommand "(while :; do echo 90 > .ioi-eval-code; done) &"', marks=pytest.mark.nightly
+        ),
     ],
 )
 async def test_what_haskell_runs_while_it_is_built_is_its_own_fault(scorer: Scorer, body: str) -> None:

@@ -43,8 +43,6 @@ from ioi_eval.engines.contract import Change, OnServer, ServerChanged, ServerEve
 from ioi_eval.models import Blob, BuildLimits, BuildOptions, Limits, Problem, Submission, Subtask, Test
 from ioi_eval.testing import FakeEngine, FakeTest
 
-pytestmark = pytest.mark.once
-
 NUMBER = 300
 ALL_FAULTS = {
     fault.__name__
@@ -202,7 +200,7 @@ async def eight(engine: FakeEngine) -> AsyncIterator[list[Server]]:
             await asyncio.gather(*restless, return_exceptions=True)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_every_submission_is_scored_once_and_as_on_a_quiet_day(scratch: Path) -> None:
     async with engine_behind() as engine:
         async with Server(engine) as quiet:

@@ -22,7 +22,7 @@ from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Submission, Subtask, Test
 
-pytestmark = [pytest.mark.once, pytest.mark.long]
+pytestmark = pytest.mark.nightly
 
 PATIENCE = Patience(
     margin=120.0, connect=10.0, health=20.0, drought=400.0, first_wait=0.05, longest_wait=0.3,

@@ -19,8 +19,6 @@ from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
-pytestmark = pytest.mark.once
-
 PATIENCE = Patience(
     margin=120.0, connect=10.0, health=20.0, silence=2.0, drought=400.0, first_wait=0.05, longest_wait=0.3,
     first_rest=0.1, longest_rest=0.5,
@@ -67,7 +65,7 @@ def changes(heard: list[ServerEvent]) -> list[Change]:
     return [change for change, before in zip(found, [None, *found], strict=False) if change is not before]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_worker_that_is_killed_and_started_again(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     async with worker(cli, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
@@ -86,7 +84,7 @@ async def test_a_worker_that_is_killed_and_started_again(cli: CommandLine) -> No
         assert len([event for event in heard if isinstance(event, JobsWait)]) == 1
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     async with worker(cli, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:

@@ -17,8 +17,6 @@ from ioi_eval.classic import run_classic
 from ioi_eval.models import Blob, Limits, Problem, Solution, Submission, Test, Verdict
 from ioi_eval.server.prepared import ClassicJobEngine
 
-pytestmark = pytest.mark.once
-
 # The task types in which programs wait for each other.
 SOLUTIONS: Mapping[str, tuple[str, ...]] = {
     "cairn": ("thirds.cpp",),
@@ -47,7 +45,7 @@ async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Prob
     ]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_verdicts_are_those_of_a_quiet_machine(
     engine: EmbeddedEngine, store: Store, cache: Path
 ) -> None:
@@ -64,7 +62,7 @@ BURNS = "#include <ctime>\nint main() { while (clock() < 0.1 * CLOCKS_PER_SEC) {
 SLEEPS = "#include <unistd.h>\nint main() { for (;;) sleep(9); }\n"
 
 
-@pytest.mark.long  # to outlast what a program may idle takes 2 s of a whole processor
+@pytest.mark.nightly  # to outlast what a program may idle takes 2 s of a whole processor
 @pytest.mark.parametrize(
     ("code", "status"), [(BURNS, Verdict.AC), (SLEEPS, Verdict.TLE)], ids=["computes", "sleeps"]
 )

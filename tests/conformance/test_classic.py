@@ -49,8 +49,7 @@ async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
         yield ClassicJobEngine(opened, store)
 
 
-@pytest.mark.long  # the comparisons and Communication below are judged on both paths, too
-@pytest.mark.once
+@pytest.mark.nightly  # the comparisons and Communication below are judged on both paths, too
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_both_paths_agree(
     classics: ClassicJobEngine, cache: Path, shared: Path, shared_cache: Path, name: str
@@ -108,9 +107,10 @@ COMPARED = [
 APART = [row for row in COMPARED if len(set(row[2:])) > 1]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
-    "compared", [APART, pytest.param(COMPARED, marks=pytest.mark.long)], ids=["what tells them apart", "all"]
+    "compared",
+    [APART, pytest.param(COMPARED, marks=pytest.mark.nightly)],
+    ids=["what tells them apart", "all"],
 )
 @pytest.mark.parametrize("kind", COMPARISONS)
 async def test_the_comparisons(
@@ -139,7 +139,6 @@ def checker(source: str, kind: CheckerKind = CheckerKind.CMS) -> dict[str, objec
     return {"checker": Checker(kind=kind, sources=files)}
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -170,7 +169,6 @@ FRAGILE = """#include <cstdio>
 int main(int, char** v) { int n = 0; fscanf(fopen(v[3], "r"), "%d", &n); if (n != 5) return 5; puts("1"); }"""
 
 
-@pytest.mark.alike
 async def test_an_output_that_breaks_a_checker_is_to_blame(engine: EmbeddedEngine) -> None:
     """The checker takes the answer."""
     found = await classic(engine, batch("5", "x", **checker(FRAGILE)))
@@ -195,7 +193,6 @@ async def test_a_checker_may_use_more_memory_than_the_submission_could_name(engi
         pytest.param(
             "#include <csignal>\nint main() { for (signal(SIGTERM, SIG_IGN);;) raise(0); }",
             V.TLE,
-            marks=pytest.mark.alike,
         ),
         (
             "#include <csignal>\n#include <unistd.h>\nint main() { signal(SIGTERM, SIG_IGN); sleep(60); }",
@@ -283,8 +280,7 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
     return Problem(**(values | changes))
 
 
-@pytest.mark.sample("(trap|sleep).*1-std_io")  # the test below tries the others, too
-@pytest.mark.once
+@pytest.mark.nightly(unless="(trap|sleep).*1-std_io")  # the test below tries the others, too
 @pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
 @pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize(
@@ -307,8 +303,7 @@ async def test_communication(
     assert (result.score, result.status) == (pytest.approx(score, abs=1e-5), status), result
 
 
-@pytest.mark.sample(r"std_io-1-(return 2|_Exit\(3\))")
-@pytest.mark.once
+@pytest.mark.nightly(unless=r"std_io-1-(return 2|_Exit\(3\))")
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -333,7 +328,7 @@ async def test_both_paths_agree_on_communication(
     assert result.status is (V.AC if status is V.PA and processes == 1 else status), result
 
 
-@pytest.mark.sample("0-fifo_io|3-std_io")
+@pytest.mark.nightly(unless="0-fifo_io|3-std_io")
 @pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
 @pytest.mark.parametrize("end", ["0", "3"])
 async def test_who_dies_before_opening_a_pipe_hangs_nobody(
@@ -346,13 +341,11 @@ async def test_who_dies_before_opening_a_pipe_hangs_nobody(
     assert result.status is (V.RE if end == "3" else V.WA), result
 
 
-@pytest.mark.alike
 async def test_a_managers_own_arguments(engine: EmbeddedEngine) -> None:
     problem = communication("std_io", 1, options=TaskOptions(with_grader=True, manager_args=("loud",)))
     assert (await classic(engine, problem, "int twice(int n) { return 2 * n; }")).feedback.strip() == "loud"
 
 
-@pytest.mark.alike
 async def test_a_manager_and_a_checker(engine: EmbeddedEngine) -> None:
     """What the manager prints is the output then."""
     source = "#include <cstdio>\nint main(int, char **v) { double x;\n"
@@ -362,7 +355,6 @@ async def test_a_manager_and_a_checker(engine: EmbeddedEngine) -> None:
     assert (result.score, result.feedback.strip()) == (0.5, "halved")
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize(
     ("manager", "words"),
     [

@@ -19,8 +19,6 @@ from ioi_eval.integrations.open_r1 import (
 from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, Subtask, TaskOptions, Test
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.alike
-
 GRADER = """#include "sum.h"
 #include <cstdio>
 int main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", add(a, b)); }

@@ -13,8 +13,7 @@ from support.judged_examples import judged_run
 SCRIPT = Path(__file__).parents[2] / "tools" / "release" / "conformance"
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 def test_the_page_says_what_is_found(shared: Path, shared_cache: Path) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT, "--check", "--reuse", judged_run(shared, shared_cache)],

@@ -175,8 +175,7 @@ async def test_the_example_is_right(example_result: SubmissionResult, language: 
     assert result.compiler.startswith(language.command)
 
 
-@pytest.mark.sample("^(c[+][+]-landlock|python-)")
-@pytest.mark.once
+@pytest.mark.nightly(unless="^(c[+][+]-landlock|python-)")
 @pytest.mark.parametrize("layers", [("landlock", "seccomp"), ("namespaces", "seccomp")], ids=lambda x: x[0])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_builds_and_runs_with_fewer_layers(
@@ -229,7 +228,7 @@ BY_NAME = {
 }
 
 
-@pytest.mark.sample("^(c[+][+]|python)-None")
+@pytest.mark.nightly(unless="^(c[+][+]|python)-None")
 @pytest.mark.parametrize("layers", [None, ("landlock", "seccomp"), ("namespaces", "seccomp")], ids=str)
 @pytest.mark.parametrize("language", BY_NAME)
 async def test_the_input_is_read_by_name(store: Store, language: str, layers: tuple[str, ...] | None) -> None:
@@ -240,8 +239,7 @@ async def test_the_input_is_read_by_name(store: Store, language: str, layers: tu
 
 
 # Four threads with 16 MiB each, which lock, wait and are joined, as the runtime's own library does it.
-@pytest.mark.alike
-@pytest.mark.sample("^(c[+][+]|python)$")
+@pytest.mark.nightly(unless="^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name in THREADED], ids=ids)
 async def test_threads_and_large_blocks_are_what_a_runtime_makes_of_them(
     scorer: Scorer, language: Language
@@ -322,8 +320,7 @@ SEVERAL |= {
 SEVERAL["pypy"] = SEVERAL["python"]
 
 
-@pytest.mark.alike
-@pytest.mark.sample("^(c[+][+]|python)$")
+@pytest.mark.nightly(unless="^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_a_program_of_several_sources(scorer: Scorer, language: Language) -> None:
     needs(language.name)
@@ -342,8 +339,7 @@ async def test_a_program_of_several_sources(scorer: Scorer, language: Language) 
     assert {test.status for test in result.tests} == {V.CE}, result
 
 
-@pytest.mark.sample("(?<!kotlin-)CE|python|c[+][+]")  # kotlinc takes seconds, twice
-@pytest.mark.once
+@pytest.mark.nightly(unless="(?<!kotlin-)CE|python|c[+][+]")  # kotlinc takes seconds, twice
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Language, status: V) -> None:
@@ -359,7 +355,6 @@ async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Lan
 # --- PyPy ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.alike
 async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
     needs("pypy")
     result = await score(scorer, "raise SystemExit(1)", "pypy")
@@ -369,7 +364,6 @@ async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
 # --- C# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.alike
 async def test_csharp_may_use_pointers(scorer: Scorer) -> None:
     needs("c#")
     code = CSHARP.format("unsafe { int sum = 3; int* at = &sum; Console.WriteLine(*at); }")
@@ -380,7 +374,6 @@ async def test_csharp_may_use_pointers(scorer: Scorer) -> None:
 # --- Rust ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.alike
 async def test_rust_whatever_its_crate_is_called(scorer: Scorer) -> None:
     needs("rust")
     code = '#![crate_name = "sums"]\nfn main() { println!("3"); }'
@@ -407,8 +400,7 @@ JAVA = {
 ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong() + in.nextLong());"
 
 
-@pytest.mark.alike
-@pytest.mark.sample("in a package")
+@pytest.mark.nightly(unless="in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
     needs("java")
@@ -416,7 +408,7 @@ async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
     needs("java")
     result = await score(scorer, "public class Main { static void main(int x) {} }", "java")
@@ -426,7 +418,7 @@ async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
 # --- threads ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample("python")
+@pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("name", THREADS)
 async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
     needs(name)
@@ -455,7 +447,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.sample("python")
+@pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("name", BOMBS)
 async def test_too_many_threads(scorer: Scorer, name: str) -> None:
     needs(name)

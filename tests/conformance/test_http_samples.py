@@ -13,8 +13,6 @@ from support.wire import decode_reply
 
 from ioi_eval.rules.verdicts import classic_outcome, classic_result
 
-pytestmark = pytest.mark.once
-
 FOLDER = Path(__file__).parents[1] / "unit" / "engines" / "jobs" / "piston_samples"
 SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
 MEASURED = ("cpu_time", "wall_time", "memory")
@@ -82,7 +80,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
         assert (got.body["language"], got.body["version"]) == ("bash", "5.2.0")
 
 
-@pytest.mark.sample("^(?!classic_tle$)")  # test_classic has its end, and this takes its two seconds
+@pytest.mark.nightly(unless="^(?!classic_tle$)")  # test_classic has its end, and this takes its two seconds
 @pytest.mark.parametrize("name", CLASSIC)
 def test_recorded_classic_jobs_mean_the_same(piston: PistonServer, name: str) -> None:
     """Feedback in other words, but what the contract makes of it is the same."""

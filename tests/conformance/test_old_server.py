@@ -84,8 +84,7 @@ async def judged(
     return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 @pytest.mark.usefixtures("somebody_elses")
 async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Path) -> None:
     here = await judged(EmbeddedEngine(store=store), store)
@@ -99,7 +98,6 @@ async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Pa
     assert os.geteuid() != 0 or len(set(server.users)) == len(server.users)
 
 
-@pytest.mark.alike
 async def test_a_limit_of_it_is_named(store: Store, tmp_path: Path) -> None:
     """It counts the wall clock, and has time enough to tell on a busy machine which compilers it has."""
     slow = msgspec.structs.replace(PROBLEM, limits=Limits(cpu_time=120.0, wall_time=240.0, memory=128 << 20))

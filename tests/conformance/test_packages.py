@@ -23,8 +23,6 @@ from ioi_eval.runs.generating import generate
 from ioi_eval.sources import Problems
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
-
 FOLDER = Path(__file__).parents[1] / "packages"
 # Packages of formats that do not say what solutions that are not right should get.
 SAY_LITTLE = {"gradini", "powers"}
@@ -40,7 +38,7 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
 # Tests below try all of berries and hollow, two of the four solutions of couriers, a wrong program on halves,
 # and, with echoes, the several passes of ripples. Limits that solutions set, as in pendulum, are in
 # tests/unit/problems/test_kattis_younger.py.
-@pytest.mark.sample("^(?!(berries|couriers|halves|hollow|pendulum|ripples)$)")
+@pytest.mark.nightly(unless="^(?!(berries|couriers|halves|hollow|pendulum|ripples)$)")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cache: Path) -> None:
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
@@ -202,7 +200,7 @@ async def test_validators_that_look_at_the_group_of_a_test(tmp_path: Path, store
 REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
 
 
-@pytest.mark.sample("same|removes|floods")
+@pytest.mark.nightly(unless="same|removes|floods")
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
@@ -345,7 +343,7 @@ async def test_a_part_that_is_told_on_any_line(tmp_path: Path, store: Store) -> 
     assert {test.score for test in result.tests if test.status is Verdict.PA} == {0.25}
 
 
-@pytest.mark.sample("echoes")  # barters is an interactive one of that version
+@pytest.mark.nightly(unless="echoes")  # barters is an interactive one of that version
 @pytest.mark.parametrize(
     ("name", "validation", "passes", "solutions"),
     [
@@ -405,7 +403,7 @@ chmod +x run
 """
 
 
-@pytest.mark.sample("gauges")  # barters has one in a folder of the older version's
+@pytest.mark.nightly(unless="gauges")  # barters has one in a folder of the older version's
 @pytest.mark.parametrize(
     ("name", "validator"),
     [("berries", "output_validators"), ("cairns", "output_validator"), ("gauges", "output_validator")],

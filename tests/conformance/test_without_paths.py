@@ -120,8 +120,7 @@ def ground(
     return Ground(engine, store, fresh, problems, known)
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 async def test_every_task_type_over_http(ground: Ground) -> None:
     """Through our own runtime, with its two stages."""
     async with (
@@ -131,8 +130,7 @@ async def test_every_task_type_over_http(ground: Ground) -> None:
         await ground.compare(client)
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
     tools = other((await ground.engine.capabilities()).toolchains, "bash")
     server = Pathless(ground.engine, "bash", toolchains=tools)
@@ -153,7 +151,7 @@ async def test_an_interpreter_that_servers_have_in_different_places(
     ]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_trusted_programs_are_built_on_the_server_where_there_is_no_other_place(
     engine: EmbeddedEngine, store: Store, tmp_path: Path, problems: Mapping[str, Problem]
 ) -> None:

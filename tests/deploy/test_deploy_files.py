@@ -22,8 +22,6 @@ from ioi_eval.cli import console, loaded
 from ioi_eval.engines.piston.discovery import PORT
 from ioi_eval.server.log import Metrics
 
-pytestmark = pytest.mark.once
-
 PISTON = Path(__file__).parents[2] / "piston"
 KUBERNETES = PISTON / "kubernetes"
 _OBJECTS = list(yaml.safe_load_all((KUBERNETES / "base" / "worker.yaml").read_text()))
@@ -342,7 +340,7 @@ def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
     return {each["kind"]: each for each in yaml.safe_load_all(made.stdout)}
 
 
-@pytest.mark.sample("1.34|base-1.25")
+@pytest.mark.nightly(unless="1.34|base-1.25")
 @pytest.mark.parametrize("of", ["1.25", "1.30", "1.34"])
 @pytest.mark.parametrize("overlay", ["base", "many", "tls", "client"])
 def test_kubernetes_knows_every_field_of_what_is_sent(overlay: str, of: str) -> None:
@@ -370,7 +368,7 @@ def test_images_come_from_where_one_file_says(tmp_path: Path) -> None:
     assert "create secret docker-registry ioi-eval-registry" in page
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["PodMonitor", "PrometheusRule"])
 def test_the_operator_knows_every_field(kind: str) -> None:
     """By the package's models of its definitions, which drop what they do not know."""

@@ -21,8 +21,6 @@ from missing import lacks
 from packaging.requirements import Requirement
 from support.command_line import CommandLine
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "piston" / "docker"
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
@@ -108,7 +106,7 @@ def test_a_worker_needs_no_other_packages(small: CommandLine) -> None:
     assert scored.stderr == "error: tqdm is not installed. Install it: pip install ioi-eval\n"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_doctor_needs_no_other_packages(small: CommandLine) -> None:
     with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
         looked = small("doctor", "--engine", url)
@@ -123,7 +121,7 @@ def test_the_worker_is_what_is_built_where_nothing_is_said() -> None:
     assert "COPY ." not in DOCKERFILE.partition(" AS base\n")[2]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_what_the_image_installs_is_small_and_begins_at_once(tmp_path: Path) -> None:
     """By the file's own commands, elsewhere. They fetch packages."""
     [built] = re.findall(r"^RUN (python3 -m venv (?:.*\\\n)*.*)$", DOCKERFILE, re.MULTILINE)

@@ -15,8 +15,6 @@ from missing import lacks
 
 from ioi_eval.server.log import Metrics
 
-pytestmark = pytest.mark.once
-
 MONITORING = Path(__file__).parents[2] / "piston" / "monitoring"
 BOARD = json.loads((MONITORING / "dashboard.json").read_text())
 RULES = yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"][0]["rules"]

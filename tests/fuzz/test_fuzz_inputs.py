@@ -22,8 +22,6 @@ from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
 from ioi_eval.models import Blob, Ending, Problem, Test
 from ioi_eval.problems.archive import ArchiveLimits, extracted
 
-pytestmark = pytest.mark.once
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAMPLES = sorted((Path(__file__).parents[1] / "unit" / "engines" / "jobs" / "piston_samples").glob("*.json"))
 LIMITS = ArchiveLimits(total=1 << 20, files=50, ratio_from=1 << 16)

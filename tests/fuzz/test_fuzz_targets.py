@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from missing import lacks
 
-pytestmark = pytest.mark.once
-
 TOP = Path(__file__).parents[2]
 CORPUS = TOP / "tests" / "fuzz" / "corpus.tar.gz"
 TARGETS = {"json", "plan", "spec", "opinion", "verdict", "printable", "comparison"}
@@ -80,14 +78,14 @@ def test_a_slip_changes_nothing(tmp_path: Path, corpus: Path, arguments: str) ->
     assert corpus.read_bytes() == before
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_targets_fit_the_sources(tmp_path: Path) -> None:
     """Only the long run fuzzes; this tells at once where the proctor's functions have changed."""
     checked = fuzz("--syntax", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_every_target_holds(tmp_path: Path) -> None:
     if not has_clang():
         lacks("without clang and libFuzzer nothing is fuzzed")

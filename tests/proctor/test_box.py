@@ -44,7 +44,7 @@ def test_wall_time(bench: Bench) -> None:
     assert bench.box("sleep 30", limits={"wall_ms": 300}).report["killed"] == "wall"
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.nightly(unless="everything")
 def test_cpu_time_of_all_processes(bench: Bench) -> None:
     report = bench.box("(while :; do :; done) & while :; do :; done", limits={"cpu_ms": 200}).report
     assert report["killed"] == "cpu"
@@ -118,7 +118,7 @@ while True:
 """
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.nightly(unless="everything")
 def test_a_fork_bomb_ends(bench: Bench) -> None:
     script = f"exec python3 -c {shlex.quote(FORK_BOMB)}"
     report = bench.box(script, limits={"processes": 20, "wall_ms": 300, "hard_ms": 600_000}).report
@@ -142,8 +142,7 @@ def test_a_fork_bomb_leaves_the_machine_its_numbers(bench: Bench) -> None:
     assert most == 40 if "namespaces" in bench.layers else 4136 < most < 4136 + 3 * there
 
 
-@pytest.mark.once
-@pytest.mark.sample("everything")  # it is a matter of users
+@pytest.mark.nightly(unless="everything")  # it is a matter of users
 def test_a_crowd_of_the_same_user_is_waited_for(bench: Bench) -> None:
     """The judge can start nothing until it is gone, and fails nobody for that."""
     crowded = "(for i in $(seq 80); do sleep 2 & done); ulimit -u 40; exec ./proctor run plan.json"

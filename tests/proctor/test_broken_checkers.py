@@ -9,7 +9,7 @@ from harness import Bench
 from support.plans import PlanChecker, PlanLimits, TestReport
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
-pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
+pytestmark = pytest.mark.nightly(unless="everything")
 
 PYTHON = ("/usr/bin/python3", "checker.py")
 CALLS = "Traceback (most recent call last):\n  File 'checker.py', line 1\n    1 / 0\n"

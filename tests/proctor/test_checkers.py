@@ -10,7 +10,7 @@ from harness import Bench
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission, TestReport
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
-pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
+pytestmark = pytest.mark.nightly(unless="everything")
 
 SLEEPER = PlanLimits(cpu_ms=500, wall_ms=500)
 # Reads the three files by the names it is given, so that it also shows that it can.
@@ -159,7 +159,7 @@ def test_white_diff_on_a_line_of_ten_megabytes(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(2)] == [1, 0]
 
 
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 def test_testlib_checkers_get_the_files_in_testlibs_order(bench: Bench) -> None:
     source = """#include <cstdio>
 #include <cstring>
@@ -225,7 +225,7 @@ def written(bench: Bench, writes: dict[str, str]) -> TestReport:
     return bench.one(ECHO, "x", "x", checker=icpc, checker_source=WRITING)
 
 
-@pytest.mark.sample("everything|writes0")
+@pytest.mark.nightly(unless="everything|writes0")
 @pytest.mark.parametrize(
     ("writes", "score"),
     [({"score.txt": "30"}, 0.5), ({"score_multiplier.txt": "0.25"}, 0.25), ({}, 1)],
@@ -316,7 +316,7 @@ def test_the_end_of_a_pass(bench: Bench, says: str, end: str, score: float, fail
     assert (line.failure or "").startswith(failure)
 
 
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 def test_arguments_of_single_tests(bench: Bench) -> None:
     icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
     tests, own = [("x", "x")] * 3, {0: ["15"], 2: ["60"]}
@@ -363,7 +363,7 @@ def test_exit_codes_alone(bench: Bench, code: int, score: float | None) -> None:
     assert (None if line.failure else line.score) == score
 
 
-@pytest.mark.sample("everything|0.5")
+@pytest.mark.nightly(unless="everything|0.5")
 @pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
 def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:
     script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"

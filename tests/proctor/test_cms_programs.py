@@ -8,7 +8,7 @@ from harness import Bench
 from support.plans import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = pytest.mark.nightly(unless="everything")
 
 HEAD = """
 #include <cstdio>
@@ -111,7 +111,6 @@ def test_on_files(bench: Bench, name: str) -> None:
     assert sum(line.score for line in judged.tests.values()) == right, judged
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("name", BY_STREAMS)
 def test_on_standard_streams(bench: Bench, name: str) -> None:
     body, right, end = BY_STREAMS[name]

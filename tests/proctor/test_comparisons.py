@@ -18,8 +18,6 @@ from support.datasets import as_json
 from support.harnesses import harness_of_functions
 from support.plans import PlanChecker, PlanSubmission
 
-pytestmark = pytest.mark.alike
-
 # A fourth of the usual ones: each has dozens of pairs.
 FEW = settings(
     max_examples=settings.default.max_examples // 4,

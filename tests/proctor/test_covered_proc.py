@@ -37,7 +37,6 @@ def test_a_proc_of_its_own_is_tried_before_namespaces_are_entered(proctor: Path)
     assert report["landlock"] > 0 and report["seccomp"]
 
 
-@pytest.mark.alike
 def test_programs_are_judged_there(shared_cache: Path, tmp_path: Path) -> None:
     write_package(tmp_path / "problems" / "add", checker=_CHECKER)
     rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]

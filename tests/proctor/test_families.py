@@ -10,7 +10,7 @@ from harness import Bench
 from support.plans import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = pytest.mark.nightly(unless="everything")
 
 START = """
 #include <cerrno>
@@ -207,7 +207,6 @@ AT_WORK = {
 }
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("work", AT_WORK)
 def test_the_time_of_all_is_counted(bench: Bench, work: str) -> None:
     limits = PlanLimits(cpu_ms=150, wall_ms=20_000, hard_ms=600_000, memory=512 << 20)

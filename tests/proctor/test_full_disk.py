@@ -130,7 +130,7 @@ async def what_an_engine_builds_first(cache: Path) -> dict[str, Path]:
         return noting.found
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("uid", [0, 65534])
 def test_engines_never_take_each_others_room(workshop: Path, shared_cache: Path, uid: int) -> None:
     """The same from two processes: each has a slot, or is told that it has none. A killed one holds nothing."""

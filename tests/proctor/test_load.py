@@ -16,7 +16,7 @@ from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 from support.plans import PlanLimits, PlanManager, PlanSubmission, TestReport
 
 # One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
-pytestmark = pytest.mark.sample("own")
+pytestmark = pytest.mark.nightly(unless="own")
 
 
 @pytest.fixture(params=[EVERYTHING, LANDLOCK_ALONE], ids=["own numbers", "the host's numbers"])
@@ -64,22 +64,19 @@ def talk(
     return judged.tests[0]
 
 
-@pytest.mark.alike
 def test_a_manager_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
     line = talk(bench, f"int main() {{ {ANSWER} }}", manager=BURN)
     assert (line.end, line.score) == ("ok", 1), line
     assert line.wall_us > SHORT.wall_ms * 1000
 
 
-@pytest.mark.alike
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> None:
     """Nor of the manager, which may not be ended before those that it waits for."""
     line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=2)
     assert (line.end, line.score) == ("ok", 1), line
 
 
-@pytest.mark.alike
 def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None:
     with one_processor(), crowd(1):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
@@ -87,8 +84,7 @@ def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None
     assert line.waited_us > SHORT.wall_ms * 1000
 
 
-@pytest.mark.once
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Bench) -> None:
     source = (
         HEAD
@@ -102,8 +98,7 @@ def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Benc
     assert (line.end, line.score) == ("ok", 1), line
 
 
-@pytest.mark.once
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_interactor_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
     asks = (
         HEAD
@@ -133,15 +128,13 @@ def fail_with(bench: Bench, interactor: str) -> TestReport:
         )  # fmt: skip
 
 
-@pytest.mark.alike
 def test_an_interactor_that_heard_enough_has_decided(bench: Bench) -> None:
     """However long that takes it: it cannot know what became of the submission in the meantime."""
     line = fail_with(bench, BURN)
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
 
 
-@pytest.mark.alike
-@pytest.mark.sample("own numbers-at once")
+@pytest.mark.nightly(unless="own numbers-at once")
 @pytest.mark.parametrize("first", ["", BURN], ids=["at once", "when it has computed"])
 def test_an_interactor_that_waits_for_more_has_not_decided(bench: Bench, first: str) -> None:
     line = fail_with(bench, first + " getchar(); while (getchar() != EOF);")
@@ -171,7 +164,7 @@ def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> 
     assert (line.end, line.score) == ("ok", 1), line
 
 
-@pytest.mark.sample("the host's numbers")
+@pytest.mark.nightly(unless="the host's numbers")
 def test_who_waits_for_leave_to_start_a_thread_does_not_idle(bench: Bench) -> None:
     """The supervisor that gives it waits for a processor itself."""
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
@@ -181,7 +174,7 @@ def test_who_waits_for_leave_to_start_a_thread_does_not_idle(bench: Bench) -> No
     assert [(line.end, line.score) for line in judged.tests.values()] == [("ok", 1)] * 2, judged
 
 
-@pytest.mark.sample("own numbers-0")
+@pytest.mark.nightly(unless="own numbers-0")
 @pytest.mark.parametrize("busy", [0, 6])
 def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
     with one_processor(), crowd(busy):
@@ -189,8 +182,7 @@ def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
     assert (line.end, line.signal) == ("wall", 9)
 
 
-@pytest.mark.alike
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 def test_who_has_computed_and_sleeps_then_is_ended(bench: Bench) -> None:
     line = bench.one(HEAD + f"int main() {{ {BURN} for (;;) sleep(9); }}", limits=SHORT)
     assert line.end == "wall"
@@ -224,7 +216,7 @@ ANOTHER = f"void* waits(void*) {{ {WAITS} return nullptr; }}\n"
 JOINED = "pthread_t other; pthread_create(&other, nullptr, waits, nullptr); pthread_join(other, nullptr);"
 
 
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(("before", "waits"), [("", WAITS), (ANOTHER, JOINED)], ids=["itself", "a thread"])
 def test_waiting_for_a_disk_is_no_idling(bench: Bench, before: str, waits: str) -> None:
     """A parent whose vfork is under way is in the state of those who wait for a disk."""
@@ -249,7 +241,6 @@ def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool
     return list(judged.tests.values())
 
 
-@pytest.mark.once
 def test_what_only_looks_like_waiting_for_a_disk_is_no_verdict_yet(bench: Bench) -> None:
     """It ends the job: whoever sent it asks once more, alone."""
     line, *others = seeming(bench)
@@ -257,14 +248,12 @@ def test_what_only_looks_like_waiting_for_a_disk_is_no_verdict_yet(bench: Bench)
     assert line.wall_us < 2_000_000, "it has no longer than one that sleeps"
 
 
-@pytest.mark.once
 def test_what_only_looks_like_waiting_for_a_disk_is_told_when_alone_too(bench: Bench) -> None:
     """Whoever sent it can tell it from one that sleeps."""
     lines = seeming(bench, alone=True)
     assert [(line.end, line.stalled) for line in lines] == [("wall", True)]
 
 
-@pytest.mark.once
 def test_a_filter_lets_nobody_look_like_one_who_waits_for_a_disk(bench: Bench) -> None:
     assert [line.end for line in seeming(bench, EVERYTHING)] == ["ok", "ok"]
 
@@ -333,8 +322,7 @@ def told_of_looks(compiled: Callable[[str], Path], by: str, looks: str) -> str:
     return subprocess.run([whole, by], input=looks, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.once
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(
     ("looks", "told"),
     [
@@ -369,7 +357,6 @@ int main() {
 )
 
 
-@pytest.mark.alike
 def test_a_machine_that_stands_still_is_no_idling(bench: Bench) -> None:
     """A paused container, a suspended job, a virtual machine that moves: the clock goes on, and nobody could do anything."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
@@ -380,8 +367,7 @@ def test_a_machine_that_stands_still_is_no_idling(bench: Bench) -> None:
     assert line.wall_us > 1_200_000
 
 
-@pytest.mark.once
-@pytest.mark.long
+@pytest.mark.nightly
 def test_who_sleeps_while_a_machine_stands_still_is_ended_after(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=1000, wall_ms=2000, hard_ms=600_000)
     with stopped_meanwhile("submission", after=0.1, seconds=2.5) as stopped:
@@ -390,8 +376,7 @@ def test_who_sleeps_while_a_machine_stands_still_is_ended_after(bench: Bench) ->
     assert line.end == "wall" and line.wall_us > 4_400_000, line
 
 
-@pytest.mark.once
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(
     ("looks", "lent"),
     [
@@ -463,8 +448,7 @@ def ended(
     return told_of_looks(compiled, "rules", "\n".join(words))
 
 
-@pytest.mark.once
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(
     ("programs", "rules", "told"),
     [
@@ -504,8 +488,7 @@ def test_how_time_ends_a_program(
 # --- a crowded machine ---
 
 
-@pytest.mark.once
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 def test_waiting_for_a_tenth_of_the_limit_makes_a_machine_crowded(compiled: Callable[[str], Path]) -> None:
     # Limit and wait, in microseconds, as machines of two processors had them: alone, with one process more, and at load 14.
     looks = "3000000 900  3000000 41000  3000000 299999  3000000 300000  3000000 5400000  3450000 16800000"
@@ -516,7 +499,6 @@ CROWDED = PlanLimits(cpu_ms=200, crowded_cpu_ms=600, wall_ms=2000, hard_ms=600_0
 BURNS = HEAD + f'int main() {{ {BURN} puts("7"); }}'  # 0.33 s
 
 
-@pytest.mark.alike
 def test_on_a_crowded_machine_the_limit_for_that_holds(bench: Bench) -> None:
     with one_processor(), crowd(2):
         line = bench.one(BURNS, answer="7", limits=CROWDED)
@@ -526,23 +508,20 @@ def test_on_a_crowded_machine_the_limit_for_that_holds(bench: Bench) -> None:
     assert (usual.end, usual.score) == ("cpu", 0), usual
 
 
-@pytest.mark.alike
-@pytest.mark.long
+@pytest.mark.nightly
 def test_beyond_the_limit_for_a_crowded_machine_a_program_is_ended(bench: Bench) -> None:
     with one_processor(), crowd(2):
         line = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=250))
     assert (line.end, line.score) == ("cpu", 0) and line.cpu_us > 250_000, line
 
 
-@pytest.mark.alike
-@pytest.mark.long
+@pytest.mark.nightly
 def test_processes_that_are_summed_have_the_limit_for_a_crowded_machine(bench: Bench) -> None:
     with one_processor(), crowd(2):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=CROWDED)
     assert (line.end, line.score) == ("ok", 1), line
 
 
-@pytest.mark.alike
 def test_sleeping_makes_no_machine_crowded(bench: Bench) -> None:
     line = bench.one(HEAD + f'int main() {{ usleep(400000); {BURN} puts("7"); }}', answer="7", limits=CROWDED)
     # Others may be busy here, and then it really waits.
@@ -552,7 +531,6 @@ def test_sleeping_makes_no_machine_crowded(bench: Bench) -> None:
 # --- the hard stop ---
 
 
-@pytest.mark.once
 def test_a_test_ends_at_its_hard_stop(bench: Bench) -> None:
     """What it had done by then is no verdict yet: whoever sent the job asks once more."""
     limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=400)
@@ -560,13 +538,11 @@ def test_a_test_ends_at_its_hard_stop(bench: Bench) -> None:
     assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 400_000
 
 
-@pytest.mark.alike
 def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Bench) -> None:
     limits = {"cpu_ms": 200, "wall_ms": 150, "hard_ms": 60_000}
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "cpu"
 
 
-@pytest.mark.alike
 def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 220, "hard_ms": 600_000}
     with one_processor(), crowd(1):
@@ -575,13 +551,12 @@ def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
     assert boxed.report["wall_us"] > 220_000
 
 
-@pytest.mark.sample("")
+@pytest.mark.nightly(unless="")
 def test_a_box_that_sleeps_is_ended(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 300, "hard_ms": 600_000}
     assert bench.box("sleep 60", limits=limits).report["killed"] == "wall"
 
 
-@pytest.mark.alike
 def test_a_box_ends_at_its_hard_stop(bench: Bench) -> None:
     limits = {"cpu_ms": 60_000, "wall_ms": 200, "hard_ms": 400}
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "hard"

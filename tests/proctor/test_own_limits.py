@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from harness import Bench
 
 # Prints what could be set. The names are those of Python's `resource`.
@@ -51,7 +50,6 @@ def test_limits_that_count_for_the_process_can_be_set(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-@pytest.mark.once
 def test_python_sets_limits_as_harmless_programs_do(bench: Bench) -> None:
     line = bench.one(IN_PYTHON, answer="NPROC\nSIGPENDING", language="python")
     assert (line.end, line.score) == ("ok", 1), line

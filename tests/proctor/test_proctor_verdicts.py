@@ -18,7 +18,7 @@ from leftovers import named
 from support.plans import PlanGroup, PlanLimits, PlanManager, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = pytest.mark.nightly(unless="everything")
 
 SUM = '#include <cstdio>\nint main(){int a,b; scanf("%d %d",&a,&b); printf("%d\\n",a+b);}'
 SUM_PYTHON = "a, b = map(int, input().split())\nprint(a + b)\n"
@@ -312,14 +312,12 @@ int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc
     assert [judged.tests[i].skipped for i in range(6)] == [False, False, False, True, False, True], judged
 
 
-@pytest.mark.alike
 def test_a_program_that_ignores_being_asked_to_stop(bench: Bench) -> None:
     source = "#include <csignal>\nint main(){for(int i=1;i<64;i++) signal(i,SIG_IGN); for(;;);}"
     assert bench.one(source, limits=SPINNER).end == "cpu"
 
 
-@pytest.mark.alike
-@pytest.mark.sample("everything-100$")
+@pytest.mark.nightly(unless="everything-100$")
 @pytest.mark.parametrize("number", [100, 500])
 def test_hundreds_of_tests_in_one_job(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--sanitize"):
@@ -349,7 +347,6 @@ def test_what_is_partly_right_is_repeated_too(bench: Bench) -> None:
     assert (line.score, line.output) == (0.5, "nearly")
 
 
-@pytest.mark.alike
 def test_waiting_for_a_processor_is_not_held_against_a_program(bench: Bench) -> None:
     """Five at once on one processor: each needs 0.12 s of it, and gets them in much more than its wall time."""
     busy = "#include <ctime>\nint main() { while (clock() < 0.12 * CLOCKS_PER_SEC); }"

@@ -10,7 +10,7 @@ from harness import LIMITS, SLEEPER, SPINNER, Bench, Judged
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = pytest.mark.nightly(unless="everything")
 
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=60_000, memory=1 << 30))
 
@@ -97,7 +97,6 @@ def test_a_process_that_ends_well_without_a_word(bench: Bench) -> None:
     assert (line.end, line.score, line.feedback) == ("ok", 0, "no answer")
 
 
-@pytest.mark.alike
 def test_cpu_time_of_the_processes_is_summed(bench: Bench) -> None:
     burn = '#include <cstdio>\n#include <ctime>\nint main(){int x;scanf("%d",&x);while(clock()<0.1*CLOCKS_PER_SEC);printf("%d\\n",2*x);}'
     limits = PlanLimits(cpu_ms=200, wall_ms=60_000)
@@ -388,7 +387,6 @@ def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
     assert (judged.tests[0].end, judged.tests[0].score) == ("ok", 0), judged
 
 
-@pytest.mark.alike
 def test_interactive_where_the_submission_fails(bench: Bench) -> None:
     for source, end in (("int main(){return 9;}", "exit"), ("int main(){for(;;);}", "cpu")):
         assert bench.one(source, "37", None, limits=SPINNER, **guessing("icpc", 42, 43)).end == end

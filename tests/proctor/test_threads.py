@@ -11,7 +11,7 @@ from harness import LANDLOCK_ALONE, Bench
 from support.plans import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = pytest.mark.nightly(unless="everything")
 
 START = """
 #include <cstdio>
@@ -159,7 +159,6 @@ def test_who_waits_for_others_to_end_waits_for_no_disk(
     assert (line.end, line.score, line.stalled) == (end, score, False), line
 
 
-@pytest.mark.once
 def test_nobody_listens_in_vain_while_a_program_ends(bench: Bench) -> None:
     """Its memory is what takes long then, and nobody is left who could ask."""
     source = """
@@ -298,7 +297,6 @@ def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
     assert line.memory < 400 << 20, "killed when it was over the limit, not when the time was"
 
 
-@pytest.mark.alike
 def test_the_time_of_all_threads_is_counted(bench: Bench) -> None:
     source = (
         START

@@ -27,7 +27,7 @@ from ioi_eval.model.protocol import PlanLimits, PlanSubmission, PlanWarm, TestRe
 from ioi_eval.store.resources import graders
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = pytest.mark.nightly(unless="everything")
 
 LIMITS = PlanLimits(cpu_ms=3000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 # Each row runs into them three times.
@@ -98,24 +98,21 @@ def compare(
 
 # Neighbours in the table are alike: every fourth one tells whether the others hold.
 EACH = [
-    pytest.param(name, marks=pytest.mark.long) if number % 4 and name not in ALONE else name
+    pytest.param(name, marks=pytest.mark.nightly) if number % 4 and name not in ALONE else name
     for number, name in enumerate(BATCH)
 ]
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("name", EACH)
 def test_a_program_ends_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, BATCH[name], GIVEN)
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_function_returns_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, SOURCES[name], json.dumps(ARGUMENTS), function="solve")
 
 
-@pytest.mark.alike
 def test_functions_of_one_source_return_as_after_a_start(room: Bench, library: bytes) -> None:
     given = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
     ends = dict(zip(BODIES, compare(room, library, of_bodies(), *given, function="solve"), strict=True))
@@ -150,7 +147,6 @@ ARCHIVES = {
 }
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_several_files_end_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, archive(**ARCHIVES[name]), GIVEN)

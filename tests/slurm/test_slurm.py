@@ -110,7 +110,7 @@ def until(holds: Callable[[], bool], logs: Path) -> None:
     raise AssertionError("\n".join(path.read_text() for path in sorted(logs.glob("*"))))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -> None:
     told = json.loads(cli("doctor", "--engine", "slurm", "--token-file", token, "--json").stdout)
     assert told["ok"]

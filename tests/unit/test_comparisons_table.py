@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from support.places import graders
 
 from ioi_eval.models import CheckerKind
-
-pytestmark = pytest.mark.alike
 
 
 def test_names_and_rows_are_the_same() -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ioi_eval.cli.progress import crowded
 from ioi_eval.models import SubmissionResult, TestResult, Verdict
 from ioi_eval.runs import Overloaded
 from ioi_eval.runs.runner import Crowding
-
-pytestmark = pytest.mark.once
 
 
 def result(computed: float | None, waited: float | None) -> SubmissionResult:

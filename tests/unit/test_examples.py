@@ -19,8 +19,6 @@ from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, Problem, ScoreType, TaskType, Verdict
 from ioi_eval.store.tasks import read_tasks
 
-pytestmark = pytest.mark.alike
-
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 # Plain batch tasks, of which the dump has generations.
@@ -239,7 +237,7 @@ def test_what_other_formats_say(problems: Problems) -> None:
     assert problems.find("banners").checker.language == "python"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_tests_are_what_their_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_tasks

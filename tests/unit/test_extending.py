@@ -18,8 +18,6 @@ from support.command_line import CommandLine
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.server import Server, ServerOptions
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 TITLES = (
     *("## A benchmark", "## A package format", "## A command"),

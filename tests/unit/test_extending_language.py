@@ -16,8 +16,6 @@ from ioi_eval.model import languages
 from ioi_eval.models import Blob, Limits, Problem, Test, Verdict
 from ioi_eval.rules.extraction import extract
 
-pytestmark = pytest.mark.alike
-
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 LIMITS = Limits(cpu_time=0.2, wall_time=20.0, memory=256 << 20)
 PROBLEM = Problem(

@@ -25,8 +25,6 @@ from ioi_eval.runs import (
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 ROWS: list[dict[str, Any]] = [
     {"uuid": "a", "problem_id": "lanterns", "code": "int a;", "model": "m", "sample": 1, "note": None},
     {"uuid": "b", "problem_id": "lanterns", "code": "int b;", "model": "m", "sample": 2, "note": "x"},

@@ -27,8 +27,6 @@ from ioi_eval.runs import (
 )
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 PROBLEMS = ("add", "sum")
 
 

@@ -23,8 +23,6 @@ from ioi_eval.scoring import find_language
 from ioi_eval.store.rows import identity
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 PLAIN = Problem(id="plain")
 FUNCTION = Problem(id="function", task_type=TaskType.FUNCTION)
 

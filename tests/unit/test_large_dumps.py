@@ -21,8 +21,6 @@ from ioi_eval.runs import score as use_case
 from ioi_eval.store.packed import Keys
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 class LargeDump:
     """A dump of twelve rows, of which four are a beginning."""

@@ -18,8 +18,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ioi_eval"
 _TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ioi_eval"]

@@ -14,8 +14,6 @@ from ioi_eval.runs import BenchmarkOptions
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 def test_problem_of_pairs_has_a_test_for_each() -> None:
     made = Problem.of(tests=[("1 2", "3"), (b"20 30", "50")], id="sum", difficulty="easy")

@@ -13,8 +13,6 @@ from support.places import with_usual_cache
 
 import ioi_eval
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "library.md").read_text()
 PROGRAM = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S))
@@ -27,7 +25,7 @@ def test_every_public_name_has_an_example(name: str) -> None:
     assert name in ", ".join(imported).split(", ") and re.search(rf"\b{name}\b", used)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_page_is_a_program_that_runs(shared_cache: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", PROGRAM],

@@ -17,8 +17,6 @@ from ioi_eval.models import Blob
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 HEAVY = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
 SOURCE = Path(ioi_eval.__file__).read_text()
 

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import msgspec
-import pytest
 from run_samples import SUM, result, submission
 
 from ioi_eval.errors import JudgeFailure
@@ -16,8 +15,6 @@ from ioi_eval.reports.records import Validation
 from ioi_eval.reports.tables import COLUMNS
 from ioi_eval.store import folder
 from ioi_eval.store.rows import RESULT_COLUMNS, failure_row, result_row
-
-pytestmark = pytest.mark.once
 
 PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
 PARTS = dict(re.findall(r"^## `?([\w.]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))

@@ -12,8 +12,6 @@ from support.pages import ROOT
 from ioi_eval.model import retry
 from ioi_eval.model.retry import RULES, RetryRule
 
-pytestmark = pytest.mark.once
-
 PACKAGE = ROOT / "ioi_eval"
 RETRY = PACKAGE / "model" / "retry.py"
 PAGE = ROOT / "docs" / "architecture.md"

@@ -8,8 +8,6 @@ from support.servers import HealthCheck
 from ioi_eval import InputError
 from ioi_eval.runs.engine import refuse_unfit
 
-pytestmark = pytest.mark.once
-
 GOOD = HealthCheck(name="output", ok=True, detail="up to 64 MiB")
 COULD_BE_BETTER = HealthCheck(name="processes", ok=None, detail="only up to 32", remedy="Set more")
 OUTPUT = HealthCheck(

@@ -44,8 +44,6 @@ from ioi_eval.store.resources import examples
 from ioi_eval.store.tasks import TASKS, read_tasks
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 def dump(folder: Path, *codes: str) -> Path:
     rows = [{"problem_id": "lanterns", "code": code, "model": "m"} for code in codes]

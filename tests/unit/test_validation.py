@@ -40,8 +40,6 @@ from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, MeasuredLimit, identity, limits_of, read_limits, write_limits
 from ioi_eval.store.result_log import ResultLog
 
-pytestmark = pytest.mark.once
-
 AC, PA, WA, TLE, RE, CE = (Verdict[name] for name in ("AC", "PA", "WA", "TLE", "RE", "CE"))
 
 

@@ -11,8 +11,6 @@ import pytest
 import ioi_eval
 from ioi_eval.store.resources import graders
 
-pytestmark = [pytest.mark.once]
-
 PACKAGE, TOP = Path(ioi_eval.__file__).parent, Path(__file__).parents[2]
 # In C++ each throws, or tells, a failure: of a test, or of a job.
 FAILS = re.compile(r"\b(?:fail|fail_errno|mount_or_fail)\(|\blines\.(?:failed|fatal)\(")

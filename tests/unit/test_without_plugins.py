@@ -14,8 +14,6 @@ import httpx
 import pytest
 from building import built_once
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 
 

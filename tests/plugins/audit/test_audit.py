@@ -12,8 +12,6 @@ import pytest
 from faulty_rows import CHECKER, COMPARED, EXAMPLES, SEVERAL_ANSWERS, rows, write
 from support.command_line import CommandLine
 
-pytestmark = pytest.mark.once
-
 FOUND = 1
 FAULT_OF = {"broken spaces": "broken test"}
 ADD = "a, b = map(int, input().split())\n"
@@ -49,7 +47,7 @@ def written(folder: Path, *made: Mapping[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.sample("some")
+@pytest.mark.nightly(unless="some")
 @pytest.mark.parametrize(
     ("repeats", "names"),
     [

@@ -8,8 +8,6 @@ from ioi_eval.plugins.audit.mutation import mutants_of
 from ioi_eval.plugins.audit.outputs import difference, is_reordered
 from ioi_eval.plugins.audit.records import Rate
 
-pytestmark = pytest.mark.once
-
 PYTHON = """n = int(input())
 if n < 3:
     n = n + 1

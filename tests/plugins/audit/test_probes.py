@@ -7,8 +7,6 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ioi_eval import JudgeFailure, Problem, SubmissionResult, TestResult, Verdict
 from ioi_eval.models import Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
@@ -16,8 +14,6 @@ from ioi_eval.plugins.audit.comparisons import looser, loosest
 from ioi_eval.plugins.audit.diagnosis import Diagnosing, Known
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.records import Flaw, MutantCounts
-
-pytestmark = pytest.mark.once
 
 
 class FailingScorer:

@@ -42,8 +42,6 @@ from ioi_eval.plugins.contest.rules import unfenced
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-pytestmark = pytest.mark.once
-
 SECRET = "hidden-7f3a"
 TESTS = ("0-a", "1-a", "1-b", "2-a", "2-b")
 SUM = Problem(

@@ -16,8 +16,6 @@ from ioi_eval.models import Blob, Job, JobResult, NamedBlob, Verdict
 from ioi_eval.plugins.contest import Contest, NotJudged, Refused, Rules, Session
 from ioi_eval.store.resources import examples
 
-pytestmark = pytest.mark.once
-
 ADDS = '#include "graded.h"\nint add(int a, int b) { return a + b; }\n'
 
 

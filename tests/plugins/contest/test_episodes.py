@@ -20,7 +20,7 @@ from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("own_runtimes")]
+pytestmark = pytest.mark.usefixtures("own_runtimes")
 
 SOURCE = str(examples() / "problems" / "lanterns")
 

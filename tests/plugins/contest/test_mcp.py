@@ -44,8 +44,6 @@ try:
 except ModuleNotFoundError:
     lacks("mcp")
 
-pytestmark = pytest.mark.once
-
 TOKENS = {"otter": "otters-token", "heron": "herons-token"}
 CODE = "wrong:3"
 TOOLS = ["problems", "statement", "run", "test", "submit", "standing"]
@@ -433,7 +431,7 @@ def test_a_standard_input_that_is_closed_is_left_alone(monkeypatch: pytest.Monke
     assert os.path.samestat(before, os.fstat(0))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> None:
     serve = ["contest", "serve", LANTERNS, "--out", str(tmp_path / "cup")]
     parameters = StdioServerParameters(

@@ -25,8 +25,6 @@ from ioi_eval.store.resources import examples
 from ioi_eval.store.tasks import read_tasks
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-pytestmark = pytest.mark.once
-
 SOURCE = str(examples() / "problems" / "lanterns")
 
 

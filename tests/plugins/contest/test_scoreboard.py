@@ -16,8 +16,6 @@ from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 # lanterns has the subtasks 20, 15, 25 and 40; the last but one is tests 12 to 15.
 STEPS = (
     (60, "otter", "lanterns", "only 12 13 14 15"),

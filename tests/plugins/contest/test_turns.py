@@ -20,8 +20,6 @@ from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine, FakeTest
 
-pytestmark = pytest.mark.once
-
 SOURCE = str(examples() / "problems" / "lanterns")
 
 

@@ -16,8 +16,6 @@ from ioi_eval.models import CheckerKind, ScoreType, Submission, TaskType, TestRe
 from ioi_eval.plugins.dmoj.packages import Dmoj
 from ioi_eval.store.resources import graders
 
-pytestmark = pytest.mark.once
-
 PACKAGES = Path(__file__).parents[2] / "packages"
 LISTED = "test_cases: [{in: 1.in, out: 1.out, points: 5}, {in: 2.in, out: 2.out, points: 5}]\n"
 

@@ -21,8 +21,6 @@ from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.models import Verdict as V
 from ioi_eval.problems import package as testlib
 
-pytestmark = pytest.mark.once
-
 CASES = "test_cases:\n- {in: 1.in, out: 1.out, points: 10}\n- {in: 2.in, out: 2.out, points: 10}\n"
 SUMS = {"1.in": "1 2\n", "1.out": "3\n", "2.in": "30 4\n", "2.out": "34\n"}
 ABOVE = """#include <cstdio>

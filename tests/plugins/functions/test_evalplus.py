@@ -24,8 +24,6 @@ from ioi_eval.rules.assertions import read_test
 from ioi_eval.rules.json_tests import as_arguments, as_json, literal
 from ioi_eval.runs.sources import benchmark_of
 
-pytestmark = pytest.mark.once
-
 # Of the form of the datasets' own, as far as it matters.
 AS_SETS = "def assertion(out, exp, atol):\n    exact_match = set(out) == set(exp)\n    assert exact_match\n"
 NOT_NONE = """

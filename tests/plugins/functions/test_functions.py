@@ -15,8 +15,6 @@ from ioi_eval import Scorer
 from ioi_eval.models import Verdict as V
 from ioi_eval.plugins.functions import listed
 
-pytestmark = pytest.mark.once
-
 CHECK = """
 METADATA = {}
 

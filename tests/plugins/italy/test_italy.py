@@ -14,8 +14,6 @@ from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
 from ioi_eval.plugins.italy.packages import Italy
 
-pytestmark = pytest.mark.once
-
 GRADINI = Path(__file__).parents[2] / "packages" / "gradini"
 OLD = {"name: ": "nome_breve: ", "title: ": "nome: ", "time_limit: ": "timeout: ", "memory_limit": "memlimit"}
 

@@ -11,8 +11,6 @@ from package_files import only_error, read, sound
 
 from ioi_eval.models import CheckerKind
 
-pytestmark = pytest.mark.once
-
 POWERS = Path(__file__).parents[2] / "packages" / "powers"
 CASES = "subtasks: [{n_cases: 2}, {cases: [{input: big.in, output: big.out}]}]\n"
 

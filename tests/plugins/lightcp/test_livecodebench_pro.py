@@ -18,8 +18,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import TaskType
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.once
-
 CONFIG = "type: default\ntime: 2s\nmemory: 256m\nchecker: chk.cc\nsubtasks:\n- score: 100\n  n_cases: 2\n"
 ASKS = CONFIG.replace("default", "interactive").replace("checker: chk.cc\n", "interactor: interactor.cc\n")
 DATA = {

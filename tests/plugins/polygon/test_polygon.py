@@ -13,8 +13,6 @@ from ioi_eval.plugins.polygon.packages import Polygon
 from ioi_eval.problems.collection import load_problems
 from ioi_eval.rules import scoring
 
-pytestmark = pytest.mark.once
-
 HALVES = Path(__file__).parents[2] / "packages" / "halves"
 GROUP_1 = "testset.groups.1.points"
 TESTS = ("01", "02", "03", "04", "05", "06")

@@ -13,8 +13,6 @@ from ioi_eval.plugins.ray.cluster import Seen
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
 from ioi_eval.plugins.ray.wire import _carried
 
-pytestmark = pytest.mark.alike
-
 
 def test_file_that_the_node_keeps_travels_without_its_content() -> None:
     file = JobFile(name="t/0.in", content=Blob.of("1 2\n" * 1000), executable=True)

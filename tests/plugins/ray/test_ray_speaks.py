@@ -21,8 +21,6 @@ from ioi_eval.plugins.ray.cluster import NodeLost, Seen
 from ioi_eval.plugins.ray.node import VERSION, Lacking, NodeCapabilities
 from ioi_eval.plugins.ray.wire import NodePatience
 
-pytestmark = pytest.mark.once
-
 PROFILE = Capabilities(name="embedded", architecture="x86_64", runtimes=("ioi_eval",), exclusive=True)
 
 

@@ -21,8 +21,6 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions
 
-pytestmark = pytest.mark.alike
-
 DOUBLE = "print(2 * int(input()))"
 DOUBLE_CPP = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d\\n", 2 * n); }'
 
@@ -92,7 +90,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", OTHERS)
 async def test_programs_in_other_languages(call: Caller, language: str) -> None:
     needs(language)
@@ -364,7 +362,7 @@ async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine
 
 @pytest.mark.parametrize(
     "endless",
-    ["import time; time.sleep(1000)", pytest.param("while True: pass", marks=pytest.mark.long)],
+    ["import time; time.sleep(1000)", pytest.param("while True: pass", marks=pytest.mark.nightly)],
     ids=["sleeps", "spins"],
 )
 async def test_an_endless_loop_is_one_however_long_it_waited(

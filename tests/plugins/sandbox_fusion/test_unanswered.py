@@ -12,8 +12,6 @@ from ioi_eval.plugins.sandbox_fusion import programs as unanswered
 from ioi_eval.plugins.sandbox_fusion.programs import Unanswered
 from ioi_eval.server.queue import RequestQueue, TooLate
 
-pytestmark = pytest.mark.once
-
 
 async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unanswered, "_ANSWERS", 10)

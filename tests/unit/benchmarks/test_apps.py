@@ -16,8 +16,6 @@ from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.once
-
 MEAN = {"inputs": [[[1, 2]], [[]]], "outputs": [[1.5], [None]], "fn_name": "mean"}
 SOLVED = "class Solution:\n    def mean(self, xs: List[int]): return sum(xs) / len(xs) if xs else None\n"
 

@@ -17,8 +17,6 @@ from ioi_eval.benchmarks.dumps import guessed
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Submission, Test
 
-pytestmark = pytest.mark.once
-
 ANSWER = f"<think>\nHm.\n</think>\nHere:\n```cpp\n{CODE}```\n"
 SUM = "Given two whole numbers A and B,\nprint their sum."
 SUMS = f"{SUM}\nThen print it once more."

@@ -11,8 +11,6 @@ from support.datasets import Problems, open_dump
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
 
-pytestmark = pytest.mark.once
-
 # --- what is wrong -----------------------------------------------------------------------------------
 
 

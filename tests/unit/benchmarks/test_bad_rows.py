@@ -12,8 +12,6 @@ from support.datasets import open_dump
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import BadRows, InputError
 
-pytestmark = pytest.mark.once
-
 GOOD = {"problem_id": "sum", "code": CODE}
 BAD: list[dict[str, Any]] = [
     {"problem_id": "sum", "code": 7},

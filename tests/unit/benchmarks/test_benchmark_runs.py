@@ -17,8 +17,6 @@ from hub_rows import livecodebench
 from loopback_hub import Hub
 from support.command_line import CommandLine, contents, results, write_dump
 
-pytestmark = pytest.mark.once
-
 GARLAND = (EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")
 NOTHING = "int main() {}\n"
 
@@ -124,7 +122,7 @@ def pushed_of(hub: Hub, run: Path) -> bytes:
     return b"".join(contents(pushed).values())
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
     put_codeforces(hub, codeforces(generated_tests=1), codeforces("1/B", interaction_format="Ask."))
     put(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
@@ -165,7 +163,7 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
     assert hub.asked == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
     bad = codeforces("2/A", interaction_format="Ask.", note=None)
     source = write_jsonl(tmp_path / "rows.jsonl", [codeforces(), codeforces("1/B", rating=1900), bad])
@@ -204,7 +202,7 @@ def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_official_solutions_of_the_ioi(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_ioi(tmp_path / "copies", {"garland": 2023})
     right = next((EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")).read_text()

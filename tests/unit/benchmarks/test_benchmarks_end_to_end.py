@@ -12,8 +12,6 @@ from dump_rows import write_json, write_jsonl
 from hub_rows import ADD, code_contests, lcb_tests, livecodebench, write_rows
 from support.command_line import CommandLine, results, write_dump
 
-pytestmark = pytest.mark.once
-
 # --- a contest: a grader and a checker, a manager ----------------------------------------------------
 
 # As the contest system's checkers speak: half the points for any number where another one was wanted.
@@ -45,7 +43,7 @@ def solution(problem: str, path: str, **columns: Any) -> dict[str, Any]:
     return {"uuid": path, "problem_id": problem, "model": path.split("/")[0], "code": code, **columns}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_checkers_and_managers_of_a_contest(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_contest(tmp_path / "copies")
     first = [
@@ -102,7 +100,7 @@ def hard_ones(name: str) -> tuple[str, list[dict[str, Any]], str]:
     return "B", [code_contests("read"), files, code_contests("broken", difficulty=8, **NO_TESTS)], FILES
 
 
-@pytest.mark.sample("livecodebench")
+@pytest.mark.nightly(unless="livecodebench")
 @pytest.mark.parametrize(
     ("name", "write", "checkers"),
     [

@@ -19,8 +19,6 @@ from ioi_eval.models import CheckerKind
 from ioi_eval.models import Verdict as V
 from ioi_eval.problems import package as testlib
 
-pytestmark = pytest.mark.once
-
 TESTS = [{"input": "1 2\n", "output": "3\n"}, {"input": "30 4\n", "output": "34\n"}]
 
 

@@ -14,8 +14,6 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.once
-
 NAME = "1575_A. Add"
 
 

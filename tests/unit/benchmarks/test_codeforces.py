@@ -17,8 +17,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem, Submission
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.once
-
 # Any number above the sum will do.
 ABOVE = """import sys
 given, wanted, got = (open(path).read().split() for path in sys.argv[1:])

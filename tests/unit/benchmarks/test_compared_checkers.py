@@ -15,7 +15,6 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.models import CheckerKind
 from ioi_eval.runs.solutions import KINDS, compare_checkers
 
-pytestmark = pytest.mark.once
 ROOT = Path(__file__).parents[3]
 
 
@@ -62,7 +61,7 @@ def check(decided: list[tuple[str, str, int, int]]) -> None:
     assert ("float-lines", "floats") not in found, "it is as near as that asks for"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_what_the_command_says_of_them(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     done = cli(
@@ -75,7 +74,7 @@ def test_what_the_command_says_of_them(cli: CommandLine, tmp_path: Path) -> None
     check([tuple(one[name] for name in names) for one in told["decided_differently"]])
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_table_of_them(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     table = cli("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--out", "c")

@@ -15,8 +15,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
 from ioi_eval.store.folder import Fingerprint, changes
 
-pytestmark = pytest.mark.once
-
 ANSWER = f"Here:\n```cpp\n{CODE}```\n"
 NESTED = {
     "meta": {"task": {"id": "old", "year": 2021, "part": "small"}, "by": "m"},

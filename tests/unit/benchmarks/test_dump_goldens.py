@@ -20,8 +20,6 @@ from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission, TaskType
 from ioi_eval.store.rows import model_of
 
-pytestmark = pytest.mark.once
-
 FOLDER = Path(__file__).parents[2] / "data" / "dumps"
 START = 'def add(a, b):\n    """Return the sum."""\n'
 FUNCTION = Problem(id="HumanEval/0", task_type=TaskType.FUNCTION, starter_code=START)

@@ -14,8 +14,6 @@ from ioi_eval.benchmarks import mentioned
 from ioi_eval.errors import InputError
 from ioi_eval.models import LanguageFrom, Submission
 
-pytestmark = pytest.mark.once
-
 ANSWER = "<think>maybe\n```cpp\nint wrong;\n```\n</think>\nHere:\n```cpp\nint main() { return 0; }\n```\n"
 
 

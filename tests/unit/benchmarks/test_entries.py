@@ -22,8 +22,6 @@ from ioi_eval.models import Verdict as V
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.rules.row_tests import read_tests
 
-pytestmark = pytest.mark.once
-
 TOTAL = "def total(numbers):\n    return sum(numbers)\n"
 PAIRS = [{"input": "1 2\n", "output": "3\n", "type": "stdin_stdout", "fn_name": None}]
 CPP = '#include <cstdio>\nint main() { int a, b; if (scanf("%d%d", &a, &b) == 2) printf("%d", a + b); }'

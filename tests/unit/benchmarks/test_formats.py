@@ -26,8 +26,6 @@ from ioi_eval.benchmarks import row_files
 from ioi_eval.benchmarks.row_files import dump_files, other_files, read_rows, scan
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 Writer = Callable[[Path, Any], Path]
 WRITERS: dict[str, Writer] = {
     "x.jsonl": write_jsonl,

@@ -13,8 +13,6 @@ from support.command_line import CommandLine, results
 from ioi_eval.benchmarks.dumps import guessed
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 
 def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) -> Path:
     return write_jsonl(folder / "d.jsonl", [{column: one, "code": ADD, **columns} for one in ids])

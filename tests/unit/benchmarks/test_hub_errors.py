@@ -27,8 +27,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.retry import HUB
 from ioi_eval.model.secret import Secret
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(params=["httpx", "httpx2"])
 def error(request: pytest.FixtureRequest) -> Exception:

@@ -16,8 +16,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.problems import fingerprint
 
-pytestmark = pytest.mark.once
-
 Row = dict[str, Any]
 
 

@@ -22,8 +22,6 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.row_tests import pickled_text, unpacked
 
-pytestmark = pytest.mark.once
-
 FUNCTION = {
     "starter_code": "class Solution:\n    def add(self, a: List[int], b: int) -> int:\n        ",
     "metadata": '{"func_name": "add"}',

@@ -20,8 +20,6 @@ from ioi_eval.models import CheckerKind, Submission
 from ioi_eval.models import Verdict as V
 from ioi_eval.problems import package as testlib
 
-pytestmark = pytest.mark.once
-
 NAME = "IOI-2024-contest-add-up"
 ADD = (
     '#include <cstdio>\nint main() { long long a, b; if (scanf("%lld%lld", &a, &b) == 2) '

@@ -13,8 +13,6 @@ from ioi_eval.benchmarks import Official, read_official
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Subtask, Test
 
-pytestmark = pytest.mark.once
-
 PROBLEMS = Problems(
     [
         Problem(

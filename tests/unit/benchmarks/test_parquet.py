@@ -19,8 +19,6 @@ from ioi_eval.benchmarks.parquet import batches
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 MB = 1 << 20
 ROWS = 10
 ONE_PAGE: dict[str, Any] = {"use_dictionary": False}
@@ -87,7 +85,7 @@ print(max(seen) - seen[0])
 """
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "most"),
     [

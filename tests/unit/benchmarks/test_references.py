@@ -30,8 +30,6 @@ from ioi_eval.runs.references import (
 from ioi_eval.runs.runner import Judging
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 OLD = "print sum(map(int, raw_input().split()))"  # of Python 2
 WRONG = "print(3)"
 

@@ -16,8 +16,6 @@ from ioi_eval.benchmarks import exports
 from ioi_eval.benchmarks.exports import check_results_path, write_results
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 
 def run_of(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,6 @@ from ioi_eval.benchmarks.loaded import sample, select
 from ioi_eval.errors import InputError
 from ioi_eval.sources import benchmark_of
 
-pytestmark = pytest.mark.once
-
 MANY = [
     Candidate(id=f"p{n}", rows=(n,), year=2020 + n % 3, difficulty=("easy", "Hard")[n % 2]) for n in range(30)
 ]

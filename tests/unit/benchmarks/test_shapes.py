@@ -19,8 +19,6 @@ from ioi_eval.benchmarks.shapes import SHAPES, USUAL, shape_of
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission
 
-pytestmark = pytest.mark.once
-
 ANSWER = f"Here:\n```cpp\n{CODE}```\n"
 STATEMENT = "Given two whole numbers A and B,\nprint their sum."
 ASKED = Problems([Problem(id="sum", statement=Blob.of(STATEMENT)), Problem(id="tree")])

@@ -18,8 +18,6 @@ from ioi_eval.benchmarks.dumps import received
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 ROWS = [row(uuid=name) for name in "abc"]
 LINES = "".join(json.dumps(one) + "\n" for one in ROWS).encode()
 

@@ -15,8 +15,6 @@ from ioi_eval.benchmarks import tables as tables_module
 from ioi_eval.benchmarks.tables import Row, Table, TableSource, find_files, open_table
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 
 def opened(folder: Path, *files: Path) -> Table:
     return open_table(TableSource(dataset="org/x", files=tuple(map(str, files))), cache=folder / "cache")

@@ -17,8 +17,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.once
-
 
 def taco(**columns: Any) -> dict[str, Any]:
     row = {key: value for key, value in apps(0).items() if key != "problem_id"}

@@ -16,8 +16,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Submission
 from ioi_eval.models import Verdict as V
 
-pytestmark = pytest.mark.once
-
 NAME = "1333_bronze_add"
 
 

@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from support.command_line import CommandLine, contents, results, write_dump
 
-pytestmark = pytest.mark.once
-
 ADD = "a, b = map(int, input().split())\nprint(a + b)\n"
 TEXT = f"<think>easy</think>\nHere:\n```python\n{ADD}```\n"
 
@@ -80,7 +78,7 @@ def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
     assert (again.returncode, contents(tmp_path / "run")["results.jsonl"]) == (3, before)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_outputs_may_be_compared_otherwise(cli: CommandLine, tmp_path: Path) -> None:
     """Functions are not concerned. What was compared otherwise is judged again."""
     copies = write_apps(tmp_path / "copies")
@@ -144,7 +142,7 @@ def test_only_benchmarks_have_solutions_to_check_first(
     assert done.returncode == 2 and "ioi-eval validate" in done.stderr
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_path: Path) -> None:
     tests = {"input": ["1 2", "3 4"], "output": ["3", "7"]}
     shared = {"description": "Add.", "public_tests": tests, "private_tests": {"input": [], "output": []}}

@@ -30,8 +30,7 @@ def dump_with(cli: CommandLine, text: str, name: str = "d.jsonl") -> Path:
 GOOD = json.dumps(row("r", RIGHT)) + "\n"
 
 
-@pytest.mark.once
-@pytest.mark.sample("text[03]")
+@pytest.mark.nightly(unless="text[03]")
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -50,7 +49,6 @@ def test_dumps(cli: CommandLine, problems: Path, text: str, words: list[str]) ->
     assert [word for word in words if word not in line] == []
 
 
-@pytest.mark.once
 def test_a_folder_of_something_else(cli: CommandLine, problems: Path) -> None:
     """`.` is where the dump and the problems lie."""
     line = refused(cli, "score", dump_with(cli, GOOD), "--problems", problems, "--out", ".")
@@ -75,14 +73,12 @@ def test_a_path_that_may_not_even_be_asked_for(cli: CommandLine, problems: Path,
         locked.chmod(0o700)
 
 
-@pytest.mark.once
 def test_a_zip_that_is_none(cli: CommandLine) -> None:
     dump, package = dump_with(cli, GOOD), dump_with(cli, "hello", "problems.zip")
     assert "problems.zip" in refused(cli, "score", dump, "--problems", package, "--out", "run")
     assert "problems.zip" in cli("problems", package).stderr
 
 
-@pytest.mark.once
 def test_a_subtask_of_a_test_that_is_not_there(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", subtasks={"01-all": (100, ["1-1", "9-9"])})
     dump = dump_with(cli, GOOD)
@@ -91,7 +87,6 @@ def test_a_subtask_of_a_test_that_is_not_there(cli: CommandLine) -> None:
     assert "9-9" in line
 
 
-@pytest.mark.once
 def test_a_checker_that_does_not_compile(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker="int main() { return nothing; }")
     dump = dump_with(cli, GOOD)
@@ -100,7 +95,6 @@ def test_a_checker_that_does_not_compile(cli: CommandLine) -> None:
     assert "nothing" in line
 
 
-@pytest.mark.once
 def test_selections_that_select_nothing(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "other")
     base = ("score", dump_with(cli, GOOD), "--problems", problems, "--out", "run")
@@ -109,7 +103,6 @@ def test_selections_that_select_nothing(cli: CommandLine, problems: Path) -> Non
     assert "no submission for other" in refused(cli, *base, "--problem", "other")
 
 
-@pytest.mark.once
 def test_a_server_that_is_not_there(cli: CommandLine, problems: Path) -> None:
     dump = dump_with(cli, GOOD)
     line = refused(
@@ -118,7 +111,6 @@ def test_a_server_that_is_not_there(cli: CommandLine, problems: Path) -> None:
     assert "http://127.0.0.1:1 cannot be reached" in line and "Check that the server runs" in line
 
 
-@pytest.mark.once
 def test_a_folder_that_is_not_a_run(cli: CommandLine, problems: Path) -> None:
     (cli.folder / "mine").mkdir()
     (cli.folder / "mine" / "results.jsonl").write_text("{}\n")
@@ -127,14 +119,12 @@ def test_a_folder_that_is_not_a_run(cli: CommandLine, problems: Path) -> None:
     assert "no run" in refused(cli, "report", "mine")
 
 
-@pytest.mark.once
 def test_text_of_others_cannot_drive_the_terminal(cli: CommandLine, problems: Path) -> None:
     dump = dump_with(cli, json.dumps({**row("1", RIGHT), "problem_id": "\x1b[2Jadd\n"}))
     line = refused(cli, "score", dump, "--problems", problems, "--out", "run")
     assert "\x1b" not in line
 
 
-@pytest.mark.once
 def test_usage_errors_exit_with_2_too(cli: CommandLine) -> None:
     assert cli("score", "d.jsonl").returncode == 2
     assert cli("nonsense").returncode == 2

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from support.command_line import RIGHT, CommandLine, results, row, write_dump
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:

@@ -29,7 +29,6 @@ COMMANDS = (
 )
 
 
-@pytest.mark.once
 def test_version(cli: CommandLine) -> None:
     assert cli("--version").stdout.startswith("ioi-eval 0.")
 
@@ -40,7 +39,6 @@ def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> st
     return CommandLine(folder=tmp_path_factory.mktemp("help"), cache=shared_cache)("--help").stdout
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_overview_is_one_screen(cli: CommandLine, width: int) -> None:
     """A line for each command, in the groups in which people look for them; no word is broken or cut."""
@@ -52,8 +50,7 @@ def test_the_overview_is_one_screen(cli: CommandLine, width: int) -> None:
     assert [head for head in heads if " " not in head] == ["Start", "Judge", "Look", "Problems", "Machines"]
 
 
-@pytest.mark.once
-@pytest.mark.sample("score|worker")
+@pytest.mark.nightly(unless="score|worker")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(cli: CommandLine, overview: str, command: str) -> None:
     shown = cli(command, "--help").stdout
@@ -70,7 +67,6 @@ def test_doctor_says_what_is_there(cli: CommandLine) -> None:
     assert "confinement" in done.stdout and "python=/" not in " ".join(done.stdout.split())
 
 
-@pytest.mark.once
 def test_doctor_says_it_in_json(cli: CommandLine) -> None:
     answer = json.loads(cli.among_the_systems()("doctor", "--json").stdout)
     assert answer["ok"]
@@ -81,7 +77,6 @@ def test_doctor_says_it_in_json(cli: CommandLine) -> None:
     assert all("; --python /" in detail for detail in others if "cannot:" not in detail)
 
 
-@pytest.mark.once
 def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     done = cli("problems", problems)
     assert done.returncode == 0, done.stderr
@@ -97,7 +92,6 @@ def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     assert "no problem 'adds' in it. Did you mean 'add'?" in missing.stderr
 
 
-@pytest.mark.once
 def test_problems_tells_where_nothing_is_worth_points(cli: CommandLine, tmp_path: Path) -> None:
     write_package(tmp_path / "add", subtasks={})
     done = cli("problems", tmp_path)
@@ -106,7 +100,6 @@ def test_problems_tells_where_nothing_is_worth_points(cli: CommandLine, tmp_path
     assert "no subtasks, so there are no points" in done.stdout
 
 
-@pytest.mark.once
 def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "bad", subtasks={"01-all": (100, ["1-1", "9-9"])})
     (problems / "worse").mkdir()
@@ -142,7 +135,6 @@ except JudgeFailure as failure:
 """
 
 
-@pytest.mark.once
 def test_retries_are_not_printed(cli: CommandLine) -> None:
     """Between the lines of a progress bar they would be a blot."""
     script = cli.folder / "retries.py"
@@ -181,7 +173,6 @@ def test_a_cache_that_others_may_write(cli: CommandLine) -> None:
     assert "IOI_EVAL_CACHE" in done.stderr
 
 
-@pytest.mark.once
 def test_examples_are_copied_once(cli: CommandLine) -> None:
     mine = cli.folder / "mine"
     assert cli("new", mine, "--type", "examples").returncode == 0
@@ -194,7 +185,6 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
     assert cli("new", "file", "--type", "examples").returncode == 2
 
 
-@pytest.mark.once
 def test_report_makes_the_reports_again(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     assert cli("score", dump, "--problems", problems, "--out", "run", "--quiet").returncode == 0

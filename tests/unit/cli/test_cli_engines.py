@@ -39,8 +39,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 from ioi_eval.runs.engine import servers_found
 
-pytestmark = pytest.mark.once
-
 # --- what is chosen ----------------------------------------------------------------------------------
 
 
@@ -247,7 +245,7 @@ def judged(run: Path) -> dict[str, Any]:
     }
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
     cli: CommandLine, problems: Path, address: str
 ) -> None:

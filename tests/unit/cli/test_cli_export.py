@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from support.command_line import RIGHT, SMALL, CommandLine, contents, write_package
 
-pytestmark = pytest.mark.once
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from support.command_line import RIGHT, row, write_dump
 
-pytestmark = pytest.mark.once
-
 # A page is left of the disk, so that files can be made, and folders.
 _SMALL = """mount -t tmpfs -o size=64k disk "$0" && cd "$0" && cat /dev/zero >fill 2>/dev/null
 "$@"; code=$?; ls -A; exit $code"""

@@ -46,8 +46,7 @@ def judged_once(run: Path) -> bool:
     return results(run).keys() == {f"row-{n}" for n in range(NUMBER)}
 
 
-@pytest.mark.alike
-@pytest.mark.sample("^2$")
+@pytest.mark.nightly(unless="^2$")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_cleanly(
     cli: CommandLine, problems: Path, dump: Path, number: signal.Signals
@@ -73,7 +72,6 @@ def test_a_signal_ends_the_run_cleanly(
     assert judged_once(cli.folder / "run")
 
 
-@pytest.mark.once
 def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems: Path, dump: Path) -> None:
     process = cli.start("score", dump, "--problems", problems, "--out", "run", "--fresh")
     wait_for_rows(cli.folder / "run", 1, process)
@@ -83,8 +81,7 @@ def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems
     assert "--fresh" not in errors
 
 
-@pytest.mark.once
-@pytest.mark.long
+@pytest.mark.nightly
 def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, compiled: Path) -> None:
     adopt_orphans()
     before = children()
@@ -110,7 +107,6 @@ def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, compi
     assert judged_once(cli.folder / "run")
 
 
-@pytest.mark.once
 def test_one_process_at_a_time_writes_a_run(cli: CommandLine, problems: Path, dump: Path) -> None:
     arguments = ("score", dump, "--problems", problems, "--out", "run")
     process = cli.start(*arguments)

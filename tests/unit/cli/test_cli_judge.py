@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from support.command_line import (
     BROKEN,
     PYTHON,
@@ -72,7 +71,6 @@ def test_a_wrong_answer(cli: CommandLine, problems: Path) -> None:
     assert contents_shown[4:] == ["expected:", "10000000001"]
 
 
-@pytest.mark.once
 def test_as_json(cli: CommandLine, problems: Path) -> None:
     done = cli("judge", program(cli, SMALL), "--problems", problems, "--json")
     assert (done.returncode, done.stderr) == (1, "")
@@ -85,7 +83,6 @@ def test_as_json(cli: CommandLine, problems: Path) -> None:
     assert "WA" in [one["verdict"] for one in told["tests"]]
 
 
-@pytest.mark.once
 def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path) -> None:
     arguments = (program(cli, WRONG), "--problems", problems)
     few, every = shown(cli, 1, *arguments), shown(cli, 1, *arguments, "--all-tests")
@@ -93,7 +90,6 @@ def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path
     assert {row_of(every, name)[1] for name in TESTS} == {"WA"}
 
 
-@pytest.mark.once
 def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> None:
     lines = shown(cli, 1, program(cli, BROKEN), "--problems", problems)
     assert lines[0].endswith(": CE, 0 of 100 points")
@@ -101,13 +97,11 @@ def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> No
     assert any("error:" in line for line in lines[3:])
 
 
-@pytest.mark.once
 def test_empty_file_in_python_is_a_program(cli: CommandLine, problems: Path) -> None:
     lines = shown(cli, 1, program(cli, "", "empty.py"), "--problems", problems)
     assert lines[0].endswith(": WA, 0 of 100 points")
 
 
-@pytest.mark.once
 def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) -> None:
     """Neither by what they hold nor by their length."""
     answer = problems / "add" / "tests" / "1-1.out"
@@ -123,7 +117,6 @@ def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) ->
     assert "[3J000" in output and output.endswith("0…")
 
 
-@pytest.mark.once
 def test_standard_input(cli: CommandLine, problems: Path) -> None:
     words = ("judge", "-", "--problems", problems)
     done = cli.given(PYTHON.encode(), *words, "--language", "python")
@@ -134,7 +127,6 @@ def test_standard_input(cli: CommandLine, problems: Path) -> None:
     assert "standard input, --language: the language is not known" in unsaid.stderr
 
 
-@pytest.mark.once
 def test_a_judge_that_fails_is_no_verdict(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker="int main() { return 7; }")
     done = cli("judge", program(cli, RIGHT), "--problems", "problems")
@@ -142,7 +134,6 @@ def test_a_judge_that_fails_is_no_verdict(cli: CommandLine) -> None:
     assert done.stderr.startswith("error: not judged: ")
 
 
-@pytest.mark.once
 def test_bad_input(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "other")
     source, base = program(cli, RIGHT), ("--problems", problems)

@@ -20,8 +20,6 @@ from ioi_eval.cli.progress import news
 from ioi_eval.models import Toolchain
 from ioi_eval.runs import ServersFound
 
-pytestmark = pytest.mark.once
-
 PACKAGE = Path(ioi_eval.__file__).parent
 PACKAGES = Path(__file__).parents[2] / "packages"
 # As messages write an argument: fresh=True, out=FOLDER, problems=...
@@ -147,7 +145,7 @@ def lacking(cli: CommandLine) -> str:
 
 
 @pytest.mark.usefixtures("lacking")
-@pytest.mark.sample("judge|run")
+@pytest.mark.nightly(unless="judge|run")
 @pytest.mark.parametrize(
     "command",
     [

@@ -12,7 +12,6 @@ from ioi_eval.cli.new import StarterType
 PACKAGE_TYPES = [kind for kind in StarterType if kind not in (StarterType.EXAMPLES, StarterType.CONFIG)]
 
 
-@pytest.mark.once
 def test_packages_of_every_type_can_be_used(cli: CommandLine) -> None:
     for kind in PACKAGE_TYPES:
         written = cli("new", f"packages/my-{kind}", "--type", kind)
@@ -21,8 +20,7 @@ def test_packages_of_every_type_can_be_used(cli: CommandLine) -> None:
     assert found.returncode == 0 and f"{len(PACKAGE_TYPES)} of {len(PACKAGE_TYPES)} packages" in found.stdout
 
 
-@pytest.mark.alike
-@pytest.mark.sample("function|interactive")
+@pytest.mark.nightly(unless="function|interactive")
 @pytest.mark.parametrize("kind", PACKAGE_TYPES)
 def test_a_package_to_begin_with_validates(cli: CommandLine, kind: StarterType) -> None:
     written = cli("new", f"packages/my-{kind}", "--type", kind)
@@ -36,7 +34,6 @@ def test_a_package_to_begin_with_validates(cli: CommandLine, kind: StarterType) 
     assert again.returncode == 0 and "Nothing new to do" in again.stdout
 
 
-@pytest.mark.once
 def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
     (cli.folder / "lamps").mkdir()
     (cli.folder / "lamps" / "mine.txt").write_text("mine")
@@ -48,7 +45,6 @@ def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
     assert not (cli.folder / "two words").exists()
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", ["lamps.v2", "time", "io"])
 def test_a_name_that_its_grader_could_not_import_is_refused(cli: CommandLine, name: str) -> None:
     refused = cli("new", name, "--type", "grader")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from support.command_line import CommandLine
 
-pytestmark = pytest.mark.once
-
 
 def test_a_folder_of_packages(cli: CommandLine) -> None:
     done = cli("package", "packages")

@@ -28,8 +28,6 @@ from support.command_line import (
 )
 from support.stub_server import Answer, Asked, as_json, fenced, model_server, says
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def over_http(nobody_certified: None) -> None:
@@ -200,7 +198,7 @@ def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path
     assert json.loads(again.stdout)["this_call"]["judged"] == 4
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_its_dump_is_one_to_score_and_its_runs_are_compared(cli: CommandLine, copies: Path) -> None:
     with model_server(right) as server:
         config = write_config(cli, copies, server.url)
@@ -224,7 +222,7 @@ def numbers(run: Path) -> dict[str, Any]:
     return {key: {name: row[name] for name in names} for key, row in results(run).items()}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_outputs_may_be_compared_otherwise(cli: CommandLine, copies: Path) -> None:
     with model_server(lambda _: fenced("print(2.0 * int(input()))\n")) as server:
         config = write_config(cli, copies, server.url)
@@ -364,7 +362,7 @@ def test_packages_bring_their_statements(cli: CommandLine) -> None:
     assert refused.returncode == 2 and "statement.md" in refused.stderr
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_n_is_the_sample_size_of_a_file(cli: CommandLine, tmp_path: Path) -> None:
     """As in the tool whose page this command follows: there `-n` overrides `sample_size`."""
     for number in range(9):
@@ -467,7 +465,7 @@ def test_interrupted_while_a_model_writes(cli: CommandLine, copies: Path) -> Non
     assert len(server.asked) == 8 and "Traceback" not in errors
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
     before = children()

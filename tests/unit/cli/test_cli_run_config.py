@@ -19,8 +19,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.generate import Sampling
 from ioi_eval.runs import ModelOptions
 
-pytestmark = pytest.mark.once
-
 
 def read(folder: Path, text: str, **flags: Any) -> Config:
     file = folder / "config.yaml"

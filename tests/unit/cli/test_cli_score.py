@@ -67,7 +67,6 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     assert contents(run) == before
 
 
-@pytest.mark.once
 def test_a_packed_dump_is_the_same_dump_from_standard_input(cli: CommandLine, problems: Path) -> None:
     lines = write_dump(cli.folder / "d.jsonl", ROWS[:3]).read_bytes()
     (cli.folder / "d.jsonl").unlink()
@@ -81,7 +80,6 @@ def test_a_packed_dump_is_the_same_dump_from_standard_input(cli: CommandLine, pr
     assert "Nothing new to do: 3 submissions" in piped.stdout
 
 
-@pytest.mark.once
 def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "run", "--all-tests").returncode == 0
@@ -115,7 +113,6 @@ def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path)
     assert rows["right"]["model"] == "m"
 
 
-@pytest.mark.once
 def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLine, problems: Path) -> None:
     """The seen case: 4 CE and 0 points, with exit code 0."""
     outputs = [{"question_id": "add", "output_list": ["Sure."] * 2, "code_list": [PYTHON] * 2}]
@@ -128,7 +125,6 @@ def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLin
     ] * 2
 
 
-@pytest.mark.once
 def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:5])
     base = ("score", dump, "--problems", problems, "--out", "run")
@@ -144,7 +140,6 @@ def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Pa
     assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "broken", "python"}
 
 
-@pytest.mark.once
 def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [ROWS[4]])
     base = ("score", dump, "--problems", problems, "--out", "run")
@@ -159,7 +154,6 @@ def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) 
     assert contents(cli.folder / "run").keys() == before.keys()
 
 
-@pytest.mark.once
 def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -> None:
     """What is judged again is said before it is, and for what reason."""
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:3])
@@ -189,7 +183,6 @@ def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -
     assert missing.returncode == 2 and "--reuse" in missing.stderr
 
 
-@pytest.mark.once
 def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     asked = ("score", dump, "--problems", problems, "--out", "run", "--dry-run")
@@ -205,7 +198,6 @@ def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
     assert [found[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
 
 
-@pytest.mark.once
 def test_a_dry_run_tells_of_rows_that_are_left_out(cli: CommandLine) -> None:
     for name in ("apple", "pear"):
         write_package(cli.folder / "packages" / name)
@@ -217,7 +209,6 @@ def test_a_dry_run_tells_of_rows_that_are_left_out(cli: CommandLine) -> None:
     assert json.loads(cli(*asked, "--json").stdout)["notes"] == ["Left out 1 row: not selected"]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
 def test_results_replace_no_file_that_they_are_made_of(cli: CommandLine, problems: Path, name: str) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
@@ -230,7 +221,6 @@ def test_results_replace_no_file_that_they_are_made_of(cli: CommandLine, problem
     assert (cli.folder / name).read_bytes() == before and (cli.folder / "link.jsonl").is_symlink()
 
 
-@pytest.mark.once
 def test_files_that_are_answers_take_no_time(cli: CommandLine) -> None:
     cli("new", "packages/files", "--type", "output-only")
     write_package(cli.folder / "packages" / "add")
@@ -240,8 +230,6 @@ def test_files_that_are_answers_take_no_time(cli: CommandLine) -> None:
     assert "At most 0.1 minutes of CPU" in done.stdout, "four tests of 2 s"
 
 
-@pytest.mark.once
-@pytest.mark.once
 def test_a_sample_of_packages_leaves_rows_of_others_out(cli: CommandLine) -> None:
     """As a sample of a benchmark does. A problem that no package has is a mistake all the same."""
     names = ("apple", "pear")
@@ -275,7 +263,6 @@ def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
     assert cli(*base, "--extract", "best").returncode == 2
 
 
-@pytest.mark.once
 def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     done = cli("score", dump, "--problems", problems, "--out", "run", "--json")
@@ -288,7 +275,6 @@ def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.once
 def test_quiet_prints_nothing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
     done = cli("score", dump, "--problems", problems, "--out", "run", "--quiet")
@@ -311,7 +297,6 @@ int main(int, char **argv) {
 """
 
 
-@pytest.mark.once
 def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
     crashing = WRONG.replace('"0"', '"777"')
@@ -347,8 +332,7 @@ int main() {
 """
 
 
-@pytest.mark.once
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
@@ -368,7 +352,6 @@ def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> Non
     assert cli(*asked, "--time-factor", "5").stdout.startswith("Nothing new to do")
 
 
-@pytest.mark.once
 def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
@@ -389,7 +372,6 @@ def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> No
     assert slower.returncode == 2 and "time_factor" in slower.stderr and "--fresh" in slower.stderr
 
 
-@pytest.mark.once
 def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.11, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])

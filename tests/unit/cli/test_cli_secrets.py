@@ -25,8 +25,6 @@ from test_cli_worker import working
 
 from ioi_eval.cli import COMMANDS, function_of
 
-pytestmark = pytest.mark.once
-
 __all__ = ["copies"]  # a fixture
 
 TOKEN, KEY, HUB = "t0ken-9b6c2f51d7", "sk-7d1c-a-model-s-key", "hf_a0b1c2d3e4f5g6h7"
@@ -143,7 +141,7 @@ def test_a_token_is_nowhere_to_be_seen(
     assert seen(cli, shown, told, scored.stdout, scored.stderr, without.stderr, looked.stdout) == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
@@ -163,7 +161,7 @@ def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at(
     assert seen(cli, shown, told, *said) == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_model_s_key_is_nowhere_to_be_seen(loud: CommandLine, copies: Path) -> None:
     """A server that repeats it, in programs and in refusals; a run to its end and one that is interrupted."""
 

@@ -14,8 +14,6 @@ from support.command_line import CommandLine, write_dump
 
 from ioi_eval.store.folder import read_rows
 
-pytestmark = pytest.mark.once
-
 Score = Callable[..., subprocess.CompletedProcess[str]]
 RIGHT = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n'
 

@@ -16,8 +16,6 @@ from support.command_line import CommandLine
 from ioi_eval.cli import COMMANDS, console, loaded
 from ioi_eval.store.resources import examples
 
-pytestmark = pytest.mark.once
-
 HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", "numpy", "huggingface_hub"}
 LOADS = """
 import contextlib, io, sys

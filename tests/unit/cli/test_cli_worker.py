@@ -82,7 +82,6 @@ def few_descriptors(number: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.once
 def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> None:
     with ExitStack() as held:
         with few_descriptors(256):
@@ -96,8 +95,7 @@ def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> No
         assert asking.getresponse().status == 200
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 def test_what_a_job_prints_takes_a_bounded_memory(cli: CommandLine) -> None:
     """JSON makes 1.4 GB of these 120 MB, and a worker that built it whole took three times that."""
     with working(cli) as (process, port):
@@ -137,7 +135,6 @@ def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) ->
     wait_until_gone(before)
 
 
-@pytest.mark.once
 def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     for options, environment in [
@@ -150,7 +147,6 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
             assert ask(port, "/api/v2/runtimes", Authorization="Bearer secret")[0] == 200
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -173,7 +169,6 @@ def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str],
     assert words in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.once
 def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
     with working(cli, "--allow-host", "judge") as (_, port):
         assert ask(port, "/", Host="judge")[0] == 200
@@ -181,7 +176,7 @@ def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
     assert status == 403 and "'evil.example': start it with --allow-host NAME if" in reply["message"]
 
 
-@pytest.mark.sample("again")
+@pytest.mark.nightly(unless="again")
 @pytest.mark.parametrize("first", [False, True], ids=["again", "for the first time"])
 def test_a_log_of_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
     """Nothing else, on either stream: neither the address nor that something is built for the first time."""
@@ -211,7 +206,6 @@ def test_a_log_of_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
     assert all(event["time"] for event in events)
 
 
-@pytest.mark.once
 def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
     with working(cli) as (_, port):
         refused = cli("worker", "--port", port, "--log-format", "json")
@@ -220,7 +214,6 @@ def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
     assert event["event"] == "error" and str(port) in event["message"]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -242,7 +235,6 @@ def test_an_error_before_it_serves_is_an_object_too(
     assert event["event"] == "error" and named in event["message"].lower()
 
 
-@pytest.mark.once
 def test_an_option_before_the_command_is_refused_as_an_object_too(cli: CommandLine) -> None:
     refused = cli("--bad", "worker", "--log-format", "json")
     [event] = map(json.loads, refused.stderr.splitlines())
@@ -250,7 +242,6 @@ def test_an_option_before_the_command_is_refused_as_an_object_too(cli: CommandLi
     assert cli("--bad", "worker").stderr == "error: no such option: --bad. See ioi-eval --help\n"
 
 
-@pytest.mark.once
 def test_what_asks_for_no_objects_gets_none(cli: CommandLine) -> None:
     for words in (("worker", "--log-format", "xml"), ("doctor", "--log-format", "json")):
         refused = cli(*words)
@@ -258,7 +249,6 @@ def test_what_asks_for_no_objects_gets_none(cli: CommandLine) -> None:
         assert refused.stderr.endswith(f"See ioi-eval {words[0]} --help\n")
 
 
-@pytest.mark.once
 def test_what_libraries_log_is_an_object_too() -> None:
     """Such as a slow handler of asyncio, or a warning of Python's."""
     code = """
@@ -275,7 +265,6 @@ logging.getLogger("ioi_eval.store").info("ours")
     assert first == "first\nline" and "UserWarning: old" in second and third == "ours"
 
 
-@pytest.mark.once
 def test_its_python_is_chosen_as_for_judging(cli: CommandLine) -> None:
     """By the option, else by the variable."""
     refused = cli("worker", "--port", "0", "--python", "/no/python")

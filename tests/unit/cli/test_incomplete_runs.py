@@ -21,8 +21,6 @@ from support.command_line import (
 )
 from support.runs import Fingerprint, ResultLog, result_row, summary
 
-pytestmark = pytest.mark.once
-
 SLOW = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
 NUMBER = 24
 

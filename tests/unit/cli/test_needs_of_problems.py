@@ -21,8 +21,6 @@ from ioi_eval.runs.authors import run
 from ioi_eval.runs.needs import needs
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 def without(*commands: str) -> FakeEngine:
     profile = fake_capabilities()

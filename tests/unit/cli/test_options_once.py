@@ -16,8 +16,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.models import Value
 
-pytestmark = pytest.mark.once
-
 
 def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
     for name in COMMANDS:

@@ -23,8 +23,6 @@ from ioi_eval.runs.events import (
     SubmissionJudged,
 )
 
-pytestmark = pytest.mark.once
-
 BUSY = Overloaded(waited=61.4, computed=12.0)
 
 

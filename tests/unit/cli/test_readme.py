@@ -11,8 +11,6 @@ import pytest
 from support.command_line import CommandLine
 from support.pages import matches
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
 
@@ -31,7 +29,7 @@ def test_the_library_example_runs(
     assert capsys.readouterr().out.startswith("100.0 [")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_library_example_runs_in_an_interpreter_of_its_own(cache: Path) -> None:
     (example,) = blocks("python")
     code = f"import tempfile; tempfile.tempdir = {str(cache.parent)!r}\n{example}"
@@ -40,7 +38,7 @@ def test_the_library_example_runs_in_an_interpreter_of_its_own(cache: Path) -> N
     assert done.stdout.startswith("100.0 [")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_score_of_the_examples_prints_what_readme_shows(cli: CommandLine, tmp_path: Path) -> None:
     (shown,) = blocks("text")
     command = (ROOT / "scripts" / "demo").read_text().partition('bin/ioi-eval" ')[2].partition(" --out")[0]

@@ -33,7 +33,6 @@ def run(folder: Path, **models: int) -> Path:
     return write_run(folder, rows)
 
 
-@pytest.mark.once
 def test_one_run(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6, m2=0)
     done = cli("report", "run")
@@ -75,7 +74,6 @@ def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
     theirs.chmod(0o755)
 
 
-@pytest.mark.once
 def test_options(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6)
     (cli.folder / "mine.toml").write_text("[2024]\ngold = 600\nsilver = 599\n")
@@ -90,8 +88,7 @@ def test_options(cli: CommandLine) -> None:
     assert json.loads((cli.folder / "run" / "summary.json").read_text()) == found
 
 
-@pytest.mark.once
-@pytest.mark.sample("options[025]")
+@pytest.mark.nightly(unless="options[025]")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -111,7 +108,6 @@ def test_bad_options_are_one_error(cli: CommandLine, options: tuple[str, ...], s
     assert said in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.once
 def test_runs_side_by_side(cli: CommandLine) -> None:
     run(cli.folder / "a", m1=2), run(cli.folder / "b", m1=4, m2=1)
     done = cli("report", "a", "b", "a", "--out", "both")
@@ -142,7 +138,6 @@ def test_runs_of_other_problems_are_told_apart(cli: CommandLine) -> None:
     assert "Not of the same problems: 1 problem in all of these runs." in done.stdout.splitlines()
 
 
-@pytest.mark.once
 def test_open_starts_a_browser(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=1)
     browser = cli.folder / "browser"
@@ -160,7 +155,6 @@ def test_open_starts_a_browser(cli: CommandLine) -> None:
     assert (done.returncode, "no browser could be started" in done.stderr) == (2, True)
 
 
-@pytest.mark.once
 def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
     columns: dict[str, Any] = {"model": HOSTILE, "difficulty": HOSTILE, "tags": [HOSTILE]}
     sent = submission("k", row=columns)
@@ -175,7 +169,6 @@ def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
         assert "[bold]" in shown, "what looks like markup is text"
 
 
-@pytest.mark.alike
 def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLine) -> None:
     here = run(cli.folder / "here", m1=6, m2=3)
     for name in ("theirs.parquet", "theirs.jsonl"):
@@ -192,7 +185,6 @@ def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLin
     assert found["models"] == usual["models"]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("row", "points"),
     [
@@ -216,7 +208,6 @@ def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], 
     assert found["points"] == points and found["model"] == row.get("model", "")
 
 
-@pytest.mark.once
 def test_less_than_all_is_not_shown_as_all(cli: CommandLine) -> None:
     tests = [{"test_name": f"{n}", "score": 1.0, "status": "AC", "feedback": ""} for n in range(3000)]
     tests[-1] |= {"score": 0.0, "status": "WA"}
@@ -230,7 +221,6 @@ def test_less_than_all_is_not_shown_as_all(cli: CommandLine) -> None:
     assert "99.9 %" in report and report.count("100.0 %") == 1, "all compile"
 
 
-@pytest.mark.once
 def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
     made = [{"problem_id": "a", "year": 2023, "passed": True}, {"problem_id": "a", "year": 2024, "points": 0}]
     made[1]["max_points"] = 100
@@ -242,7 +232,6 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
     assert problems == {"a@2023": 1, "a@2024": 0}
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -23,8 +23,6 @@ from support.command_line import (
 )
 from support.runs import Summary
 
-pytestmark = pytest.mark.once
-
 
 def script(cli: CommandLine, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return cli.script("score_generations.py", *arguments)

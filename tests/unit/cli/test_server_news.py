@@ -11,8 +11,6 @@ from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
 from ioi_eval.model.values import ServerState
 from ioi_eval.runs import ServersFound
 
-pytestmark = pytest.mark.once
-
 
 def changed(name: str, change: Change, *, usable: int = 2, reason: str = "") -> ServerChanged:
     return ServerChanged(

@@ -16,8 +16,6 @@ from support.runs import result_row, submission_result, summary
 from ioi_eval.models import TestResult, Verdict
 from ioi_eval.reports import Summary, write_reports
 
-pytestmark = pytest.mark.once
-
 MISSING = "main.cpp:1:10: fatal error: grader.h: No such file or directory"
 NO_NUMPY = "Runtime error (exit code 1): ModuleNotFoundError: No module named 'numpy'"
 

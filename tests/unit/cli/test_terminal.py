@@ -17,8 +17,6 @@ from ioi_eval.reports.records import Settings
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import Mode
 
-pytestmark = pytest.mark.once
-
 GOLDEN = Path(__file__).parent / "terminal"
 WIDTHS = (60, 80, 120, 200)
 NAMES = (

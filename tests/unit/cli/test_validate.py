@@ -26,8 +26,6 @@ from support.places import with_usual_cache
 
 from ioi_eval.model.languages import LANGUAGES
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[3]
 SPINDLE = ROOT / "tests" / "packages" / "spindle"
 OFFICIAL = ROOT.parent / "shared" / "data" / "ioi-2024"
@@ -115,7 +113,7 @@ def test_a_selection(cli: CommandLine, package: Path, problems: Path) -> None:
     assert (missing.returncode, "no solution 'nothing.cpp'" in missing.stderr) == (2, True)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_name_that_no_solution_has_is_answered_with_near_ones(cli: CommandLine, package: Path) -> None:
     done = cli("validate", package, "--only", "corect.cpp", "--out", "run")
     assert done.returncode == 2
@@ -150,7 +148,7 @@ def test_a_selection_that_nobody_here_can_judge(cli: CommandLine, package: Path,
     assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == [old]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_solution_that_has_changed_is_judged_again(cli: CommandLine, package: Path) -> None:
     assert cli("validate", package, "--out", "run").returncode == 0
     (package / "solutions" / "correct" / "correct.cpp").write_text(WRONG)
@@ -224,7 +222,7 @@ def test_a_solution_of_files_that_has_none_of_them_earns_nothing(cli: CommandLin
     assert (found["points"], found["verdict"]) == (0, "WA")
 
 
-@pytest.mark.sample("arguments[127]")
+@pytest.mark.nightly(unless="arguments[127]")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -305,7 +303,7 @@ def test_the_tests_of_a_package_that_has_none_are_made_first(cli: CommandLine) -
 
 
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "only", "solutions"),
     [("aplusb", (), 4), ("machine", ("sol.cpp", "sol_tle.cpp", "sol_rte.cpp", "sol_wa.cpp"), 4)],

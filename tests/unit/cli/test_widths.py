@@ -71,8 +71,7 @@ def words_of(lines: list[str]) -> set[str]:
     return {word for line in lines for word in line.split()}
 
 
-@pytest.mark.sample("problems|judge")  # a report takes longer
-@pytest.mark.once
+@pytest.mark.nightly(unless="problems|judge")  # a report takes longer
 @pytest.mark.parametrize("name", COMMANDS)
 def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
     command = COMMANDS[name]
@@ -90,7 +89,6 @@ def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
         assert not broken or name in SAYS_MORE, (width, broken)
 
 
-@pytest.mark.once
 def test_what_is_wrong_with_a_package_fits(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add")
     header = cli.folder / "problems" / "add" / "problem.json"

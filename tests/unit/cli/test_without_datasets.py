@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from support.command_line import PYTHON, CommandLine
 
-pytestmark = pytest.mark.once
-
 # As if they were not installed, in an interpreter of its own.
 LACKING = """
 import sys
@@ -53,7 +51,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "dump.parquet"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_what_is_missing_is_named(core: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
     done = core("score", table, "--problems", problems, "--out", tmp_path / "run")
     assert named_with_its_extra(done), done

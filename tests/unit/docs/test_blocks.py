@@ -19,8 +19,6 @@ from support.pages import PAGES, ROOT, Block, blocks, matches
 from support.runs import recorded_rows
 from support.warm_command import warm_command
 
-pytestmark = pytest.mark.once
-
 ALL = [block for page in PAGES for block in blocks(page)]
 TUTORIALS = ("cluster", "dump", "problem", "reward")
 SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
@@ -98,7 +96,7 @@ IN_LONG = [(page, True) for page in SESSIONS if page in LONG | HAVE_PYTHON]
 
 
 @pytest.mark.parametrize(
-    ("page", "alone"), [*IN_SHORT, *(pytest.param(*one, marks=pytest.mark.long) for one in IN_LONG)]
+    ("page", "alone"), [*IN_SHORT, *(pytest.param(*one, marks=pytest.mark.nightly) for one in IN_LONG)]
 )
 def test_a_page_runs_from_its_first_block_to_its_last(
     page: str, alone: bool, place: Path, shared_cache: Path

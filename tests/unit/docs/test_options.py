@@ -15,8 +15,6 @@ from ioi_eval.integrations.tasks import JudgingOptions
 from ioi_eval.reports import ReportOptions
 from ioi_eval.server import ServerOptions
 
-pytestmark = pytest.mark.once
-
 PAGES = {
     "docs/benchmarks.md": BenchmarkOptions,
     "docs/reports.md": ReportOptions,

@@ -10,8 +10,6 @@ from support.pages import ROOT
 
 from ioi_eval.registries import Registry
 
-pytestmark = pytest.mark.once
-
 PLUGINS = sorted(path.parent.name for path in (ROOT / "ioi_eval" / "plugins").glob("*/__init__.py"))
 ENTRIES = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
 

@@ -32,7 +32,6 @@ ASKED = (
 )  # on the page of questions, as people type them
 RESULT = ".md-search-result__link"
 ANSWER = f'{RESULT}[href*="questions.html"]'
-pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_it_has_every_command_option_and_public_name(site: Path) -> None:
     commands = unescape((site / "reference" / "commands.html").read_text())
     api = (site / "reference" / "api.html").read_text()
@@ -66,7 +65,7 @@ def test_it_has_every_command_option_and_public_name(site: Path) -> None:
         assert missing == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_it_works_without_a_network(site: Path) -> None:
     """Pages load nothing from elsewhere, and the search has its index in a script, as pages of files must."""
     loads = re.compile(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)|<link[^>]*stylesheet[^>]*href="([^"]*)')
@@ -76,7 +75,7 @@ def test_it_works_without_a_network(site: Path) -> None:
     assert "ioi-eval score" in (site / "search" / "search_index.js").read_text()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_its_search_works_from_a_disk(site: Path) -> None:
     """In a browser, from words to the page that has them; nothing asks for anything but files."""
     from selenium.webdriver import Keys

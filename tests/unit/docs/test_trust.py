@@ -8,8 +8,6 @@ import re
 import pytest
 from support.pages import ROOT
 
-pytestmark = pytest.mark.once
-
 PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", PAGE)))
 

@@ -19,8 +19,6 @@ from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import rewards_of
 
-pytestmark = pytest.mark.alike
-
 Door = Callable[..., Opening]
 CORES = 8
 

@@ -24,7 +24,7 @@ from ioi_eval.models import Job, Toolchain
 LAYERS = [None, ("landlock", "seccomp")]
 
 
-@pytest.mark.parametrize("rounds", [12, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [12, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("layers", LAYERS, ids=["all", "without-namespaces"])
 async def test_cancelled_at_any_point(
     store: Store, base: Path, layers: tuple[str, ...] | None, rounds: int
@@ -69,8 +69,7 @@ def slowly(*given: Any) -> dict[str, Toolchain]:
     return toolchains_once(*given)
 
 
-@pytest.mark.alike
-@pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.long)])
+@pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.nightly)])
 async def test_entering_can_be_cancelled(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[..., dict[str, Toolchain]]
 ) -> None:
@@ -116,7 +115,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest.mark.sample("^2-all|^9-without")
+@pytest.mark.nightly(unless="^2-all|^9-without")
 @pytest.mark.parametrize("layers", ["", "landlock,seccomp"], ids=["all", "without-namespaces"])
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
 async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, kind: signal.Signals) -> None:

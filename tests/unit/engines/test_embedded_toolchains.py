@@ -28,7 +28,6 @@ def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
     return path
 
 
-@pytest.mark.alike
 def test_finds_what_this_machine_has() -> None:
     compiler, python = find_compiler(), find_python()
     assert compiler is not None and compiler.command == "g++"
@@ -41,7 +40,6 @@ def test_finds_what_this_machine_has() -> None:
     assert all(name == tool.command and tool.version for name, tool in found.items())
 
 
-@pytest.mark.alike
 def test_finds_as_tests_do_that_ask_once() -> None:
     usable = [found.path for found in interpreters() if not found.why_not]
     for asked in ((usable[-1], ()), ("", ("numpy", "pandas"))):

@@ -14,8 +14,6 @@ from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.job import Slot
 from ioi_eval.engines.locks import SharedExclusiveLock
 
-pytestmark = pytest.mark.once
-
 
 class Work:
     """Tasks that hold a slot until the test ends them, and which of them run."""

@@ -154,7 +154,6 @@ async def test_nothing_of_one_is_there_for_the_next(desk: Desk) -> None:
     assert left == [box / "own"] and not list(left[0].iterdir())
 
 
-@pytest.mark.alike
 async def test_more_sets_of_modules_than_interpreters_wait(desk: Desk) -> None:
     """Each set has an interpreter of its own; the ninth takes the place of the one that waited longest."""
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
@@ -220,7 +219,6 @@ async def test_who_is_cancelled_leaves_nothing(desk: Desk) -> None:
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
 
 
-@pytest.mark.alike
 async def test_programs_of_others_take_a_box_of_their_own(desk: Desk) -> None:
     source = NamedBlob(name="checker.cpp", content=Blob.of("int main() { return 0; }\n"))
     checker = Checker(kind=CheckerKind.TESTLIB, sources=(source,))
@@ -253,9 +251,8 @@ MORE = {
 }
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize(
-    "sources", [SOURCES, pytest.param(MORE, marks=pytest.mark.long)], ids=["some", "more"]
+    "sources", [SOURCES, pytest.param(MORE, marks=pytest.mark.nightly)], ids=["some", "more"]
 )
 async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, store: Store, sources: dict[str, str]) -> None:
     found = []

@@ -13,8 +13,6 @@ from ioi_eval import Engine, InputError, JudgeOptions, Problem, Scorer, Store, S
 from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, find_engine, open_engine
 
-pytestmark = pytest.mark.alike
-
 DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 
 

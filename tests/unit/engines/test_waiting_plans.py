@@ -10,8 +10,6 @@ from ioi_eval.engines.jobs.run import waiting
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission
 from ioi_eval.models import Blob, JobFile, Limits, Problem, Submission, Test
 
-pytestmark = pytest.mark.alike
-
 HARNESS = ("math", "json", "importlib")
 
 

@@ -21,8 +21,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions
 from ioi_eval.generate.agents import LOG, STATEMENT, name_of
 
-pytestmark = pytest.mark.once
-
 FOR_EVER = "while :; do sleep 30; done"
 
 

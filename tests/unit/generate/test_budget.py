@@ -7,8 +7,6 @@ from support.asks import OutOfBudget
 
 from ioi_eval.generate import BudgetOptions, Spending
 
-pytestmark = pytest.mark.once
-
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 500}
 
 

@@ -18,8 +18,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.generate import BudgetOptions, ModelOptions, Sampling, Spending
 from ioi_eval.generate.chat import ChatModel
 
-pytestmark = pytest.mark.once
-
 KEY = "sk-very-secret"
 RIGHT = says("the program", usage={"prompt_tokens": 3, "completion_tokens": 2})
 BROKEN = Answer(200, b'{"choices": [', {"Content-Type": "application/json"}, cut=50)

@@ -13,8 +13,6 @@ from support.asks import Generations, Text
 
 from ioi_eval.errors import InputError
 
-pytestmark = pytest.mark.once
-
 
 def keep(folder: Path, *keys: str, made_of: str = "x", fresh: bool = False) -> None:
     with Generations(folder, made_of, "m", fresh=fresh) as generations:

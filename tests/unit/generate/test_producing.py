@@ -17,8 +17,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.generate import Failed, Producing, Written
 from ioi_eval.models import Problem, Submission, SubmissionResult
 
-pytestmark = pytest.mark.once
-
 
 class Scripted:
     """An author that holds every ask until it is let go."""

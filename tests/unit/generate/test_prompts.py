@@ -12,8 +12,6 @@ from ioi_eval.generate import Prompts, asks_of, fingerprint
 from ioi_eval.model.languages import LANGUAGES, Language
 from ioi_eval.models import Blob, Limits, Problem, Subtask, TaskOptions, TaskType
 
-pytestmark = pytest.mark.once
-
 SUM = Problem(
     id="apps_1",
     difficulty="interview",

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from ioi_eval.generate.chat import Fault, FaultKind, read_reply
 
-pytestmark = pytest.mark.once
-
 NOW = 1_000_000.0
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from ioi_eval.integrations.runtime import close_all
 
-pytestmark = pytest.mark.once
-
 DOCS = Path(__file__).parents[3] / "docs" / "apps.md"
 
 

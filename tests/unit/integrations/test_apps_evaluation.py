@@ -23,8 +23,6 @@ from ioi_eval.integrations.eval_protocol import (
 from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.testing import Broken, FakeEngine
 
-pytestmark = pytest.mark.once
-
 # The diagonal moves of the document's example: a point and a number of moves, the most diagonal ones or -1.
 TRUTH = {
     "inputs": ["1\n2 2 3\n", "1\n4 3 7\n", "1\n10 1 9\n"],

@@ -27,8 +27,6 @@ from ioi_eval.models import (
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.selection import Budget
 
-pytestmark = pytest.mark.once
-
 NAMES = ("a1", "b1", "b2")
 PLAIN = Problem(id="nile", tests=tuple(Test(name=name, input=Blob.of(name)) for name in NAMES))
 PARTS = (

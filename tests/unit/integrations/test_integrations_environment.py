@@ -16,8 +16,6 @@ from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import reward
 from ioi_eval.model.secret import Secret
 
-pytestmark = pytest.mark.once
-
 LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN": " secret\n"}
 
 

@@ -15,8 +15,6 @@ import pytest
 
 import ioi_eval.integrations
 
-pytestmark = pytest.mark.once
-
 FOLDER = Path(ioi_eval.integrations.__file__).parent
 LARGE = {"aiohttp", "datasets", "httpx", "jinja2", "numpy", "pandas", "pyarrow", "torch", "tqdm", "typer"}
 ENTRIES = {"open_r1", "trl", "verl", "eval_protocol", "lm_eval", "inspect_ai", "verifiers"}

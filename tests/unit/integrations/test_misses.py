@@ -5,10 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
-pytestmark = pytest.mark.once
-
 NOTING = """
 import io, logging
 from ioi_eval.integrations.misses import note

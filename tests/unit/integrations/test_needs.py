@@ -13,8 +13,6 @@ from ioi_eval import InputError
 from ioi_eval.integrations import lm_eval
 from ioi_eval.integrations.tasks import asked_for
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize(
     "package, module, extra",

@@ -34,8 +34,6 @@ from ioi_eval.integrations.open_r1 import (
 from ioi_eval.models import Ending, Job, JobResult
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[3]
 PROBLEM = {
     "id": "Sum",

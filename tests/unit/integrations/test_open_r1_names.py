@@ -25,8 +25,6 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.models import Blob, Ending, Job, JobResult, Problem, Test
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 PROBLEM = {"id": "Sum", "grader_files": [], "time_limit": 1.5, "memory_limit": 1 << 28}
 
 

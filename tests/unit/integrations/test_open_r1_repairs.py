@@ -9,8 +9,6 @@ import pytest
 
 from ioi_eval.integrations.open_r1 import add_includes, patch_code
 
-pytestmark = pytest.mark.once
-
 # --- repairs -----------------------------------------------------------------------------------------
 
 

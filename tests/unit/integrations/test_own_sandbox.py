@@ -9,8 +9,6 @@ import pytest
 from support.pages import blocks
 from support.stub_server import Answer, Asked, StubServer, as_json
 
-pytestmark = pytest.mark.once
-
 FILES = {"compile": "true", "run": "cat correct_output.txt", "graders/sum.cpp": "int x;"}
 FINE = {"code": 0, "signal": None, "stdout": "", "stderr": ""}
 

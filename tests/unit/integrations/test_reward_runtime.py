@@ -27,7 +27,7 @@ from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
 from ioi_eval.testing import FakeEngine
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("own_runtimes")]
+pytestmark = pytest.mark.usefixtures("own_runtimes")
 
 
 def test_one_runtime_serves_all_threads() -> None:

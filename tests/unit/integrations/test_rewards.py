@@ -30,8 +30,6 @@ from ioi_eval.integrations.verl import compute_score, compute_score_async, compu
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
 from ioi_eval.testing import FakeEngine, FakeTest, Fatal
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True, scope="module")
 def own_runtimes(shared_cache: Path) -> Iterator[None]:
@@ -157,7 +155,7 @@ def test_tests_in_a_list_may_call_a_function() -> None:
     assert rewards(RewardMode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
 
 
-@pytest.mark.sample("^def.*inputs0|^class.*inputs3")
+@pytest.mark.nightly(unless="^def.*inputs0|^class.*inputs3")
 @pytest.mark.parametrize(
     ("inputs", "outputs"),
     [

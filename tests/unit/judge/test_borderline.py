@@ -31,8 +31,6 @@ from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, 
 from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
-
 LIMIT = 0.2  # seconds
 USUAL = Borderline()
 PROBLEM = Problem(
@@ -60,7 +58,7 @@ async def judged(share: float, cache: Path, *, says: str = "done", band: Borderl
     return result.tests[0]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_over_the_limit_every_time_is_too_slow(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, band=Borderline(high=10))
     assert test.status is Verdict.TLE and test.score == 0

@@ -24,8 +24,6 @@ from ioi_eval.models import (
 )
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 def full_problem() -> Problem:
     return problem(

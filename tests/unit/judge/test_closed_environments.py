@@ -293,7 +293,6 @@ def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
     assert row["resolved"] is True, row
 
 
-@pytest.mark.alike
 def test_every_door_runs_programs_with_the_caller_s_packages(
     python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
@@ -306,7 +305,7 @@ def test_no_door_gives_a_score_without_the_caller_s_packages(python: Path, share
         run_script(REFUSED, shared_cache, python, code)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_numpy_itself_is_imported_from_there(python: Path, shared_cache: Path, tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     installed = Path(numpy.__file__).parent

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_samples import problem, scored, submission
@@ -235,7 +234,6 @@ def verdicts(rows: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     return {key: [test["status"] for test in row["test_results"]] for key, row in rows.items()}
 
 
-@pytest.mark.once
 async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Path, store: Store) -> None:
     codes = renamed("", " + 1")
     once, shared, _ = await scored(tmp_path / "shared", store, ADDING, "c++", codes)
@@ -247,7 +245,6 @@ async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Pat
     assert {(row["repeats"], row["program_sha256"]) for row in each.values()} == {(None, None)}
 
 
-@pytest.mark.once
 async def test_a_run_goes_on_with_equals_of_programs_that_were_judged_before(
     tmp_path: Path, store: Store
 ) -> None:

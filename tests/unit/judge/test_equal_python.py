@@ -10,8 +10,6 @@ from judge_samples import scored
 from ioi_eval import Store
 from ioi_eval.models import Blob, Limits, Problem, Test
 
-pytestmark = pytest.mark.once
-
 SUM = "def add(a, b):\n    return a + b\n\n\nprint(add(*map(int, input().split())))\n"
 
 SETS = "for first in {{{}}}:\n    break\nprint(3 + first)\n"

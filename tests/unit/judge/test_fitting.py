@@ -32,8 +32,6 @@ from ioi_eval.models import (
 from ioi_eval.rules.plan import Schedule
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 PROGRAM = Program(
     proctor=Blob.of("proctor"),
     submission=PlanSubmission(argv=("submission",), address_space=True),

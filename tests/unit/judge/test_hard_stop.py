@@ -25,8 +25,6 @@ from ioi_eval.engines import Check
 from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test ends after two seconds
 SHORTER = msgspec.structs.replace(LIMITS, wall_time=0.1)  # after one
 WAITS = """
@@ -80,13 +78,13 @@ def stalling(limits: Limits, *until: float) -> Problem:
     return Problem(id="stalling", limits=limits, tests=tuple(tests))
 
 
-@pytest.mark.long  # the next test but one begins with it
+@pytest.mark.nightly  # the next test but one begins with it
 async def test_who_gets_there_alone_is_right(store: Store) -> None:
     result = await judged(engine := Counting(store), store, 3.5)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
-@pytest.mark.long  # `test_what_counts_of_who_stalls`, where nothing is computed
+@pytest.mark.nightly  # `test_what_counts_of_who_stalls`, where nothing is computed
 async def test_who_is_stopped_again_alone_has_failed_all_that_comes(store: Store) -> None:
     never = 1e12
     result = await judged(engine := Counting(store), store, 0, never, 0, never)
@@ -97,7 +95,7 @@ async def test_who_is_stopped_again_alone_has_failed_all_that_comes(store: Store
     assert engine.tests == [4, 1], "one of them runs again, and no other"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_who_stalled_once_goes_on_alone(store: Store) -> None:
     result = await judged(engine := Counting(store), store, 3.5, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)

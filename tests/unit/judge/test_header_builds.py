@@ -19,8 +19,6 @@ from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import BuildOptions
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 # --- precompiled headers -----------------------------------------------------------------------------
 
 

@@ -25,8 +25,6 @@ from ioi_eval.models import (
     Verdict,
 )
 
-pytestmark = pytest.mark.alike
-
 # Both were never tried on a number below 0.
 MANAGER = """#include <cstdio>
 int main(int, char** argv) {
@@ -167,7 +165,7 @@ async def test_a_failure_that_a_checker_reports_of_everything_is_a_judge_failure
         await scorer.score(checked(solutions=solutions), submission(UNREADABLE))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_manager_that_computes_for_ever_is_tried_too(store: Store) -> None:
     for_ever = communication('while (said < 0) asm("");', solutions=(solution(RIGHT),))
     limits = ManagerLimits(cpu_time=0.3, more_time=0.1)

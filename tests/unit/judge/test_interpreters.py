@@ -165,7 +165,6 @@ def test_no_import_earns_no_reward_at_all(own: Runtime) -> None:
     assert rewards_of(own, codes) == [1.0, 0.0, 0.0]
 
 
-@pytest.mark.alike
 def test_rewards_begin_with_the_packages_that_are_promised(own: Runtime) -> None:
     promising = Runtime(Setup(packages=("networkx",)))
     promising.close()
@@ -276,9 +275,8 @@ CODES = [
 ]
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize(
-    "codes", [CODES, pytest.param(CODES[1:], marks=pytest.mark.long)], ids=["both", "alone"]
+    "codes", [CODES, pytest.param(CODES[1:], marks=pytest.mark.nightly)], ids=["both", "alone"]
 )
 def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
     python: Path, shared_cache: Path, codes: list[str]
@@ -330,7 +328,6 @@ def test_a_home_is_shown_to_nobody(python: Path, monkeypatch: pytest.MonkeyPatch
         choose(str(python))
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [

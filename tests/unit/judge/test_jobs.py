@@ -22,8 +22,6 @@ from ioi_eval.models import (
 )
 from ioi_eval.rules.plan import Schedule
 
-pytestmark = pytest.mark.once
-
 PROGRAM = Program(
     proctor=Blob.of("proctor"),
     submission=PlanSubmission(argv=("submission",)),

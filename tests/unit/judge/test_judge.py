@@ -40,7 +40,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 @asynccontextmanager
@@ -257,7 +257,7 @@ async def test_a_compile_error_is_a_verdict_and_brings_the_compilers_words() -> 
         "",
         "\0\0",
         pytest.param("x" * 1_100_000, id="1 MB"),
-        pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.long),
+        pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.nightly),
         "\ud800",
     ],
 )

@@ -88,21 +88,17 @@ FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
     [
         (ADD, "c++", V.AC),
         ("int main() {}", "C++17", V.WA),
-        pytest.param(
-            "int main() { for (volatile int i = 0;; i = i + 1) {} }", "c++", V.TLE, marks=pytest.mark.alike
-        ),
+        pytest.param("int main() { for (volatile int i = 0;; i = i + 1) {} }", "c++", V.TLE),
         (f"int main() {{ volatile char* a = new char[1 << 28]; {FILLS} }}", "c++", V.MLE),
         ("int main() { __builtin_abort(); }", "c++", V.RE),
         ("int main() { return 1; }", "c++", V.RE),
         ("int main() { return x; }", "c++", V.CE),
         ("int f();\nint main() { return f(); }", "c++", V.CE),
-        pytest.param("", "c++", V.CE, marks=pytest.mark.long),  # as what the linker misses
+        pytest.param("", "c++", V.CE, marks=pytest.mark.nightly),  # as what the linker misses
         ("int main() {}\0\0", "c++", V.WA),
+        pytest.param("//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA, id="1 MB"),
         pytest.param(
-            "//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA, id="1 MB", marks=pytest.mark.alike
-        ),
-        pytest.param(
-            "//" + "x" * 10_000_000 + "\nint main() {}", "c++", V.WA, id="10 MB", marks=pytest.mark.long
+            "//" + "x" * 10_000_000 + "\nint main() {}", "c++", V.WA, id="10 MB", marks=pytest.mark.nightly
         ),
         ("\ud800", "c++", V.CE),
         ("print(sum(map(int, input().split())))", "python", V.AC),
@@ -163,7 +159,7 @@ NESTED = (
     [
         ("python", NESTED),
         ("python", f"x = [{'1.5, [], ' * 650_000}]"),
-        pytest.param("c++", CONSTANTS, marks=pytest.mark.long),  # test_attacks has such sources
+        pytest.param("c++", CONSTANTS, marks=pytest.mark.nightly),  # test_attacks has such sources
     ],
     ids=["nested", "list", "constants"],
 )  # fmt: skip
@@ -246,7 +242,7 @@ async def test_with_a_checker(scorer: Scorer) -> None:
     [
         "int main() { return 5; }",
         "int main() {}",
-        pytest.param("int main() { for (;;) {} }", marks=pytest.mark.alike),
+        pytest.param("int main() { for (;;) {} }"),
     ],
 )
 async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str) -> None:
@@ -302,8 +298,7 @@ async def test_a_standard_that_the_compiler_lacks_is_no_compile_error(scorer: Sc
         await scorer.score(summing(cpp_standard="gnu++99"), submission(ADD))
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 @pytest.mark.parametrize("beginning", ["bits/stdc++.h", "vector"])
 async def test_a_precompiled_header_changes_nothing_but_the_time(
     tmp_path: Path, store: Store, beginning: str

@@ -15,8 +15,6 @@ from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, Task
 from ioi_eval.scoring import Deduplication
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 DEFINED = """
 #include <stdio.h>
 int main(void) {
@@ -75,7 +73,7 @@ async def test_in_python(engine: Scorer) -> None:
     assert await verdicts(engine, IN_PYTHON, "python") == ["AC", "WA"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_in_java(engine: Scorer) -> None:
     needs("java")
     assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]

@@ -17,8 +17,6 @@ from ioi_eval.model.languages import find
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Test
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 def prepared_on(artifacts: Artifacts, problems: list[Problem]) -> list[PreparedProblem]:
     return [artifacts.prepared(each) for each in problems]

@@ -15,8 +15,6 @@ from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import proctor_recipe, trusted_recipe
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
-pytestmark = pytest.mark.once
-
 LIMITS = BuildLimits()
 TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")
 FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s", "-o", "submission")
@@ -158,7 +156,7 @@ def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
         "int main() {}\0",
         "\ud800",
         pytest.param("x" * 1_100_000, id="1 MB"),
-        pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.long),
+        pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.nightly),
     ],
 )
 def test_any_text_is_a_source(code: str) -> None:

@@ -11,8 +11,6 @@ from ioi_eval.models import Blob, NamedBlob, TaskOptions, TaskType, Verdict
 from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 NAMES = {
     "above": ("../b.h",),
     "absolute": ("/b.h",),
@@ -35,7 +33,7 @@ async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]
     assert result.compile_output
 
 
-@pytest.mark.parametrize("most", [1 << 18, pytest.param(MOST_SOURCE, marks=pytest.mark.long)])
+@pytest.mark.parametrize("most", [1 << 18, pytest.param(MOST_SOURCE, marks=pytest.mark.nightly)])
 async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     if most != MOST_SOURCE:
         monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", most)

@@ -28,9 +28,6 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
-
 GRADERS = (named("graders/manager.cpp", "the manager"), named("graders/sum.h"), named("graders/stub.cpp"))
 
 

@@ -106,9 +106,7 @@ def communication(manager: str = ADDING, *arguments: str, **changes: Any) -> Pro
         ("return (2 + process) * x;", 0.5, V.PA),
         ("return x;", 0.0, V.WA),
         ("__builtin_trap();", 0.0, V.RE),
-        pytest.param(
-            "while (clock() < 0.2 * CLOCKS_PER_SEC); return 2 * x;", 0.0, V.TLE, marks=pytest.mark.alike
-        ),
+        pytest.param("while (clock() < 0.2 * CLOCKS_PER_SEC); return 2 * x;", 0.0, V.TLE),
         ("sleep(60); return 2 * x;", 0.0, V.TLE),
         ("static char c[80 << 20]; memset(c, 1, sizeof c); return c[x];", 0.0, V.MLE),
     ],
@@ -299,7 +297,6 @@ def doubling() -> Problem:
     return task(TaskType.FUNCTION, ("[[1, 2]]", "[2, 4.0]"), options=options, checker=checker)
 
 
-@pytest.mark.alike
 async def test_a_function_is_called(scorer: Scorer) -> None:
     assert (await first(scorer, doubling(), LEETCODE, language="python")).status is V.AC
     for name, before in UNHARMED.items():
@@ -325,7 +322,6 @@ async def test_arguments_that_json_can_hardly_say(scorer: Scorer) -> None:
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
-@pytest.mark.alike
 async def test_a_function_that_does_not_answer_is_worth_nothing(scorer: Scorer) -> None:
     for name, (code, status) in POWERLESS.items():
         result = await first(scorer, doubling(), code, language="python")

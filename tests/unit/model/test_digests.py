@@ -11,8 +11,6 @@ from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
 
-pytestmark = pytest.mark.once
-
 SUM = Problem(
     id="sum",
     limits=Limits.contest(1.0, 64 << 20),

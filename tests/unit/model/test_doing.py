@@ -8,8 +8,6 @@ import pytest
 
 from ioi_eval.model.doing import BUILD, TESTS, WAITS, at, doing, step
 
-pytestmark = pytest.mark.once
-
 
 async def test_steps_are_noted_where_they_are_awaited() -> None:
     began, go = asyncio.Event(), asyncio.Event()

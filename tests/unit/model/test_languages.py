@@ -15,8 +15,6 @@ from ioi_eval.models import Limits
 from ioi_eval.rules.extraction import extract
 from ioi_eval.store.resources import graders
 
-pytestmark = pytest.mark.once
-
 CPP, PYTHON = find("c++"), find("python")
 PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
 

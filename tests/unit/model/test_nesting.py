@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, Nesting, shallow
 
-pytestmark = pytest.mark.once
-
 TRICKY = st.text(alphabet='[]{}"\\,:x\n\ud800é', max_size=8)
 LEAVES = st.none() | st.integers() | TRICKY
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TRICKY, inner), max_leaves=30)

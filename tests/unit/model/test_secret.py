@@ -23,8 +23,6 @@ from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.model.secret import Secret, names_a_secret
 
-pytestmark = pytest.mark.once
-
 SECRET = "sk-4b1/9f+never-to-be-seen"
 Call = Callable[[str, Path], Awaitable[object]]
 

@@ -14,8 +14,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.problems import archive as module
 from ioi_eval.problems.archive import ArchiveLimits, open_cache
 
-pytestmark = pytest.mark.once
-
 
 def make(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as sink:

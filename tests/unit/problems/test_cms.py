@@ -13,8 +13,6 @@ from package_files import Write, only_error, sound
 from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.problems.cms import Cms
 
-pytestmark = pytest.mark.once
-
 
 def test_every_field_of_a_package_arrives(write_package: Write) -> None:
     folder = write_package()

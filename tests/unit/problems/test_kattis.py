@@ -17,8 +17,6 @@ from ioi_eval.problems import load_problems
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.rules.languages import admitted
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize(("top", "expected"), [("", "archive"), ("inner", "inner")])
 def test_a_zip_is_called_by_its_folder_or_its_name(

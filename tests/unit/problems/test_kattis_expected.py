@@ -13,8 +13,6 @@ from ioi_eval.models import Solution, TestResult, Verdict
 from ioi_eval.rules.calibration import kind_of
 from ioi_eval.rules.expectations import expectations, is_known, met, of_packages
 
-pytestmark = pytest.mark.once
-
 HEADER = """problem_format_version: 2025-09
 name: Doubling
 limits: {time_limit: 3, memory: 256}

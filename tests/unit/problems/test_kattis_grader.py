@@ -13,8 +13,6 @@ from ioi_eval.models import Problem, ScoreType, TestResult, Verdict
 from ioi_eval.rules.grading import GraderQuestion, asks
 from ioi_eval.rules.grading import tests_of as all_of
 
-pytestmark = pytest.mark.once
-
 SUM = ScoreType.SUM
 
 

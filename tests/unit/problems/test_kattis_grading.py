@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kattis_reference import official_points
@@ -16,8 +15,6 @@ from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
 from ioi_eval.problems.kattis import DataGroup, groups_of, read_acceptance, read_scoring
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import Schedule
-
-pytestmark = pytest.mark.once
 
 WORDS = {
     "AC": Verdict.AC,

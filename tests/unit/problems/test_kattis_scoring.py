@@ -11,9 +11,6 @@ from support.runs import submission_result
 
 from ioi_eval.models import Problem, Submission, TestResult, Verdict
 
-pytestmark = pytest.mark.once
-
-
 # Other settings of folders, and what the groups are worth then.
 
 

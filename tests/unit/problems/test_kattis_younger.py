@@ -12,8 +12,6 @@ from ioi_eval.models import Submission, TestResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.rules.grading import share
 
-pytestmark = pytest.mark.once
-
 HEADER = """problem_format_version: 2025-09
 name: {en: Doubling, sv: Dubbling}
 uuid: 00000000-0000-4000-8000-000000000001

@@ -23,8 +23,6 @@ from package_files import read
 from ioi_eval.models import Blob
 from ioi_eval.problems.package import Package
 
-pytestmark = pytest.mark.once
-
 FOLDER = Path(__file__).parents[2] / "data" / "packages"
 SOUND = {
     "cms": {"problem.json": json.dumps(package_files.HEADER), **package_files.FILES},

@@ -12,8 +12,6 @@ from package_files import read, sound
 
 from ioi_eval.models import CheckerKind, ScoreType
 
-pytestmark = pytest.mark.once
-
 PAGE = (Path(__file__).parents[3] / "docs" / "packages.md").read_text()
 FILES = dict(re.findall(r"^`([a-z0-9/-]+\.json)`:\n\n<!--[^\n]*-->\n```json\n(.*?)```", PAGE, re.M | re.S))
 HEADER: dict[str, Any] = json.loads(FILES["problem.json"])

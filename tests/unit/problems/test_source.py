@@ -20,8 +20,6 @@ from ioi_eval.models import Blob, Problem, Solution, Test
 from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
 from ioi_eval.problems.package import files_below, read_mapping
 
-pytestmark = pytest.mark.once
-
 SHARED = Path(os.environ.get("IOI_EVAL_SHARED") or Path(__file__).parents[4] / "shared")
 REAL = SHARED / "data" / "ioi-2024"
 

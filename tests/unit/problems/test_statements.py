@@ -11,8 +11,6 @@ from ioi_eval.problems import check_problems, fingerprint, load_problems
 from ioi_eval.problems.statements import statement_of
 from ioi_eval.store.resources import examples
 
-pytestmark = pytest.mark.once
-
 
 def folder(place: Path, *names: str) -> Path:
     for name in names:

@@ -17,8 +17,6 @@ from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.problems import load_problems
 from ioi_eval.problems.tps import Tps
 
-pytestmark = pytest.mark.once
-
 HEADER: Mapping[str, Any] = {
     "name": "hills",
     "code": "hills-2",

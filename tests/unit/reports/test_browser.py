@@ -30,7 +30,7 @@ from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import Ranking, difference
 from ioi_eval.runs import report_sync
 
-pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
 # What a page is saved as, instead of a download.
 SAVING = """

@@ -19,7 +19,7 @@ from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.document import submission_page
 from ioi_eval.reports.records import PagesOf
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("nothing_went_wrong")]
+pytestmark = pytest.mark.usefixtures("nothing_went_wrong")
 
 TEXT = HOSTILE[0]
 NAV = "nav.attempts"
@@ -95,7 +95,7 @@ def test_j_and_k_go_through_the_attempts_of_all_models(tmp_path: Path, browser: 
         assert browser.title == f"Submission {wanted}"
 
 
-@pytest.mark.sample("all|sample|none")  # those that failed are some of all, as the sample is
+@pytest.mark.nightly(unless="all|sample|none")  # those that failed are some of all, as the sample is
 @pytest.mark.parametrize("pages", PagesOf)
 def test_every_link_leads_to_a_page(
     tmp_path: Path, browser: Any, pages: PagesOf, monkeypatch: pytest.MonkeyPatch
@@ -135,7 +135,7 @@ def test_a_lone_submission_has_no_empty_navigation(tmp_path: Path, browser: Any)
     assert said(browser) == [] and not find(browser, NAV).is_displayed()
 
 
-@pytest.mark.sample("light")  # test_everyone_can_read_them has both
+@pytest.mark.nightly(unless="light")  # test_everyone_can_read_them has both
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: str) -> None:
     folder = written(tmp_path / "run", range(40), equal=range(1, 40))
@@ -153,7 +153,7 @@ def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: s
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_live_page_serves_them(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", range(3))
     with serving(folder, browser) as server:

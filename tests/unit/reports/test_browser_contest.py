@@ -15,7 +15,7 @@ from ioi_eval import report_sync
 from ioi_eval.reports.document import number
 from ioi_eval.runs.work import synchronous
 
-pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
 STEPS = (
     (60, "otter", "lanterns", "only 12 13 14 15"),

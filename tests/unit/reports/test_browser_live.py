@@ -21,7 +21,7 @@ from ioi_eval.model.values import ServerState
 from ioi_eval.reports.document import Document, Section, TableBlock, html
 from ioi_eval.store.folder import PROGRESS, Progress, Timeline, UnderWay, write_progress
 
-pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
 
 def test_every_control_is_reached_by_keyboard(folder: Path, recorded_run: Path, browser: Any) -> None:

@@ -20,8 +20,6 @@ from ioi_eval.reports.sections import binned
 from ioi_eval.reports.summary import traits_of
 from ioi_eval.store.folder import Progress, write_progress
 
-pytestmark = pytest.mark.once
-
 WITH_SAMPLE = msgspec.structs.replace(
     SUM, subtasks=(Subtask(name="0", points=0, tests=("1-a",)), Subtask(name="1", points=100, tests=("2-a",)))
 )

@@ -18,8 +18,6 @@ from ioi_eval.reports.comparison import changed_ranks
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.runs import report_sync
 
-pytestmark = pytest.mark.once
-
 PLAIN = problem("plain", subtasks=False)
 WRONG = {"3-a": Verdict.WA}
 

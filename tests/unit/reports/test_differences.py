@@ -17,8 +17,6 @@ from ioi_eval.reports.comparison import Differences, differences, paired, paired
 from ioi_eval.reports.records import Measure
 from ioi_eval.runs import report_sync
 
-pytestmark = pytest.mark.once
-
 PLAIN = problem("plain", subtasks=False)
 OLD = Fingerprint(dump="d", problems={"sum": "1", "plain": "1"}, options={"all_tests": False})
 Judged = Mapping[str, Mapping[str, Verdict]]

@@ -35,8 +35,6 @@ from ioi_eval.reports.plots import (
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
 
-pytestmark = pytest.mark.once
-
 
 def rows() -> list[dict[str, Any]]:
     """One model solves a subtask more by each attempt, the other one begins with all of them."""

@@ -18,8 +18,6 @@ from ioi_eval.reports.headline import MINUS, sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import difference
 
-pytestmark = pytest.mark.once
-
 WRONG = {"1-a": Verdict.WA}
 DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10_000), max_size=30)
 

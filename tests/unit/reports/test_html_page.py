@@ -26,8 +26,6 @@ from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import KeyedExpectation, expectations
 
-pytestmark = pytest.mark.once
-
 HOSTILE = [
     "</td></table><script>alert(1)</script>",
     '" onmouseover="alert(1)" x=\'',

@@ -22,8 +22,6 @@ from ioi_eval.reports.records import PagesOf
 from ioi_eval.reports.summary import Pass
 from ioi_eval.store.tasks import Task, write_tasks
 
-pytestmark = pytest.mark.once
-
 MADE_OF = Fingerprint(dump="d" * 64)
 PROBLEMS = [problem("sum"), problem("tree"), problem("plain", subtasks=False)]
 OWN = {page.INDEX, page.ROWS, ".lock"}  # what the next report needs is no part of this one
@@ -187,7 +185,7 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 40))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 40))])
 def test_a_report_that_goes_on_is_the_one_made_from_nothing(
     tmp_path: Path, read: list[int], seed: int
 ) -> None:
@@ -267,7 +265,7 @@ DOUBTS = {
 }
 
 
-@pytest.mark.sample("^(?!.*gone)")
+@pytest.mark.nightly(unless="^(?!.*gone)")
 @pytest.mark.parametrize("doubt", DOUBTS)
 def test_what_is_not_proven_is_made_anew(tmp_path: Path, read: list[int], doubt: str) -> None:
     grown(tmp_path / "run")

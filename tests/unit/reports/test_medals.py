@@ -7,8 +7,6 @@ import pytest
 from ioi_eval.errors import InputError
 from ioi_eval.reports.medals import ContestYear, award, known_contests, read_contests
 
-pytestmark = pytest.mark.once
-
 SIX = {f"p{n}": 100.0 for n in range(6)}
 KNOWN = known_contests()
 

@@ -25,8 +25,6 @@ from ioi_eval.reports.summary import Traits, candidate_of, traits_of, uses_of
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
 
-pytestmark = pytest.mark.once
-
 PLAIN = problem("plain", subtasks=False)
 WRONG = {"3-a": Verdict.WA}  # loses the last subtask, which is worth 49.5
 NOTHING_RIGHT = {"1-a": Verdict.WA}

@@ -42,8 +42,6 @@ from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
 from ioi_eval.store.rows import MAX_OUTPUT
 
-pytestmark = pytest.mark.once
-
 END = '<span class="blank">↵</span>'
 CODE = '#include <cstdio>\n\nint main() { puts("</script><b>&"); }\n'
 

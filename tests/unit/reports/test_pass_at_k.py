@@ -26,8 +26,6 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.comparison import named, write_comparison
 
-pytestmark = pytest.mark.once
-
 KS = (1, 2, 3, 5)
 PROBLEMS = [SUM, problem("other"), problem("plain", subtasks=False)]
 TARGETS = [None, *(subtask.name for subtask in SUM.subtasks)]

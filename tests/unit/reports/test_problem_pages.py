@@ -18,8 +18,6 @@ from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import problem_page, submission_page, visible
 from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
 
-pytestmark = pytest.mark.once
-
 PROBLEM = msgspec.structs.replace(
     SUM,
     name="Sum",

@@ -36,8 +36,6 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.headline import MINUS
 from ioi_eval.reports.page import USUAL
 
-pytestmark = pytest.mark.once
-
 HOSTILE = [
     "a | b",
     "`code` ``more``",

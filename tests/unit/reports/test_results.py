@@ -19,8 +19,6 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.comparison import differences
 
-pytestmark = pytest.mark.once
-
 PLAIN = problem("plain", subtasks=False)
 
 

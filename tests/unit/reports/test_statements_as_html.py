@@ -10,8 +10,6 @@ import pytest
 
 from ioi_eval.reports.statements import DrawnStatement, mathml
 
-pytestmark = pytest.mark.once
-
 
 class Elements(HTMLParser):
     """What a browser would take for elements."""

@@ -22,8 +22,6 @@ from ioi_eval.reports.records import write_json
 from ioi_eval.reports.summary import SUMMARY, seldom_collected
 from ioi_eval.rules.scoring import best_of_subtasks
 
-pytestmark = pytest.mark.once
-
 MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
 PLAIN = problem("plain", subtasks=False)
 

@@ -14,8 +14,6 @@ from ioi_eval.runs import ScoredDump
 from ioi_eval.sources import Problems
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 PROBLEMS = Problems([Problem.of([("1", "1")], id=name) for name in ("good", "bad")])
 ROWS = [{"id": name, "problem_id": name, "code": "print(1)", "language": "python"} for name in PROBLEMS]
 

@@ -7,8 +7,6 @@ import pytest
 from ioi_eval.rules.assertions import read_assertions
 from ioi_eval.rules.json_tests import CasesError
 
-pytestmark = pytest.mark.once
-
 
 def test_what_is_no_plain_assertion_is_said() -> None:
     for body, said in (

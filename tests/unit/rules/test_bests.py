@@ -14,8 +14,6 @@ from planned import result
 from ioi_eval.models import SubmissionResult, SubtaskResult
 from ioi_eval.rules import scoring, verdicts
 
-pytestmark = pytest.mark.once
-
 # --- several submissions -----------------------------------------------------------------------------
 
 

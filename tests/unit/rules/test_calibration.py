@@ -14,8 +14,6 @@ from ioi_eval.problems import Problems
 from ioi_eval.rules.calibration import Distance, Kind, calibration, with_time_factor
 from ioi_eval.runs import calibrate
 
-pytestmark = pytest.mark.once
-
 LIMIT = 0.1  # seconds
 # Works for a share of the limit by its own clock of CPU time, so that the machine's speed does not matter.
 WORKS = """
@@ -54,7 +52,7 @@ async def factor_of(solutions: Mapping[str, tuple[str, str]], cache: Path) -> fl
     return found.factor
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_slow_solution_of_three_times_the_limit_needs_no_factor(shared_cache: Path) -> None:
     solutions = {"quick": ("correct", works(0.2)), "slow": ("time_limit", works(3.0))}
     assert await factor_of(solutions, shared_cache) == 1
@@ -66,7 +64,7 @@ async def test_slower_hardware_gets_a_factor_between_the_two(shared_cache: Path)
     assert factor is not None and 1.3 < factor < 3.5
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_where_nothing_separates_them_none_is_proposed(shared_cache: Path) -> None:
     solutions = {"right": ("correct", works(1.5)), "slow": ("time_limit", works(0.5))}
     assert await factor_of(solutions, shared_cache) is None

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import make_subtask, make_test, results, scores
@@ -14,8 +13,6 @@ from support.plans import PlanGroup
 
 from ioi_eval.models import Problem, ScoreType, Submission, SubmissionResult, Test, TestResult, Verdict
 from ioi_eval.rules import plan, scoring, verdicts
-
-pytestmark = pytest.mark.once
 
 # --- a full run and an early stop --------------------------------------------------------------------
 

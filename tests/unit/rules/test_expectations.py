@@ -16,8 +16,6 @@ from ioi_eval.rules.expectations import (
     unknown_words,
 )
 
-pytestmark = pytest.mark.once
-
 AC, PA, WA, TLE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE
 MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
 

@@ -10,8 +10,6 @@ from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 from ioi_eval.model.languages import find
 from ioi_eval.rules.extraction import extract, why_no_program
 
-pytestmark = pytest.mark.once
-
 # --- fences ------------------------------------------------------------------------------------------
 
 
@@ -704,8 +702,8 @@ def hostile(unit: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.sample("runs in a line|open fences|statements")
-@pytest.mark.parametrize("unit", [1 << 15, pytest.param(1 << 17, marks=pytest.mark.long)])
+@pytest.mark.nightly(unless="runs in a line|open fences|statements")
+@pytest.mark.parametrize("unit", [1 << 15, pytest.param(1 << 17, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", hostile(1))
 def test_long_generations(name: str, unit: int) -> None:
     text = hostile(unit)[name]

@@ -8,8 +8,6 @@ import pytest
 from support.datasets import extract
 from support.engines import find
 
-pytestmark = pytest.mark.once
-
 CORPUS = Path(__file__).parent / "extraction_corpus"
 GENERATIONS = sorted(CORPUS.glob("*.txt"))
 

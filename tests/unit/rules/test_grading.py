@@ -14,8 +14,6 @@ from ioi_eval.rules.expectations import expectations, met
 from ioi_eval.rules.grading import Bounds, Grade, GraderQuestion, bounds, grade, most, needed, share
 from ioi_eval.rules.grading import tests_of as all_of
 
-pytestmark = pytest.mark.once
-
 AC, PA, WA, TLE, RE, CE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.CE
 MLE, OLE = Verdict.MLE, Verdict.OLE
 BEST_OF = Grading(parts=("a", "b"), points=Points.MOST, any_accepted=True, stops=False)

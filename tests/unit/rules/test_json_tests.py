@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from ioi_eval.models import Blob, Checker, CheckerKind, Problem, TaskType
 from ioi_eval.rules.json_tests import Case, Cases, CasesError, inflated, read_call, read_cases, with_cases
 
-pytestmark = pytest.mark.once
-
 
 def written(inputs: Any, outputs: Any, **more: Any) -> str:
     return json.dumps({"inputs": inputs, "outputs": outputs, **more})

@@ -20,8 +20,6 @@ from ioi_eval.rules.limits import (
 )
 from ioi_eval.store.folder import with_limit
 
-pytestmark = pytest.mark.once
-
 SECONDS = st.floats(0.1, 1000)
 
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from ioi_eval.errors import InputError
 from ioi_eval.rules.metrics import RESAMPLES, PassAtK, Trials, interval, pass_at, pass_at_k
 
-pytestmark = pytest.mark.once
-
 COUNTS = st.integers(0, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from ioi_eval.rules.paired import FEWEST, Ranking, difference
 
-pytestmark = pytest.mark.once
-
 SHARES = st.integers(-20, 20).map(lambda twentieth: twentieth / 20)
 
 

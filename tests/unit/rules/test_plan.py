@@ -14,8 +14,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Grading, Problem, ScoreType, Subtask, TaskType, Test
 from ioi_eval.rules import plan, scoring, verdicts
 
-pytestmark = pytest.mark.once
-
 
 def make_problem(names: str, *subtasks: Subtask) -> Problem:
     return Problem(id="p", tests=tuple(make_test(name) for name in names), subtasks=subtasks)

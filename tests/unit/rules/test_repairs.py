@@ -22,8 +22,6 @@ from ioi_eval.rules.extraction import (
     repair,
 )
 
-pytestmark = pytest.mark.once
-
 # --- repairs -----------------------------------------------------------------------------------------
 
 HEADER = NamedBlob(name="graders/Sum.h", content=Blob.of("int add(int, int);\n"))

@@ -22,8 +22,6 @@ from ioi_eval.rules.assertions import Asserted
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.rules.row_tests import read_tests
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True, scope="module")
 def engines_are_closed(shared_cache: Path) -> Iterator[None]:

@@ -15,8 +15,6 @@ from support.runs import Mode
 from ioi_eval.models import Blob, Problem, ScoreType, Submission, SubmissionResult, Subtask, Test, TestResult
 from ioi_eval.rules import scoring, verdicts
 
-pytestmark = pytest.mark.once
-
 NAMES = "abcd"
 OUTCOMES = st.one_of(st.sampled_from([0.0, 0.1, 0.125, 0.3, 0.5, 2 / 3, 1.0]), st.floats(0, 1))
 POINTS = st.one_of(st.integers(0, 100).map(float), st.sampled_from([2.675, 33.3, 0.5]))

@@ -11,8 +11,6 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Blob, Problem, ScoreType, Submission, SubmissionResult, Subtask, Test, Verdict
 from ioi_eval.rules import scoring, verdicts
 
-pytestmark = pytest.mark.once
-
 SUM, MIN, MUL, THRESHOLD = ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MUL, ScoreType.GROUP_THRESHOLD
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0]), st.floats(0, 1))

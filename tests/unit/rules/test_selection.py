@@ -13,8 +13,6 @@ from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim, in_rounds, limited, single
 
-pytestmark = pytest.mark.once
-
 POINTS = {"00-samples": 0, "01-few": 30, "02-full": 70}
 TARGETS = [None, *POINTS, "no such subtask"]
 

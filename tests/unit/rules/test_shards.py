@@ -9,8 +9,6 @@ import pytest
 from ioi_eval import InputError
 from ioi_eval.rules.shards import Shard
 
-pytestmark = pytest.mark.once
-
 KEYS = [*map(str, range(500)), "", "a/0", "\ud800", "é"]
 
 

@@ -17,8 +17,6 @@ from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst
 from ioi_eval.models import Ending, JobResult, Limits, StageStatus, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
-pytestmark = pytest.mark.once
-
 LIMITS = Limits(cpu_time=1.0, wall_time=3.0, memory=256 << 20, output=64 << 20)
 NO_LIMITS = Limits(cpu_time=None, wall_time=None, memory=None, output=None)
 

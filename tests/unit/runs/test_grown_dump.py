@@ -16,8 +16,6 @@ from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:

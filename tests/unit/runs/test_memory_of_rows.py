@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from journal_rows import MADE_OF, row
 
 from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.result_log import ResultLog
-
-pytestmark = pytest.mark.once
 
 NUMBER = 5_000
 MOST = 180  # bytes a row, of which keys and hashes are 52

@@ -23,8 +23,6 @@ from ioi_eval.runs import (
 from ioi_eval.store.folder import MeasuredLimit, read_info, read_limits, read_rows, write_limits
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-pytestmark = pytest.mark.once
-
 ROWS = 40
 
 

@@ -153,7 +153,6 @@ def test_what_the_index_does_not_hold_for_is_read(
     assert read == (["a9", "a2", "a3"] if change == "another byte" else names)
 
 
-@pytest.mark.once
 def test_an_index_with_any_other_byte_is_none(folder: Path, read: list[str]) -> None:
     write(folder, *NAMES)
     index = folder / INDEX
@@ -190,7 +189,6 @@ STEPS = st.lists(
 PROBLEMS = [{"sum": "b" * 64}, {"sum": "d" * 64}]
 
 
-@pytest.mark.once
 @given(STEPS)
 def test_any_history_reads_as_one_without_an_index(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]

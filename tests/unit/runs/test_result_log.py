@@ -147,7 +147,6 @@ def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> Non
 # --- broken files ------------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 @given(st.data())
 def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("torn") / "run"

@@ -217,8 +217,7 @@ def interruptions(tmp_path: Path) -> Iterator[Path]:
             number += 1
 
 
-@pytest.mark.long
-@pytest.mark.once
+@pytest.mark.nightly
 def test_killed_at_random_moments_nothing_is_twice_and_nothing_lost(tmp_path: Path) -> None:
     before: dict[Path, dict[str, Any]] = {}
     for folder in interruptions(tmp_path):

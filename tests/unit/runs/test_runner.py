@@ -27,8 +27,6 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.runs.runner import judge_all
 
-pytestmark = pytest.mark.once
-
 # --- what is judged ----------------------------------------------------------------------------------
 
 

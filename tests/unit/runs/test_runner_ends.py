@@ -23,8 +23,6 @@ from ioi_eval.models import Problem, Submission
 from ioi_eval.runs import SubmissionJudged
 from ioi_eval.runs.runner import judge_all
 
-pytestmark = pytest.mark.once
-
 # --- unusable input ----------------------------------------------------------------------------------
 
 
@@ -166,7 +164,7 @@ def test_cancelled_at_any_moment_the_next_call_completes_it(
     assert len(first.judged) - len(first.cancelled) + len(second.judged) == 20
 
 
-@pytest.mark.sample("2")
+@pytest.mark.nightly(unless="2")
 @pytest.mark.parametrize("signals", [1, 2])
 async def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
     with interrupted_run.start(tmp_path / "run", 20000) as process:

@@ -11,8 +11,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize(
     ("problem_id", "year", "field"),

@@ -9,8 +9,6 @@ from ioi_eval.models import Limits, Problem, Submission, SubmissionResult
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store.folder import MeasuredLimit, identity
 
-pytestmark = pytest.mark.once
-
 FORKS = "c++/pre.cpp"
 
 

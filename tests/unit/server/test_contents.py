@@ -27,8 +27,6 @@ from ioi_eval.server import contents as contents_module
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.store.contents import Arrival, Depot
 
-pytestmark = pytest.mark.alike
-
 TEXT = b"1 2 3\n" * 1000
 ROOM = 100_000
 

@@ -14,8 +14,6 @@ from ioi_eval import EmbeddedEngine
 from ioi_eval.server import Event, Server, ServerOptions
 from ioi_eval.server.log import RefusalLog, RepeatFilter
 
-pytestmark = pytest.mark.alike
-
 
 async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEngine) -> None:
     told: list[Event] = []

@@ -22,8 +22,6 @@ from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.packaging import SERVERS_PLACE, install, publish
 from ioi_eval.store.resources import piston
 
-pytestmark = pytest.mark.alike
-
 FILES = {"compile", "environment", "pkg-info.json", "run"}
 NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs
 

@@ -24,8 +24,6 @@ from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.prepared import BuildCache, ClassicJobEngine
 from ioi_eval.store import contents
 
-pytestmark = pytest.mark.once
-
 HALF = """
 #include <cstdio>
 int main(int, char **names) {
@@ -161,7 +159,7 @@ async def test_an_output_to_check(prepared: ClassicJobEngine) -> None:
     assert (result.run.stdout, result.run.stderr, result.language) == ("0.5\n", "checked\n", "cms_checker")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_the_memory_limit_is_the_submissions_alone(prepared: ClassicJobEngine) -> None:
     """The request asks for 64 MB for all that runs, which neither shell nor checker would leave alone."""
     greedy = '#include "sum.h"\n#include <vector>\n'
@@ -263,7 +261,7 @@ def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "
     return Job(files=(*files, *others), runtime=language, run_timeout=60_000)
 
 
-@pytest.mark.sample("python|GNU")
+@pytest.mark.nightly(unless="python|GNU")
 @pytest.mark.parametrize(
     ("name", "language", "code", "broken"),
     [

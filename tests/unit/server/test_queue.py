@@ -14,8 +14,6 @@ from support.waits import settle
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, entry_held
 
-pytestmark = pytest.mark.once
-
 
 def queue(slots: int = 1, max_waiting: int = 9, max_bytes: int = 100) -> RequestQueue:
     return RequestQueue(slots, max_waiting, max_bytes)

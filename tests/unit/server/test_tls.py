@@ -16,8 +16,6 @@ from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.server import Server, ServerOptions
 
-pytestmark = pytest.mark.alike
-
 _ASK = """
 import asyncio, sys
 from ioi_eval.engines.piston.sending import HttpClient

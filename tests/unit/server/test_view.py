@@ -41,8 +41,6 @@ from ioi_eval.store.folder import (
     write_progress,
 )
 
-pytestmark = pytest.mark.once
-
 MODEL = 'm" \\1\n2'
 
 

@@ -16,8 +16,6 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.server import Event, Server, ServerOptions, check_address
 from ioi_eval.server.jobs import NamedTokens, read_tokens
 
-pytestmark = pytest.mark.alike
-
 # --- who may ---------------------------------------------------------------------------------------------
 
 

@@ -21,8 +21,6 @@ from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import run_of_rows
 from ioi_eval.store.rows import compact, folded, short_row, whole
 
-pytestmark = pytest.mark.once
-
 PLAIN = problem("plain", subtasks=False)
 CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
 

@@ -7,12 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ioi_eval.models import Blob
 from ioi_eval.store.contents import Depot
-
-pytestmark = pytest.mark.alike
 
 
 def some(letter: str, size: int = 40) -> Blob:

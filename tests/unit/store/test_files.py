@@ -10,8 +10,6 @@ import pytest
 from ioi_eval.errors import InputError
 from ioi_eval.store.files import replace
 
-pytestmark = pytest.mark.alike
-
 
 def test_a_write_that_fails_leaves_the_old_content_and_no_draft(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:

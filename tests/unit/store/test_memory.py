@@ -13,8 +13,6 @@ from ioi_eval import Store
 from ioi_eval.models import Blob
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
-pytestmark = pytest.mark.once
-
 
 class Work:
     """Something slow that counts how often it began and ended."""

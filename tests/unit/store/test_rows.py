@@ -24,8 +24,6 @@ from ioi_eval.store.rows import (
     result_row,
 )
 
-pytestmark = pytest.mark.once
-
 Judged = tuple[Submission, Problem, SubmissionResult]
 
 

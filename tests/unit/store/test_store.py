@@ -421,7 +421,6 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 # --- processes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.alike
 def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     go = SPAWN.Event()
     with process(write_many, tmp_path, 1, go) as one, process(write_many, tmp_path, 3, go) as two:
@@ -455,7 +454,6 @@ def test_an_eviction_that_another_ended_just_before_is_counted_once(
     assert came_first and int((tmp_path / "total").read_text()) == mine.size() <= 100
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("kind", ["put", "folder"])
 def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kind: str) -> None:
     ready = SPAWN.Event()
@@ -474,7 +472,6 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kin
     assert [*(tmp_path / "parts").iterdir()] == []
 
 
-@pytest.mark.alike
 def test_a_pin_holds_against_other_processes_until_its_owner_dies(tmp_path: Path) -> None:
     ready, store = SPAWN.Event(), Store(tmp_path, limit=10)
     with process(hold, tmp_path, ready) as owner:

@@ -13,8 +13,6 @@ from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Ending, StageStatus
 from ioi_eval.rules.verdicts import BuildEnding, build_ending
 
-pytestmark = pytest.mark.alike
-
 CONTENT = random.Random(7).randbytes(5000)
 
 
@@ -53,7 +51,7 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
 @pytest.mark.parametrize(
     ("script", "end"),
     [
-        pytest.param("while :; do :; done", BuildEnding.STOPPED, marks=pytest.mark.long),
+        pytest.param("while :; do :; done", BuildEnding.STOPPED, marks=pytest.mark.nightly),
         ("sleep 60", BuildEnding.STOPPED),  # at the hard stop, which is ours
         ("kill -KILL $$", BuildEnding.KILLED),  # by somebody else
     ],

@@ -21,8 +21,6 @@ from ioi_eval.engines.jobs.piston_api import (
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.models import Ending, JobResult, StageStatus
 
-pytestmark = pytest.mark.once
-
 # --- listings ----------------------------------------------------------------------------------------
 
 

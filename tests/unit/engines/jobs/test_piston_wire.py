@@ -35,8 +35,6 @@ from ioi_eval.errors import (
 )
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 
-pytestmark = pytest.mark.once
-
 ANSWERED = [name for name, sample in SAMPLES.items() if sample["request"]["path"] == "/execute"]
 RESULTS = [name for name in ANSWERED if SAMPLES[name]["response"]["status"] == 200]
 REFUSALS = [name for name in ANSWERED if SAMPLES[name]["response"]["status"] in (400, 415)]

@@ -28,8 +28,6 @@ from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 from ioi_eval.rules.verdicts import log_of
 
-pytestmark = pytest.mark.once
-
 LIMITS = BuildLimits()
 GRADER = "int add(int a, int b);\nint main() { return add(1, 2) - 3; }\n"
 FEW = ("cstdio", "vector")
@@ -184,7 +182,7 @@ def is_taken(name: str) -> bool:
     return not done.returncode and not done.stderr
 
 
-@pytest.mark.sample("0")
+@pytest.mark.nightly(unless="0")
 @pytest.mark.parametrize("seed", range(20))
 def test_head_that_is_read_again_changes_nothing(seed: int) -> None:
     """`bits/stdc++.h` fails this: what it reads of `cstdarg` takes back a macro of `stdio.h`."""
@@ -251,7 +249,7 @@ def header(shared: Path) -> Path:
     return big_header(shared)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
@@ -275,7 +273,7 @@ def test_binaries_are_the_same_to_the_byte(
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_programs_are_the_same_to_the_byte(tmp_path: Path, header: Path, path: Path) -> None:
     """Threads, exceptions, locales, regular expressions, chrono: 43 programs that use most of the library."""

@@ -17,8 +17,6 @@ from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, T
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, build_ending, log_of
 from ioi_eval.store.resources import graders
 
-pytestmark = pytest.mark.alike
-
 LIMITS = BuildLimits()
 
 

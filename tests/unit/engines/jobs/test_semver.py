@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from ioi_eval.engines.embedded.packages import parse_version, satisfies
 
-pytestmark = pytest.mark.once
-
 numbers = st.tuples(*[st.integers(0, 30)] * 3)
 
 

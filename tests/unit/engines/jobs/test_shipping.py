@@ -12,8 +12,6 @@ from ioi_eval.engines.jobs.http_delivery import JobPacker, pack
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
-pytestmark = pytest.mark.alike
-
 SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
 NOISE = random.Random(7).randbytes(5000)
 TEXT = "the same line again\n" * 1000

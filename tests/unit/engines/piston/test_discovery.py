@@ -15,8 +15,6 @@ from ioi_eval import discovery
 from ioi_eval.engines.piston.discovery import Fixed, Kubernetes, Listed, Slurm, endpoint_url, endpoint_urls
 from ioi_eval.errors import EngineUnavailable, InputError
 
-pytestmark = pytest.mark.alike
-
 
 @pytest.mark.parametrize(
     ("written", "meant"),

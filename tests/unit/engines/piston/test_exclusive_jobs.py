@@ -34,8 +34,6 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.piston.reports import EndpointReport, merged, why_not
 from ioi_eval.models import Blob, Job, JobFile, JobResult
 
-pytestmark = pytest.mark.once
-
 
 @contextmanager
 def recorded() -> Iterator[list[tuple[str, bool]]]:

@@ -14,8 +14,6 @@ from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, Waits, state_dia
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, EngineOverloaded, EngineUnavailable
 from ioi_eval.models import Blob, Job, JobFile
 
-pytestmark = pytest.mark.once
-
 JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
 
 

@@ -15,8 +15,6 @@ from ioi_eval import PistonEngine
 from ioi_eval.engines.piston import sending
 from ioi_eval.models import Blob, Job
 
-pytestmark = pytest.mark.once
-
 LARGE = "1 2 3\n" * 40_000
 
 

@@ -26,8 +26,6 @@ from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.server import listening
 from ioi_eval.store.contents import Depot
 
-pytestmark = pytest.mark.alike
-
 NOISE = random.Random(20).randbytes(300_000).hex().encode()
 ROOM = 2 << 20
 SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("bash",))

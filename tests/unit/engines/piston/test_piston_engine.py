@@ -38,8 +38,6 @@ from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
 
-pytestmark = pytest.mark.once
-
 
 def brief(seconds: float) -> Patience:
     """For answers that never come: the time of the job itself is next to nothing here."""

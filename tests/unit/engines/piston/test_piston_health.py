@@ -31,8 +31,6 @@ from ioi_eval.models import Job
 from ioi_eval.runs.engine import telling_of_servers
 from ioi_eval.runs.events import Event, ServersNow
 
-pytestmark = pytest.mark.once
-
 USUAL = Patience(first_wait=0.001, longest_wait=0.01)  # as on clusters, but for waits between attempts
 
 # --- health ------------------------------------------------------------------------------------------

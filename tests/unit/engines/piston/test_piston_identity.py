@@ -32,8 +32,6 @@ from ioi_eval.errors import (
 )
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, Toolchain
 
-pytestmark = pytest.mark.alike
-
 EVERY = 0.002
 
 

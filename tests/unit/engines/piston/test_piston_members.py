@@ -14,8 +14,6 @@ from ioi_eval.engines.fleet import State, Waits
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError, ToolchainGone
 from ioi_eval.models import Job
 
-pytestmark = pytest.mark.once
-
 EVERY = 0.002
 
 

@@ -16,8 +16,6 @@ from support.waits import until
 from ioi_eval.errors import InputError
 from ioi_eval.models import Job
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def limits() -> Iterator[tuple[int, int]]:

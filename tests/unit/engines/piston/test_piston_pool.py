@@ -15,8 +15,6 @@ from ioi_eval.engines.fleet import Endpoint, FitChanged, JobAttempts, State, Wai
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 
-pytestmark = pytest.mark.once
-
 
 def fleet_with(
     *slots: int, total: int | None = None, patience: float = 60.0

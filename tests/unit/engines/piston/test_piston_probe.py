@@ -30,8 +30,6 @@ from ioi_eval.engines.piston.uses import uses
 from ioi_eval.errors import ServerReplaced
 from ioi_eval.models import Ending, Job, JobResult, StageStatus
 
-pytestmark = pytest.mark.alike
-
 SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 
 

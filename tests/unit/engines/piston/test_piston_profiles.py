@@ -14,8 +14,6 @@ from ioi_eval.errors import InputError
 from ioi_eval.judge.needs import refuse_promises
 from ioi_eval.models import Toolchain
 
-pytestmark = pytest.mark.once
-
 
 def tool(command: str, version: str = "12.2.0", path: str = "", build: str = "") -> Toolchain:
     path = path or f"/usr/bin/{command}"

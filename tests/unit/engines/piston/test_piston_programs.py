@@ -42,8 +42,6 @@ from ioi_eval.models import (
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.store.contents import Depot
 
-pytestmark = pytest.mark.alike
-
 ROOM = 64 << 20
 TESTS = {"1": "1 2", "2": "30 4"}
 PROBLEM = Problem(
@@ -298,7 +296,7 @@ async def test_a_server_that_keeps_nothing_is_asked_for_nothing(engine: Embedded
         assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("includes", [("bits/stdc++.h",), ("iostream", "vector")])
 async def test_a_worker_s_header_changes_no_byte(
     workers: Workers, tmp_path: Path, includes: tuple[str, ...]

@@ -14,8 +14,6 @@ from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.sending import HttpClient, Request, Tokens
 from ioi_eval.errors import EngineError, InputError
 
-pytestmark = pytest.mark.once
-
 WORKER, PISTON = "Piston v3.1.1 (ioi-eval worker)", "Piston v3.1.1"
 
 

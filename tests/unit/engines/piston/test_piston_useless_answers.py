@@ -17,8 +17,6 @@ from ioi_eval.errors import AttemptsUsedUp, BrokenReply, JobRejected
 from ioi_eval.model.errors import MachineAtFault
 from ioi_eval.models import Ending, Job, JobResult
 
-pytestmark = pytest.mark.once
-
 LONG_REST = Patience(
     **{name: getattr(QUICK, name) for name in QUICK.__struct_fields__}
     | {"first_rest": 60.0, "longest_rest": 60.0}

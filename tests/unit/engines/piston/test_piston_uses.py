@@ -12,8 +12,6 @@ from ioi_eval.engines.piston.reports import COMPILER
 from ioi_eval.engines.piston.uses import ServerRole, uses
 from ioi_eval.models import Toolchain
 
-pytestmark = pytest.mark.once
-
 KINDS: dict[str, dict[str, Any]] = {
     "own": {"runtimes": ("ioi_eval", "bash")},
     "bash": {"runtimes": ("bash", "sh")},
