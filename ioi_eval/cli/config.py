@@ -78,7 +78,7 @@ KEYS: Mapping[str, str] = {
 }
 _KEY_OF = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
-# Options that differ here from what the fields say: fields of Said by key.
+# Options that differ here from what the fields say: fields of CliOption by key.
 _OTHERWISE: Mapping[str, Mapping[str, Any]] = {
     "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
     "first": {"name": "limit", "also": ("--first",)},

@@ -34,7 +34,7 @@ class OptionGroup(NamedTuple):
     without: tuple[str, ...] = ()  # fields
     only: tuple[str, ...] = ()  # fields; empty: all
     but: Mapping[str, Mapping[str, Any]] | None = (
-        None  # of fields that are met otherwise here: fields of Said
+        None  # of fields that are met otherwise here: fields of CliOption
     )
 
     def of_value(self, kind: Any) -> _Group:

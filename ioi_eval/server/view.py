@@ -59,7 +59,7 @@ class View:
         self._watch, self._run, self._place, self._options = Watch(run), run, place, options
         self._making, self._stale = asyncio.Lock(), 0.0  # of the report so far
         self._state: RunState | None = None
-        self._news = asyncio.HealthCheck()
+        self._news = asyncio.Condition()
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._admit])

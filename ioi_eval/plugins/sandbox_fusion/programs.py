@@ -275,7 +275,7 @@ class SandboxFusion:
     async def _run(
         self, asked: RunCode, inputs: Sequence[str], entry: QueueEntry, expected: Sequence[str] | None = None
     ) -> list[RunCodeReply]:
-        """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside."""
+        """A reply for each input; with `expected` up to the first that is not right. Raises JobFailed."""
         language = _language(asked.language)
         builder = runner = "/bin/bash"
         if asked.language != "bash":

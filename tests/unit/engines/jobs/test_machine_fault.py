@@ -9,8 +9,6 @@ from ioi_eval.engines.jobs.run import machine_fault
 from ioi_eval.model.protocol import VERSION, Start, TestReport
 from ioi_eval.models import Ending, StageStatus
 
-pytestmark = pytest.mark.once
-
 NONCE = "5e3f"
 
 
