@@ -15,6 +15,7 @@ from typing import Any
 
 from ioi_eval.model.errors import InputError
 
+VIEW_PAGE = "view."  # prefix of entries of `ROUTES` that are pages of the live view
 _PLUGINS, _FOLDER = "ioi_eval.plugins", Path(__file__).parent / "plugins"
 
 
@@ -29,8 +30,8 @@ class Registry(StrEnum):
     BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
     ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine
     COMMANDS = "ioi_eval.commands"  # a function of one command of ioi-eval, as for typer; or COMMAND.PART
-    ROUTES = "ioi_eval.routes"  # a function from a worker's WorkerParts to its PluginRoutes
-    REPORT_SECTIONS = "ioi_eval.report_sections"  # a class with the methods of `ReportPart`
+    ROUTES = "ioi_eval.routes"  # makes PluginRoutes of WorkerParts; `view.NAME`: a page of the live view
+    REPORT_SECTIONS = "ioi_eval.report_sections"  # a class derived from `ReportPart`
 
 
 def registered(registry: Registry) -> dict[str, Any]:

@@ -201,9 +201,9 @@ class Paired(Value):
 def paired(a: Summary, b: Summary) -> tuple[Paired, ...]:
     """Return the models of both runs, or the only model of each, problem by problem.
 
-    A contest has no pairs: each of its programs answers the verdict on the one before.
+    Runs with feedback have no pairs: each of their programs answers the verdict on the one before.
     """
-    if a.contest or b.contest:
+    if a.settings.has_feedback or b.settings.has_feedback:
         return ()
     columns = [{model.model: model for model in run.models} for run in (a, b)]
     pairs = [(name, name) for name in sorted(columns[0].keys() & columns[1].keys())]

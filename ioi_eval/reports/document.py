@@ -196,10 +196,11 @@ class Link(Value):
 
     text: str
     href: str  # empty: none
-    share: float | None = None  # in [0, 1]: coloured by that
+    share: float | None = None  # in [0, 1], colours the cell
+    note: str = ""  # small text under the link
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.text} ({self.note})" if self.note else self.text
 
 
 class Links(Value):
@@ -252,9 +253,9 @@ class TableBlock(Value):
     rows: Sequence[Sequence[Cell]]
     align: str = ""  # `l` or `r` for each column; empty: a name and numbers
     meanings: Mapping[str, str] = {}  # of heads
-    replay: str = ""  # JSON for scoreboard.js, which shows the table as it was earlier
+    script_data: str = ""  # JSON for the script of the section
     short: Mapping[str, str] = {}  # heads as a browser shows them
-    kind: str = ""  # what report.js fills anew when something is chosen
+    kind: str = ""  # what report.js fills anew when something is chosen; `board`: two columns stay in view
 
     @property
     def sides(self) -> str:
@@ -313,6 +314,7 @@ class Section(Value):
     tab: str = OVERVIEW  # the part of a report that it is in
     side: str = ""  # where it stands on a wide screen: code, beside, or over both
     is_whole: bool = False  # of the whole run, whatever is chosen on the page
+    script: str = ""  # JavaScript of a plugin, which runs after the scripts of all pages
 
 
 class Tab(NamedTuple):
@@ -338,6 +340,7 @@ class Document(Value):
     data: str = ""  # JSON for report.js: what can be chosen, and the numbers of all choices
     in_parts: bool = False  # sections are shown by their tabs
     tab: str = ""  # of a page beside a report: the part that it belongs to
+    is_live: bool = False  # its scripts may ask the server that the page came from
 
     @property
     def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
@@ -443,7 +446,7 @@ def _markdown_template() -> jinja2.Template:
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
 _PARTS = {
     STYLE: ("style.css", "figures.css"),
-    SCRIPT: ("tables.js", "report.js", "scoreboard.js", "saving.js", "attempts.js"),
+    SCRIPT: ("tables.js", "report.js", "saving.js", "attempts.js"),
 }
 _DRAWN = '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
 _SURE = '<rect class="sure" x="{}" y=".4" width="{}" height=".2"/>'
@@ -475,7 +478,8 @@ def html(document: Document, *, beside: bool = False) -> str:
 
     `beside`: style and script lie beside it; otherwise they are in it, and it needs no other file.
     """
-    return _html_template(beside).render(document=document) + "\n"
+    scripts = [] if beside else list(dict.fromkeys(filter(None, (part.script for part in document.sections))))
+    return _html_template(beside).render(document=document, scripts=scripts) + "\n"
 
 
 @cache
@@ -492,12 +496,16 @@ def _html_template(beside: bool) -> jinja2.Template:
         autoescape=True,
     )
     style, script = asset(STYLE), asset(SCRIPT)
-    # Chromium knows no 'self' of a file, so where the two lie beside a page any file may bring them.
-    sources = "file: 'self'" if beside else ""
-    allowed = (
-        f"{kind}-src {sources or _quoted_hash(text)}" for kind, text in (("style", style), ("script", script))
-    )
-    environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented}
+
+    def policy(document: Document, scripts: Sequence[str]) -> str:
+        # Chromium knows no 'self' of a file. So any file may bring style and script that lie beside a page.
+        sources = "file: 'self'" if beside else ""
+        hashes = " ".join(map(_quoted_hash, (script, *scripts)))
+        allowed = [f"style-src {sources or _quoted_hash(style)}", f"script-src {sources or hashes}"]
+        allowed += ["connect-src 'self'"] if document.is_live else []
+        return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
+
+    environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented, "trusted": Markup}
     environment.globals |= {
         "rows": rows_of,
         "numbered": numbered,
@@ -505,7 +513,7 @@ def _html_template(beside: bool) -> jinja2.Template:
         "beside": beside,
         "style": Markup(style),
         "script": Markup(script),
-        "policy": "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'")),
+        "policy": policy,
     }
     return environment.get_template("report.html.j2")
 
@@ -550,6 +558,8 @@ def _cell(cell: Cell, side: str) -> str:
     if isinstance(cell, Links):
         return f'<td class="text">{", ".join(map(_link, cell.links))}</td>'
     text = _link(cell) if isinstance(cell, Link) else str(escape(bounded(visible(cell), MAX_TEXT)))
+    if isinstance(cell, Link) and cell.note:
+        text += f"<small>{escape(cell.note)}</small>"
     style = style_of(cell, side)
     return f'<td class="{style}">{text}</td>' if style else f"<td>{text}</td>"
 
@@ -567,7 +577,8 @@ _text_cell = lru_cache(1 << 14)(_cell)
 
 def shade(share: float) -> str:
     """Return the class of a colour for a share: only nothing is g0, and only all of it is g10."""
-    return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else max(1, min(9, round(10 * share)))}"
+    step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounded as report.js does
+    return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else step}"
 
 
 def style_of(cell: Cell, side: str) -> str:

@@ -49,6 +49,7 @@ from ioi_eval.reports.pages import (
     silent,
     write_pages,
 )
+from ioi_eval.reports.parts import first_sections
 from ioi_eval.reports.records import (
     ModelSummary,
     PagesOf,
@@ -59,7 +60,6 @@ from ioi_eval.reports.records import (
     read_validation,
     write_json,
 )
-from ioi_eval.reports.scoreboard import section as scoreboard
 from ioi_eval.reports.summary import SUMMARY, Each, Pass, PassCounts, check_run, from_plain, summary, to_plain
 from ioi_eval.reports.tables import TESTS, KeptTests, writing_tests
 from ioi_eval.reports.trust import trust_section
@@ -129,7 +129,8 @@ def document(
             *([f"{none:,} without a program"] if none else []),
             *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
         ],
-        answer=headline.answer(of) if judged and validation is None else "",
+        # Programs that answer verdicts are no sample, so no sentence compares their authors.
+        answer=headline.answer(of) if judged and validation is None and not run.settings.has_feedback else "",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[
             *([_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else []),
@@ -141,7 +142,7 @@ def document(
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
             *filter(None, [trust_section(run)]),
-            *_overview(run, of, opened, apart=apart, is_contest=bool(run.contest)),
+            *_overview(run, of, opened, apart=apart),
             *(
                 msgspec.structs.replace(part, tab=PROBLEMS, is_whole=True)
                 for model in run.models
@@ -169,14 +170,9 @@ def _of_models(run: Summary, opened: bool) -> dict[str, Document]:
     }
 
 
-def _overview(
-    run: Summary, of: Sequence[Entry], opened: Opened, *, apart: bool, is_contest: bool
-) -> Iterator[Section]:
+def _overview(run: Summary, of: Sequence[Entry], opened: Opened, *, apart: bool) -> Iterator[Section]:
     several = len(of) > 1
-    if is_contest:
-        names = {problem.problem_id for entrant in run.contest for problem in entrant.problems}
-        pages_of = {name: f"{FOLDER}/{problem_page(name)}" for name in names}
-        yield scoreboard(run.contest, pages_of, run.submission_limit)
+    yield from first_sections(run)
     if of:
         board = headline.leaderboard(of, apart=apart)
         notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []

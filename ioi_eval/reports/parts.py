@@ -4,37 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
 from ioi_eval.registries import Registry, registered
 from ioi_eval.reports.document import Section
 from ioi_eval.reports.headline import Entry
-from ioi_eval.reports.records import ModelSummary
+from ioi_eval.reports.records import ModelSummary, Summary
 
 
-class ReportPart(Protocol):
-    """Numbers of models and sections that show them. A registered class has these methods."""
+class ReportPart:
+    """Base class of a part of reports: numbers, and the sections that show them.
+
+    A registered class derives from it and overrides the methods that it needs.
+    """
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return a value for each model of a run's folder, as JSON has it; None for a model without one.
 
         `more` of the model has the value under the name of the entry, also in summary.json.
         """
+        return [None for _ in models]
+
+    def run_numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Any:
+        """Return a value for the whole run, as JSON has it; None if the run has none.
+
+        `more` of the summary has the value under the name of the entry, also in summary.json.
+        """
+        return None
+
+    def warnings(self, folder: Path) -> Iterable[str]:
+        """Return warnings that stand above all numbers of the run."""
+        return ()
+
+    def first_sections(self, run: Summary) -> Iterable[Section]:
+        """Return sections that stand before all others of a run's report."""
+        return ()
 
     def sections(self, of: Sequence[Entry]) -> Iterable[Section]:
         """Return the sections about these models, in a run's report and in comparisons of runs."""
+        return ()
 
 
-def with_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
-    """Return models with the numbers of all parts."""
+def model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
+    """Return the models with the numbers of all parts."""
     more: list[dict[str, Any]] = [{} for _ in models]
     for name, part in _parts().items():
-        for of_model, value in zip(more, part.numbers(folder, models), strict=True):
+        for by_name, value in zip(more, part.numbers(folder, models), strict=True):
             if value is not None:
-                of_model[name] = value
-    return tuple(replace(model, more=found) for model, found in zip(models, more, strict=True))
+                by_name[name] = value
+    return tuple(replace(model, more=by_name) for model, by_name in zip(models, more, strict=True))
+
+
+def run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
+    """Return the numbers of all parts that have some for the whole run, by the names of the parts."""
+    values = {name: part.run_numbers(folder, models) for name, part in _parts().items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def warnings_of_parts(folder: Path) -> Iterator[str]:
+    """Yield the warnings of all parts, in the order of their names."""
+    for part in _parts().values():
+        yield from part.warnings(folder)
+
+
+def first_sections(run: Summary) -> Iterator[Section]:
+    """Yield the sections of all parts that stand before the others, in the order of the parts' names."""
+    for part in _parts().values():
+        yield from part.first_sections(run)
 
 
 def sections_of_parts(of: Sequence[Entry]) -> Iterator[Section]:

@@ -16,7 +16,6 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.reports.document import counted, drawn, percent, visible
 from ioi_eval.reports.medals import Award, Contests
-from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode, reason, worth_points
@@ -57,6 +56,15 @@ class ReportOptions(Value):
 
 
 VERSION = 2
+WITH_FEEDBACK = "with_feedback"  # option of a run; see `has_feedback`
+
+
+def has_feedback(options: Mapping[str, Any]) -> bool:
+    """Return True if a run's authors wrote each program after the verdict on the one before it.
+
+    Means over such programs say nothing about the next one, so reports have no pass@k and no mean score.
+    """
+    return options.get(WITH_FEEDBACK) is True
 
 
 class Measure(StrEnum):
@@ -76,7 +84,7 @@ class LanguageSummary(Value):
     """A model's scored submissions for one problem in one language."""
 
     scored: int
-    pass_at_1: float | None  # None: a contest
+    pass_at_1: float | None  # None: with feedback
     points: float | None  # None: no subtasks, or a mode of scoring that counts a single submission
     causes: Mapping[str, int] = {}  # of submissions without full marks, by `cause`
 
@@ -105,7 +113,7 @@ class ProblemSummary(Value):
     ] = {}  # points by how many submissions may be handed in; with subtasks only
     handed_in: int = 0  # of the limited number
     pass_at: tuple[PassAtK, ...] = ()
-    pass_at_1: float | None = None  # whatever `k` the report shows; None: nothing scored, or a contest
+    pass_at_1: float | None = None  # whatever `k` the report shows; None: nothing scored, or with feedback
     languages: Mapping[str, LanguageSummary] = {}  # by the language of the rows
 
     @property
@@ -173,7 +181,7 @@ class ModelSummary(Value):
     pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
     share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
     share_high: float | None = None
-    pass_at_1: PassAtK | None = None  # whatever `k` the report shows; None: nothing scored, or a contest
+    pass_at_1: PassAtK | None = None  # whatever `k` the report shows; None: nothing scored, or with feedback
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
 
     @property
@@ -247,6 +255,11 @@ class Settings(Value):
     confinements: tuple[Mapping[str, Any], ...] = ()
     repairs: Mapping[str, int] = {}
 
+    @property
+    def has_feedback(self) -> bool:
+        """Return True if each program was written after the verdict on the one before it."""
+        return has_feedback(self.options)
+
 
 class Summary(Value, kw_only=True):
     version: int = VERSION
@@ -273,7 +286,7 @@ class Summary(Value, kw_only=True):
     suspicious: tuple[
         Suspicion, ...
     ] = ()  # what nearly all rows of a model end with; said in `warnings`, too
-    contest: tuple[Entrant, ...] = ()  # the scoreboard, where the run is a contest
+    more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
     settings: Settings
 
     def as_json(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.headline import best_first, headline
 from ioi_eval.reports.medals import award, known_contests, problems_of
-from ioi_eval.reports.parts import with_numbers
+from ioi_eval.reports.parts import model_numbers, run_numbers, warnings_of_parts
 from ioi_eval.reports.records import (
     BudgetAward,
     Causes,
@@ -41,9 +41,9 @@ from ioi_eval.reports.records import (
     Summary,
     TrustSummary,
     Use,
+    has_feedback,
     no_program_warning,
 )
-from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import list_in
@@ -60,10 +60,8 @@ from ioi_eval.store.folder import (
     located,
     read_failures,
     read_info,
-    read_participants,
     read_progress,
     read_results,
-    read_stopped,
     refuse_twice,
 )
 from ioi_eval.store.rows import as_label, as_number, model_of
@@ -357,15 +355,12 @@ class Account:
         options: ReportOptions,
         source: str = "",
         *,
-        told: bool = False,
+        has_feedback: bool = False,
     ) -> None:
-        """`source`: where the problems come from.
-
-        `told`: a participant writes each program after the verdict on the last one. Means over such programs
-        say nothing of the next one: there are none, and no pass@k.
-        """
-        self._model, self._tallies, self._source, self._told = model, tallies, source, told
-        self._options = msgspec.structs.replace(options, ks=()) if told else options
+        """`source`: where the problems come from. With `has_feedback` there are no means and no pass@k."""
+        self._model, self._tallies, self._source = model, tallies, source
+        self._has_feedback = has_feedback
+        self._options = msgspec.structs.replace(options, ks=()) if has_feedback else options
 
     def summary(self, worths: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
         """`worths` are the points of all problems of the run that have subtasks."""
@@ -376,9 +371,9 @@ class Account:
         budgets = _budgets(problems)
         ks, trials = self._options.ks, self._trials(problems)
         fewest = min((trial.scored for trial in trials), default=0)  # beyond it there is no number
-        steps = () if self._told else (step for step in _STEPS if step <= fewest)
-        passes = pass_at([] if self._told else trials, {1, *ks, *steps})
-        low, high = _sure(problems, means=not self._told)
+        steps = () if self._has_feedback else (step for step in _STEPS if step <= fewest)
+        passes = pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
+        low, high = _sure(problems, means=not self._has_feedback)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -392,7 +387,7 @@ class Account:
             verdicts=worst_first(problem.verdicts for problem in problems),
             problems=problems,
             budgets=budgets,
-            mean_score=None if self._told else _mean_score(problems),
+            mean_score=None if self._has_feedback else _mean_score(problems),
             pass_at=tuple(found for found in passes if found.k in ks),
             awards=tuple(self._awards(problems)) if budgets else (),
             steps=tuple(self._steps(worths)),
@@ -419,7 +414,7 @@ class Account:
     # --- a problem ---
 
     def _problem(self, name: str, tally: Tally, worth: float | None, traits: Traits) -> ProblemSummary:
-        [first] = pass_at([] if self._told else tally.trials(name), [1])
+        [first] = pass_at([] if self._has_feedback else tally.trials(name), [1])
         points = (
             {budget: self._worth(tally.pool.chosen(budget)) for budget in Budget} if worth is not None else {}
         )
@@ -432,7 +427,7 @@ class Account:
             unscored=tally.unscored,
             compiled=tally.compiled,
             solved=tally.solved,
-            mean_points=None if self._told else tally.mean_points,
+            mean_points=None if self._has_feedback else tally.mean_points,
             best_pass_rate=None if worth is not None else tally.best_pass_rate,
             verdicts=worst_first([tally.verdicts]),
             subtasks=best_subtasks(tally),
@@ -450,7 +445,7 @@ class Account:
         )
 
     def _language(self, name: str, of: LanguageTally, worth: float | None) -> LanguageSummary:
-        [first] = pass_at([] if self._told else trials(name, of), [1])
+        [first] = pass_at([] if self._has_feedback else trials(name, of), [1])
         return LanguageSummary(
             scored=of.scored,
             pass_at_1=first.value,
@@ -561,7 +556,7 @@ class Pass:
         self._folder, self._options, self._counts = folder, options, before or PassCounts()
         self._failures = read_failures(folder)  # what is left after the pass has no row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
-        self._scores = Scores(self._info, read_participants(folder))
+        self._has_feedback = has_feedback(self._info.fingerprint.options)
 
     def go(
         self,
@@ -604,7 +599,6 @@ class Pass:
 
     def _add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        self._scores.add(row, result)
         counts, model, problem = self._counts, model_of(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
         tally = counts.tallies.setdefault((model, problem), self._new_tally())
@@ -624,7 +618,7 @@ class Pass:
     @property
     def kept(self) -> PassCounts | None:
         """Return the state to go on from; None where later rows depend on the rows themselves."""
-        return None if self._scores.is_contest else self._counts
+        return None if self._has_feedback else self._counts
 
     def summary(self) -> Summary:
         """Return the numbers. Those that are kept count no submission that could not be judged."""
@@ -636,7 +630,7 @@ class Pass:
             tally = tallies.get((model_of(row), problem)) or self._new_tally()
             tallies[model_of(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
         models = self._models(tallies, traits)
-        models = with_numbers(models, self._folder)
+        models = model_numbers(models, self._folder)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
         submissions, expected = sum(model.submissions for model in models), self._info.expected
         complete = not self._info.unread and submissions >= (expected or 0)
@@ -652,12 +646,7 @@ class Pass:
                 f"The last line of {RESULTS} does not end and is in no number here. Repeat the command that"
                 " made the run, which judges it again; a line that an editor left so needs a newline."
             )
-        if stopped := read_stopped(self._folder):
-            why = "; ".join(f"{of}: {reason}" for of, reason in list(stopped.items())[:_MAX_EXAMPLES])
-            warnings.append(
-                f"Stopped early {counted(len(stopped), 'time')}, so that points there may be too low ({why})."
-                " The command that made the run goes on."
-            )
+        warnings.extend(warnings_of_parts(self._folder))
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
@@ -680,7 +669,7 @@ class Pass:
             measured_again=counts.again,
             saved=counts.saved,
             suspicious=tuple(suspicious),
-            contest=tuple(_beside(self._scores, models)),
+            more=run_numbers(models, self._folder),
             settings=counts.facts.settings(self._info),
         )
 
@@ -720,12 +709,12 @@ class Pass:
         )
 
     def _problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
-        """Return all problems of the run, so that models are compared over the same ones.
+        """Return all problems of the run, so that models are compared over the same problems.
 
-        A contest has also those that nobody has tried, for no points.
+        Authors who got feedback chose what to try: problems without a submission count for no points.
         """
         tried = {problem for _, problem in tallies}
-        return tried | self._tasks.keys() if self._scores.is_contest else tried
+        return tried | self._tasks.keys() if self._has_feedback else tried
 
     def _models(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
@@ -742,7 +731,7 @@ class Pass:
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
             own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
-            account = Account(model, own, self._options, source, told=self._scores.is_contest)
+            account = Account(model, own, self._options, source, has_feedback=self._has_feedback)
             models.append(account.summary(worths, traits))
         return best_first(models)
 
@@ -770,17 +759,6 @@ def _missing_shards(shard: str) -> str:
         f"This run is incomplete: {which} missing. No number here counts their rows."
         f" `ioi-eval report DIR DIR ...` with the folders of all {number:,} shards makes one run of them."
     )
-
-
-def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]:
-    """Yield a contest's participants, with their points by the report's rule beside the contest's own."""
-    by_name = {model.model: model for model in models}
-    for entrant in scores.entrants():
-        model = by_name.get(entrant.participant)
-        whole = model is not None and all(problem.budgets for problem in model.problems)
-        yield msgspec.structs.replace(
-            entrant, limited=model.budgets.get(Budget.LIMITED) if model is not None and whole else None
-        )
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.registries import Registry, registered
+from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.server.jobs import JobFailed, Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import CONTENT_TYPE, Metrics, RefusalLog, Tell
@@ -89,7 +89,11 @@ class Routes:
         tell: Tell,
     ) -> None:
         parts = WorkerParts(engine, jobs, builds)
-        self._of_plugins: list[PluginRoutes] = [make(parts) for make in registered(Registry.ROUTES).values()]
+        self._of_plugins: list[PluginRoutes] = [
+            find_registered(Registry.ROUTES, name)(parts)
+            for name in registered_names(Registry.ROUTES)
+            if not name.startswith(VIEW_PAGE)
+        ]
         self._plugin_paths = frozenset(chain.from_iterable(one.posts for one in self._of_plugins))
         self._builds = builds
         self._engine, self._options, self._tokens = engine, options, tokens

@@ -26,6 +26,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_label
 from ioi_eval.model.values import Reason, Value
+from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import FOLDER, STYLE, asset
 from ioi_eval.reports.summary import check_run
@@ -60,6 +61,7 @@ class View:
         self._making, self._stale = asyncio.Lock(), 0.0  # of the report so far
         self._state: RunState | None = None
         self._news = asyncio.Condition()
+        self._pages = {name: page for name, make in _page_makers().items() if (page := make(run)) is not None}
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._admit])
@@ -67,7 +69,7 @@ class View:
             [
                 web.get(
                     "/",
-                    _shows("text/html", partial(_read, "view.html"), {"Content-Security-Policy": _POLICY}),
+                    _shows("text/html", self._start_page, {"Content-Security-Policy": _POLICY}),
                 ),
                 web.get("/events", self._events),
                 web.get("/metrics", self._metrics),
@@ -75,9 +77,15 @@ class View:
                 web.get(f"/{STYLE}", _shows("text/css", partial(asset, STYLE))),
                 web.get("/report.html", self._report),
                 web.get(f"/{FOLDER}/{{name}}", self._report),
+                *(web.get(f"/{name}", _shows("text/html", page)) for name, page in self._pages.items()),
             ]
         )
         return application
+
+    def _start_page(self) -> str:
+        """Return the live page, with links to the pages of plugins."""
+        links = "".join(f'<a href="{name}">{name.capitalize()}</a>' for name in self._pages)
+        return _read("view.html").replace("<!-- pages of plugins -->", links)
 
     async def look(self) -> None:
         """Until it is cancelled."""
@@ -165,9 +173,21 @@ def _shows(kind: str, text: Callable[[], str], headers: Mapping[str, str] | None
     """Return a route's handler that answers with a text, as it is then."""
 
     async def answer(request: web.Request) -> web.Response:
-        return web.Response(text=text(), content_type=kind, headers=headers)
+        return web.Response(text=await asyncio.to_thread(text), content_type=kind, headers=headers)
 
     return answer
+
+
+def _page_makers() -> dict[str, Callable[[Path], Callable[[], str] | None]]:
+    """Return what makes the pages of plugins, by the names in their addresses.
+
+    A maker takes the run's folder and returns what returns the page; None if the run has no such page.
+    """
+    return {
+        name.removeprefix(VIEW_PAGE): find_registered(Registry.ROUTES, name)
+        for name in registered_names(Registry.ROUTES)
+        if name.startswith(VIEW_PAGE)
+    }
 
 
 def _read(name: str) -> str:

@@ -100,6 +100,7 @@ class _Attempts:
         self.points = 0.0
         self.last: float | None = None  # seconds from the start to the last submission
         self.gained: float | None = None  # and to the last one that gained points
+        self.steps: list[tuple[float, float, float | None]] = []  # of each: time, points and last gain then
 
     def add(self, code: str, worth: Worth, at: float, mode: scoring.Mode) -> None:
         self.worths.append(worth)
@@ -108,6 +109,14 @@ class _Attempts:
         if points > self.points:
             self.gained = at
         self.points, self.last = points, at
+        self.steps.append((at, points, self.gained))
+
+    def before(self, time_s: float | None) -> tuple[float, float | None]:
+        """Return the points and the last gain as of a time of the contest; None means now."""
+        if time_s is None:
+            return self.points, self.gained
+        shown = [step for step in self.steps if step[0] < time_s]
+        return shown[-1][1:] if shown else (0.0, None)
 
     def solve(self, mode: scoring.Mode) -> bool:
         """As reports count it: by subtasks several submissions may share the work."""
@@ -231,16 +240,21 @@ class Contest:
     def over(self) -> bool:
         return self.rules.seconds is not None and self.seconds >= self.rules.seconds
 
-    def scoreboard(self) -> tuple[Place, ...]:
-        """Return all participants: the most points first, then who had them earlier."""
-        places = (
-            Place(
-                participant=standing.name,
-                points=round(sum(each.points for each in standing.problems.values()), 6),
-                gained=max((each.gained for each in standing.problems.values() if each.gained), default=None),
+    def scoreboard(self, *, frozen_from: float | None = None) -> tuple[Place, ...]:
+        """Return all participants: the most points first, then who had them earlier.
+
+        `frozen_from`: seconds from the start; later submissions do not count.
+        """
+        places = list[Place]()
+        for participant in self._known.values():
+            progress = [attempts.before(frozen_from) for attempts in participant.problems.values()]
+            places.append(
+                Place(
+                    participant=participant.name,
+                    points=round(sum(points for points, _ in progress), 6),
+                    gained=max((gained for _, gained in progress if gained), default=None),
+                )
             )
-            for standing in self._known.values()
-        )
         return tuple(
             sorted(places, key=lambda place: (-place.points, place.gained or 0.0, place.participant))
         )
@@ -318,13 +332,14 @@ class Session:
         left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.seconds)
         points = [problem.points for problem in problems if problem.points is not None]
         shown = rules.scoreboard and self._tells(Feedback.POINTS)
+        frozen = rules.frozen_from(self._contest.seconds)
         return Standing(
             participant=self.participant,
             points=round(sum(points), 6) if len(points) == len(problems) else None,
             points_max=sum(problem.points_max for problem in problems),
             seconds_left=left,
             problems=problems,
-            scoreboard=self._contest.scoreboard() if shown else (),
+            scoreboard=self._contest.scoreboard(frozen_from=frozen) if shown else (),
             in_progress=(*self._own.in_progress.values(),),
         )
 

@@ -42,6 +42,7 @@ from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, 
 from ioi_eval.plugins.contest.rules import NotJudged, Place, Refused, Rules
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
+from ioi_eval.reports.records import WITH_FEEDBACK
 from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, refuse_lacking, settings_of
 from ioi_eval.runs.engine import AnyEngine, stop
@@ -115,7 +116,7 @@ async def open_contest(
         work = Work(
             problems=problems,
             submissions=(),
-            made_of=fingerprint_of("contest", problems, {**setup.matter, **settings}),
+            made_of=fingerprint_of("contest", problems, {**setup.matter, **settings, WITH_FEEDBACK: True}),
             settings={"contest": source_name(source), **settings},
         )
         with journal_of(work, setup) as journal:

@@ -27,6 +27,7 @@ from ioi_eval.model.values import (
     Value,
     Verdict,
 )
+from ioi_eval.plugins.contest.medals import MedalRule
 from ioi_eval.reports.document import fence_for, visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
@@ -89,6 +90,17 @@ class Rules(Value):
         False
     )
     scoreboard: Annotated[bool, CliOption(help="Show every participant the points of all.")] = False
+    freeze: Annotated[
+        Annotated[float, msgspec.Meta(gt=0)] | None,
+        CliOption(
+            metavar="S",
+            help="Seconds before the end from which on the scoreboard hides results.",
+            unset="never",
+        ),
+    ] = None
+    medals: Annotated[MedalRule, CliOption(help="The rule by which the scoreboard gives medals.")] = (
+        MedalRule.NONE
+    )
     languages: Annotated[
         tuple[str, ...],  # empty: all that the engine has
         CliOption(
@@ -114,6 +126,21 @@ class Rules(Value):
                     field=name,
                     remedy="Give another value",
                 ) from error
+        if self.freeze is not None and (self.seconds is None or self.freeze > self.seconds):
+            raise InputError(
+                f"{self.freeze:g} seconds before the end need a contest of at least that length",
+                field="freeze",
+                remedy="Make the contest longer, or the freeze shorter",
+            )
+
+    def frozen_from(self, elapsed_s: float) -> float | None:
+        """Return from when on the scoreboard hides results, in seconds from the start; None if it hides none.
+
+        `elapsed_s`: seconds since the start. A contest that is over hides nothing.
+        """
+        if self.freeze is None or self.seconds is None or elapsed_s >= self.seconds:
+            return None
+        return self.seconds - self.freeze
 
     def told(self) -> str:
         """Return the rules as a participant is told them."""
@@ -125,6 +152,11 @@ class Rules(Value):
                 f"Feedback on submissions: {self.feedback}.",
                 f"Submissions for each problem: {self.submissions or 'no limit'}.",
                 f"Runs on inputs of your own for each problem: {self.runs or 'no limit'}.",
+                *(
+                    [f"The scoreboard hides results of the last {self.freeze:g} seconds until the end."]
+                    if self.freeze is not None and self.scoreboard
+                    else []
+                ),
                 f"{again} again, and failures of the judge, cost nothing.",
                 "A call that is being judged goes on and counts if you stop waiting for its answer.",
             ]

@@ -12,6 +12,7 @@ import msgspec
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import NOTHING, Section, TableBlock
 from ioi_eval.reports.headline import Entry
+from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
 from ioi_eval.rules.metrics import interval
 from ioi_eval.store.tasks import ContestResults, People, read_people
@@ -21,7 +22,7 @@ _SURE = 1.96  # standard deviations: 95 %
 _NAME = "people"  # of the entry in the registry
 
 
-class AmongPeople:
+class AmongPeople(ReportPart):
     """The part of reports about models among people."""
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:

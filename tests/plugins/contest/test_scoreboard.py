@@ -5,14 +5,30 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import aiohttp
+import msgspec
 import pytest
 from support.cups import hold, outcome
 
 from ioi_eval import load_problems, report
+from ioi_eval.errors import InputError
 from ioi_eval.plugins.contest import Rules, open_contest
+from ioi_eval.plugins.contest.medals import MedalRule, medals
+from ioi_eval.plugins.contest.projector import ScoreboardPage, scoreboard_page
+from ioi_eval.plugins.contest.scoreboard import (
+    ContestProblem,
+    Entrant,
+    ProblemProgress,
+    Scoreboard,
+    clock,
+    ranked,
+    read_scoreboard,
+    table,
+)
 from ioi_eval.reports import ReportOptions, Results
-from ioi_eval.reports.scoreboard import Entrant, Gains, clock, section
 from ioi_eval.rules.scoring import Mode
+from ioi_eval.server import ServerOptions
+from ioi_eval.server.view import view
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
@@ -26,9 +42,22 @@ STEPS = (
 )
 
 
+def entrants(folder: Path) -> tuple[Entrant, ...]:
+    """Return the rows of the scoreboard that the summary of a run has."""
+    values = Results.open(folder).summary().more["contest"]
+    return msgspec.convert(values, Scoreboard).entrants
+
+
+def no_contest(folder: Path) -> None:
+    """Make a contest's run one that is not a contest."""
+    info = json.loads((folder / "run.json").read_text())
+    del info["fingerprint"]["options"]["contest_mode"]
+    (folder / "run.json").write_text(json.dumps(info))
+
+
 async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
-    otter, heron = Results.open(tmp_path / "cup").summary().contest
+    otter, heron = entrants(tmp_path / "cup")
     assert (otter.participant, otter.points, otter.gained) == ("otter", 200, 3725)
     assert [(one.problem_id, one.points, one.attempts, one.gained) for one in otter.problems] == [
         ("lanterns", 100, 3, 3725),
@@ -39,42 +68,137 @@ async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
     assert (heron.points, heron.gained, len(heron.problems)) == (100, 300, 1)
     text = (tmp_path / "cup" / "report.md").read_text()
     (line,) = [line for line in text.splitlines() if "100 (3, 1:02:05)" in line]
-    assert line.split("|")[2].strip() == "otter" and "100 (1, 0:06:40)" in line
+    assert "100 (★ 1, 0:05:00)" in text
+    assert line.split("|")[2].strip() == "otter" and "100 (★ 1, 0:06:40)" in line
     html = (tmp_path / "cup" / "report.html").read_text()
     assert "Scoreboard" in html and "Points over time" in html
 
 
+def board(
+    *rows: tuple[str, float, float | None], problems: int = 0, rule: MedalRule = MedalRule.NONE
+) -> Scoreboard:
+    """Return a scoreboard of participants with these names, points and times."""
+    names = [f"p{number}" for number in range(problems)]
+    own = tuple(ProblemProgress(problem_id=name, points=1, attempts=1, gained=1) for name in names)
+    return ranked(
+        Scoreboard(
+            problems=tuple(ContestProblem(problem_id=name, max_points=1) for name in names),
+            entrants=tuple(
+                Entrant(participant=name, points=points, gained=at, problems=own, curve=())
+                for name, points, at in rows
+            ),
+            medals=rule,
+        )
+    )
+
+
+@pytest.mark.parametrize(("problems", "has_columns"), [(30, True), (31, False)])
+def test_problems_have_columns_up_to_30_of_them(problems: int, has_columns: bool) -> None:
+    shown = table(board(("otter", problems, 1.0), problems=problems), str, 50)
+    assert ("p0" in shown.heads) is has_columns
+
+
+def test_equal_points_at_equal_times_share_a_place() -> None:
+    nobody = (("bear", 0.0, None), ("elk", 0.0, None))
+    rows = (("heron", 5.0, 90.0), *nobody, ("otter", 5.0, 60.0), ("adder", 5.0, 90.0))
+    shown = table(board(*rows), str, 50)
+    assert [row[:2] for row in shown.rows] == [
+        ["1", "otter"],
+        ["2", "adder"],
+        ["2", "heron"],
+        ["4", "bear"],
+        ["4", "elk"],
+    ]
+
+
 @pytest.mark.parametrize(
-    ("problems", "words"), [(12, "in parentheses the attempts"), (13, "The board below")]
-)
-def test_the_words_above_fit_the_columns(problems: int, words: str) -> None:
-    own = tuple(Gains(problem_id=f"p{number}", points=1, attempts=1, gained=1) for number in range(problems))
-    shown = section((Entrant(participant="otter", points=problems, gained=1, problems=own, curve=()),), {})
-    assert shown.table is not None and words in shown.text[0]
-    assert ("p0" in shown.table.heads) == ("parentheses" in words)
+    ("points", "expected"),
+    [
+        ((12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), "gssbbb......"),
+        ((5, 5, 5, 4, 3, 2, 1, 1, 1, 1, 1, 1), "ggg.........".replace("...", "bbb", 1)),
+        ((9, 9, 9, 9), "gggg"),  # the rule gives gold to a twelfth or more, whatever that does to the rest
+        ((3, 1, 1, 1), "g..."),
+        ((3, 0, 0, 0, 0, 0), "g....."),
+        ((0, 0), ".."),
+        ((), ""),
+    ],
+)  # fmt: skip
+def test_medals_by_the_rule_of_the_ioi(points: tuple[float, ...], expected: str) -> None:
+    given = medals(MedalRule.IOI, points, [1 + points.index(own) for own in points])
+    assert "".join(medal[:1] or "." for medal in given) == expected
 
 
-def test_who_has_as_much_as_early_shares_a_place() -> None:
-    """Most often with nothing: an alphabet is no order of merit."""
-    said = (
-        ("otter", 5.0, 60.0),
-        ("adder", 5.0, 90.0),
-        ("heron", 5.0, 90.0),
-        ("bear", 0.0, None),
-        ("elk", 0.0, None),
-    )
-    of = tuple(
-        Entrant(participant=name, points=points, gained=at, problems=(), curve=())
-        for name, points, at in said
-    )
-    shown = section(of, {})
-    assert shown.table is not None
-    assert [row[0] for row in shown.table.rows] == ["1", "2", "2", "4", "4"]
+def test_medals_by_the_rule_of_the_icpc_are_four_of_each_kind() -> None:
+    points = [20.0 - number for number in range(14)]
+    given = medals(MedalRule.ICPC, points, [*range(1, 15)])
+    assert "".join(medal[:1] or "." for medal in given) == "ggggssssbbbb.."
+    assert medals(MedalRule.ICPC, [3.0, 0.0], [1, 2]) == ["gold", ""]
+
+
+def test_medals_have_a_column_where_the_rules_give_any() -> None:
+    rows = (("otter", 5.0, 60.0), ("heron", 3.0, 90.0))
+    assert "Medal" not in table(board(*rows), str, 50).heads
+    shown = table(board(*rows, rule=MedalRule.ICPC), str, 50)
+    assert shown.heads[:3] == ["Place", "Participant", "Medal"] and [row[2] for row in shown.rows] == [
+        "gold",
+        "gold",
+    ]
+
+
+async def test_frozen_scoreboard_hides_results_until_the_end(tmp_path: Path) -> None:
+    rules = Rules(seconds=1000, freeze=700, scoreboard=True)
+    now = [0.0]
+    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=tmp_path / "cache")
+    async with open_contest(
+        problems, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
+    ) as contest:
+        page = scoreboard_page(tmp_path / "cup")
+        assert isinstance(page, ScoreboardPage)
+        page._now = lambda: now[0]
+        session = contest.session("otter")
+        for now[0], problem, code in ((60, "lanterns", "only 12 13 14 15"), (400, "tide", "all")):
+            await session.submit(problem, code)
+        assert [place.points for place in session.standing().scoreboard] == [25]
+        assert session.standing().points == 125 and contest.scoreboard()[0].points == 125
+        frozen = page()
+        assert ">frozen<" in frozen and "1 hidden" in frozen and "0:10:00 left" in frozen
+        assert '<td class="number">25</td>' in frozen and ">125<" not in frozen
+        now[0] = 1000
+        assert session.standing().scoreboard[0].points == 125
+        over = page()
+        assert ">frozen<" not in over and '<td class="number">125</td>' in over and "over" in over
+
+
+async def test_live_view_of_a_contest_has_the_scoreboard_page(tmp_path: Path) -> None:
+    await hold(tmp_path, STEPS)
+    async with view(tmp_path / "cup", ServerOptions(port=0)) as address, aiohttp.ClientSession() as http:
+        async with http.get(address) as reply:
+            assert '<a href="scoreboard">Scoreboard</a>' in await reply.text()
+        async with http.get(f"{address}/scoreboard") as reply:
+            page = await reply.text()
+            assert reply.status == 200 and reply.content_type == "text/html"
+        assert "otter" in page and "connect-src" in page
+
+
+async def test_live_view_of_another_run_has_no_scoreboard_page(tmp_path: Path) -> None:
+    await hold(tmp_path, STEPS)
+    no_contest(tmp_path / "cup")
+    async with view(tmp_path / "cup", ServerOptions(port=0)) as address, aiohttp.ClientSession() as http:
+        async with http.get(address) as reply:
+            assert "scoreboard" not in await reply.text()
+        async with http.get(f"{address}/scoreboard") as reply:
+            assert reply.status == 404
+
+
+@pytest.mark.parametrize("seconds", [None, 600])
+def test_freeze_longer_than_the_contest_is_refused(seconds: float | None) -> None:
+    with pytest.raises(InputError, match="freeze"):
+        Rules(seconds=seconds, freeze=700).check()
 
 
 async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS, Mode.MAX_TOKENED_LAST)
-    (otter, _) = Results.open(tmp_path / "cup").summary().contest
+    otter, _ = entrants(tmp_path / "cup")
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
 
 
@@ -86,30 +210,28 @@ async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) ->
     ) as contest:
         for code in ("only 12 13 14 15", "only 0 1 2 3 4 5 6 7 8 9 10 11"):
             await contest.session("otter").submit("lanterns", code)
-    (otter,) = Results.open(tmp_path / "cup").summary().contest
+    (otter,) = entrants(tmp_path / "cup")
     assert (otter.points, otter.limited) == (25, 40)
     await report([tmp_path / "cup"], options=ReportOptions(submissions=1))
     text = (tmp_path / "cup" / "report.md").read_text()
     (heads,) = [line for line in text.splitlines() if "Last gain" in line]
     assert "By 1 " in heads
-    (again,) = json.loads((tmp_path / "cup" / "summary.json").read_text())["contest"]
+    (again,) = json.loads((tmp_path / "cup" / "summary.json").read_text())["more"]["contest"]["entrants"]
     assert again["limited"] < 40 and again["points"] == 25
 
 
 async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
-    before = Results.open(tmp_path / "cup").summary().contest
+    before = entrants(tmp_path / "cup")
     rows = (tmp_path / "cup" / "results.jsonl").read_text().splitlines()
     (tmp_path / "cup" / "results.jsonl").write_text("".join(row + "\n" for row in reversed(rows)))
-    assert Results.open(tmp_path / "cup").summary().contest == before
+    assert entrants(tmp_path / "cup") == before
 
 
 async def test_other_runs_have_no_scoreboard(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
-    info = json.loads((tmp_path / "cup" / "run.json").read_text())
-    del info["fingerprint"]["options"]["contest_mode"]
-    (tmp_path / "cup" / "run.json").write_text(json.dumps(info))
-    assert Results.open(tmp_path / "cup").summary().contest == ()
+    no_contest(tmp_path / "cup")
+    assert read_scoreboard(tmp_path / "cup") is None and scoreboard_page(tmp_path / "cup") is None
     await report([tmp_path / "cup"])
     assert "Scoreboard" not in (tmp_path / "cup" / "report.md").read_text()
 

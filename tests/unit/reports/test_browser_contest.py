@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from browsing import TAB, check_tabs, column, find, media, press, reach, violations
 from support.cups import hold
+from test_browser_live import serving
 from test_html_page import HOSTILE
 
 from ioi_eval import report_sync
@@ -54,14 +55,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def board(browser: Any) -> list[list[str]]:
     return browser.execute_script(
-        "return [...document.querySelector('table[data-replay]').tBodies[0].rows]"
-        ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+        "return [...document.querySelector('table[data-script]').tBodies[0].rows]"
+        ".map((row) => [...row.cells].map((cell) => [...cell.childNodes].map((one) => one.textContent)"
+        ".join(' ')))"
     )
 
 
 FINAL = [
-    ["1", "otter", "200", "200", "1:02:05", "100 (2, 1:02:05)", "100 (1, 0:06:40)"],
-    ["2", "heron", "100", "100", "0:05:00", "100 (1, 0:05:00)", "–"],  # noqa: RUF001
+    ["1", "otter", "200", "1:02:05", "100 2, 1:02:05", "100 ★ 1, 0:06:40", "200"],
+    ["2", "heron", "100", "0:05:00", "100 ★ 1, 0:05:00", "–", "100"],  # noqa: RUF001
 ]
 
 
@@ -75,7 +77,7 @@ def test_the_keyboard_replays_the_contest(cup: Path, browser: Any) -> None:
     reach(browser, ".replay")
     press(browser, LEFT)
     assert said(browser) == "at 0:06:40: otter leads with 125 points"
-    assert board(browser)[0] == ["1", "otter", "125", "–", "0:06:40", "25 (1, 0:01:00)", "100 (1, 0:06:40)"]  # noqa: RUF001
+    assert board(browser)[0] == ["1", "otter", "125", "0:06:40", "25 1, 0:01:00", "100 ★ 1, 0:06:40", "–"]  # noqa: RUF001
     press(browser, LEFT)
     assert [row[:3] for row in board(browser)] == [["1", "heron", "100"], ["2", "otter", "25"]]
     press(browser, HOME)
@@ -84,8 +86,53 @@ def test_the_keyboard_replays_the_contest(cup: Path, browser: Any) -> None:
     assert [row[:2] for row in board(browser)] == [["1", "heron"], ["1", "otter"]]
     press(browser, END)
     assert board(browser) == FINAL
-    assert find(browser, "table[data-replay] td a").get_attribute("href").startswith("file:")
+    assert find(browser, "table[data-script] td a").get_attribute("href").startswith("file:")
     assert find(browser, ".tools .when").text == said(browser)
+
+
+def test_replay_colours_cells_by_share_and_marks_first_full_score(cup: Path, browser: Any) -> None:
+    browser.get((cup / "report.html").as_uri())
+    styles = (
+        "return [...document.querySelector('table[data-script]').tBodies[0].rows]"
+        ".map((row) => [4, 5].map((column) => row.cells[column].className.match(/g\\d+/)?.[0] ?? ''))"
+    )
+    assert browser.execute_script(styles) == [["g10", "g10"], ["g10", ""]]
+    reach(browser, ".replay")
+    press(browser, LEFT)
+    assert browser.execute_script(styles) == [["g3", "g10"], ["g10", ""]]
+    press(browser, HOME)
+    assert browser.execute_script(styles) == [["", ""], ["", ""]]
+    press(browser, END)
+    assert browser.execute_script(styles) == [["g10", "g10"], ["g10", ""]]
+
+
+def test_place_and_name_stay_in_view_when_the_board_scrolls(cup: Path, browser: Any) -> None:
+    browser.set_window_size(400, 900)
+    browser.get((cup / "report.html").as_uri())
+    cells = "[...document.querySelector('table[data-script] tbody tr').cells]"
+    left = f"return {cells}.map((cell) => cell.getBoundingClientRect().x)"
+    before = browser.execute_script(left)
+    browser.execute_script("document.querySelector('table[data-script]').closest('.scroll').scrollLeft = 150")
+    after = browser.execute_script(left)
+    assert after[:2] == before[:2] and after[2] < before[2]
+
+
+def test_projector_page_updates_itself(tmp_path: Path, browser: Any) -> None:
+    synchronous(hold)(tmp_path, STEPS)
+    path = tmp_path / "cup" / "results.jsonl"
+    *first, last = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(first))
+    points = "[...document.querySelectorAll('#scoreboard tbody tr')].map((row) => row.cells[2].textContent)"
+    with serving(tmp_path / "cup", browser) as address:
+        browser.get(f"{address.rstrip('/')}/scoreboard")
+        assert browser.execute_script(f"return {points}") == ["125", "100"]
+        assert violations(browser) == []
+        path.write_text("".join([*first, last]))
+        browser.execute_async_script(
+            f"const done = arguments[0], has = () => {points}[0] === '200';"
+            "const wait = () => (has() ? done() : setTimeout(wait, 50)); wait();"
+        )
+        assert browser.execute_script("return document.querySelectorAll('main').length") == 1
 
 
 def test_points_of_the_replay_are_rounded_as_on_the_board(cup: Path, browser: Any) -> None:
@@ -101,8 +148,8 @@ def test_the_last_gain_is_sorted_as_a_time(tmp_path: Path, browser: Any) -> None
     browser.get((tmp_path / "cup" / "report.html").as_uri())
     gained = []
     for _ in range(2):
-        find(browser, "table[data-replay] th:nth-child(5) button").click()
-        gained.append([row[4] for row in board(browser)])
+        find(browser, "table[data-script] th:nth-child(4) button").click()
+        gained.append([row[3] for row in board(browser)])
     assert gained[0] == ["2:01:40", "0:02:30", "0:01:30", "0:00:20"] and gained[1] == gained[0][::-1]
 
 
@@ -119,7 +166,7 @@ def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser:
     try:
         browser.get((cup / "report.html").as_uri())
         assert not browser.find_elements("css selector", ".replay")
-        rows = browser.find_elements("css selector", "table[data-replay] tbody tr")
+        rows = browser.find_elements("css selector", "table[data-script] tbody tr")
         assert [row.text.split()[:3] for row in rows] == [row[:3] for row in FINAL]
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
@@ -127,14 +174,14 @@ def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser:
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_on_paper_a_long_board_is_whole(tmp_path: Path, browser: Any, scripts: bool) -> None:
-    """On a screen it is folded up, and a part of its rows is there."""
+    """On a screen a part of its rows is there, unless scripts are switched off."""
     synchronous(hold)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
     try:
         browser.get((tmp_path / "cup" / "report.html").as_uri())
         rows = "[...document.querySelectorAll('#scoreboard tbody tr')]"
         shown = f"return {rows}.filter((row) => row.checkVisibility()).length"
-        assert browser.execute_script(shown) == 0
+        assert browser.execute_script(shown) == (200 if scripts else 205)
         if scripts:
             browser.execute_script("dispatchEvent(new Event('beforeprint'))")
         media(browser, "print")

@@ -1,0 +1,58 @@
+"""Rules by which a scoreboard gives medals to participants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+
+_KINDS = ("gold", "silver", "bronze")
+_ICPC_MEDALS = 4  # participants for each kind of medal
+
+
+class MedalRule(StrEnum):
+    """A rule that turns the final points into medals."""
+
+    NONE = "none"
+    IOI = "ioi"
+    ICPC = "icpc"
+
+    @property
+    def sentence(self) -> str:
+        """Return the rule as a sentence of the report; empty if there are no medals."""
+        return {
+            MedalRule.NONE: "",
+            MedalRule.IOI: "Medals by the IOI's rule: gold for at least a twelfth of the participants, gold "
+            "or silver for at least a quarter, and a medal for at most half of them.",
+            MedalRule.ICPC: "Medals by the ICPC's rule: four gold, four silver and four bronze medals.",
+        }[self]
+
+
+def medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]) -> list[str]:
+    """Return the medal of each participant, or an empty string. Nobody gets a medal for no points.
+
+    Args:
+        rule: The rule.
+        points: Points of all participants, the best first.
+        places: Their places, from 1; participants with equal results share a place.
+    """
+    if rule is MedalRule.NONE:
+        return ["" for _ in points]
+    if rule is MedalRule.ICPC:
+        kinds = [kind for kind in _KINDS for _ in range(_ICPC_MEDALS)]
+        return [
+            kinds[place - 1] if place <= len(kinds) and own > 0 else ""
+            for place, own in zip(places, points, strict=True)
+        ]
+    number = len(points)
+    gold, silver = (points[math.ceil(number / part) - 1] if number else 0.0 for part in (12, 4))
+    # The bronze cut-off is the lowest score that no more than half of the participants reach.
+    half = number // 2
+    bronze = min((own for own in points if sum(other >= own for other in points) <= half), default=math.inf)
+
+    def medal(own: float) -> str:
+        if own <= 0:
+            return ""
+        return "gold" if own >= gold else "silver" if own >= silver else "bronze" if own >= bronze else ""
+
+    return [medal(own) for own in points]

@@ -1,0 +1,97 @@
+"""The scoreboard of `ioi-eval view` for a projector: it updates itself, and is frozen as the rules say."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.plugins.contest.rules import Rules
+from ioi_eval.plugins.contest.scoreboard import clock, read_scoreboard, script, table
+from ioi_eval.reports.document import Document, Section, counted, html
+from ioi_eval.store.files import read_value
+from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, read_info
+
+_OPTION = "contest_"  # prefix of the rules among the options of a run
+
+
+def scoreboard_page(folder: Path) -> Callable[[], str] | None:
+    """Return what makes the page of a run's folder, or None if the run is not a contest."""
+    rules = _rules(folder)
+    return None if rules is None else ScoreboardPage(folder, rules)
+
+
+def _rules(folder: Path) -> Rules | None:
+    """Return the rules of a contest from its folder, or None if the run is not a contest."""
+    info = read_info(folder)
+    options = {} if info is None else info.fingerprint.options
+    if f"{_OPTION}mode" not in options:
+        return None
+    values = {
+        name.removeprefix(_OPTION): value for name, value in options.items() if name.startswith(_OPTION)
+    }
+    return msgspec.convert(values, Rules)
+
+
+class ScoreboardPage:
+    """Makes the page. It reads the rows again if there are new ones, or if the freeze begins or ends."""
+
+    def __init__(self, folder: Path, rules: Rules, now: Callable[[], float] = time.time) -> None:
+        """`now` returns the seconds since 1970."""
+        self._folder, self._rules, self._now = folder, rules, now
+        self._lock = threading.Lock()
+        self._version: object = None
+        self._section = Section(title="Scoreboard")
+        self._about: list[str] = []
+
+    def __call__(self) -> str:
+        """Return the page as HTML."""
+        start = read_value(self._folder / CONTEST, ContestStart)
+        elapsed_s = 0.0 if start is None else max(0.0, self._now() - start.started)
+        frozen_from = self._rules.frozen_from(elapsed_s)
+        with self._lock:
+            version = (self._size(), start, frozen_from)
+            if version != self._version:
+                self._read(frozen_from)
+                self._version = version
+            page = Document(
+                title=self._folder.resolve().name,
+                about=", ".join([*self._about, self._time(elapsed_s)]),
+                ribbon=["frozen"] if frozen_from is not None and elapsed_s >= frozen_from else [],
+                sections=[self._section],
+                is_live=True,
+            )
+        return html(page)
+
+    def _size(self) -> int:
+        path = self._folder / RESULTS
+        return path.stat().st_size if path.exists() else 0
+
+    def _read(self, frozen_from: float | None) -> None:
+        board = read_scoreboard(self._folder, frozen_from)
+        assert board is not None, "the run is a contest"
+        text = [] if frozen_from is None else [self._freeze(frozen_from)]
+        self._section = Section(
+            title="Scoreboard",
+            anchor="scoreboard",
+            text=[*text, *filter(None, [board.medals.sentence])],
+            table=table(board, lambda problem: "", None),
+            script=script("projector.js"),
+        )
+        self._about = [
+            counted(len(board.entrants), "participant"),
+            counted(len(board.problems), "problem"),
+        ]
+
+    def _freeze(self, frozen_from: float) -> str:
+        return f"From {clock(frozen_from)} on, results are hidden until the end of the contest."
+
+    def _time(self, elapsed_s: float) -> str:
+        """Return how far the contest is."""
+        if self._rules.seconds is None:
+            return f"{clock(elapsed_s)} since the start"
+        left_s = self._rules.seconds - elapsed_s
+        return f"{clock(left_s)} left" if left_s > 0 else "over"

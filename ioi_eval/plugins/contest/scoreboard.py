@@ -1,0 +1,408 @@
+"""The scoreboard of a contest: points, attempts and times of gains, by participant and problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ioi_eval.model.values import SubmissionResult, Value
+from ioi_eval.plugins.contest.medals import MedalRule, medals
+from ioi_eval.reports.document import (
+    FOLDER,
+    NOTHING,
+    Cell,
+    Figure,
+    Link,
+    Section,
+    TableBlock,
+    counted,
+    number,
+    problem_page,
+)
+from ioi_eval.reports.parts import ReportPart
+from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
+from ioi_eval.reports.records import ModelSummary, Summary
+from ioi_eval.rules import scoring
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.selection import Budget, bare
+from ioi_eval.store.folder import read_info, read_participants, read_results, read_stopped
+from ioi_eval.store.rows import as_number
+from ioi_eval.store.tasks import read_tasks
+
+_NAME = "contest"  # of the entry in the registry of report sections
+_MODE, _MEDALS = "contest_mode", "contest_medals"  # options of a run that is a contest
+_MAX_COLUMNS = 30  # problems
+_MAX_STEPS = 20_000  # submissions of a replay; more would make the page slow
+_MAX_NAMED = 5  # early stops in a warning, and participants who share the first place
+_STAR = "★"
+_TOLERANCE = 1e-9  # of points: adding binary fractions leaves less
+
+
+class ContestProblem(Value):
+    problem_id: str
+    max_points: float
+
+
+class ProblemProgress(Value):
+    """A participant's submissions for one problem."""
+
+    problem_id: str
+    points: float
+    attempts: int
+    gained: float | None  # seconds from the start to the last gain; `None` means that there was no gain
+    steps: tuple[tuple[float, float], ...] = ()  # of each submission: seconds, and the points from then on
+    hidden: int = 0  # submissions since the scoreboard was frozen, which count in nothing else here
+
+    def solved_at(self, max_points: float) -> float | None:
+        """Return the seconds from the start to the first full score, or `None` without a full score."""
+        full = (at for at, points in self.steps if points >= max_points - _TOLERANCE)
+        return next(full, None)
+
+
+class Entrant(Value):
+    """A participant's row of the scoreboard."""
+
+    participant: str
+    points: float  # by the contest's own rule
+    gained: float | None  # seconds from the start to the last gain
+    problems: tuple[ProblemProgress, ...]
+    curve: tuple[tuple[float, float], ...]  # seconds, and the points from then on
+    limited: float | None = None  # points by the report's rule for a limited number of submissions
+    place: int = 0  # from 1; participants with equal points at equal times share a place
+    medal: str = ""  # gold, silver, bronze, or empty
+
+
+class Scoreboard(Value):
+    """The scoreboard of a contest: the most points come first, of equal points the earlier ones."""
+
+    problems: tuple[ContestProblem, ...]
+    entrants: tuple[Entrant, ...]
+    medals: MedalRule = MedalRule.NONE
+
+    def first_solved(self) -> dict[str, float]:
+        """Return when each solved problem was first solved, in seconds from the start."""
+        full = {problem.problem_id: problem.max_points for problem in self.problems}
+        times = dict[str, float]()
+        for entrant in self.entrants:
+            for progress in entrant.problems:
+                at = progress.solved_at(full[progress.problem_id])
+                if at is not None:
+                    times[progress.problem_id] = min(at, times.get(progress.problem_id, at))
+        return times
+
+
+class _Submission(msgspec.Struct):
+    at: float  # seconds from the start
+    attempt: float
+    result: SubmissionResult
+
+
+def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboard | None:
+    """Return the scoreboard of a run's folder, or `None` if the run is not a contest.
+
+    Rows may be in any order. Participants that the folder names are in it without a row, too.
+
+    Args:
+        folder: The run's folder.
+        frozen_from: Seconds from the start; later submissions are counted as hidden and nothing more.
+    """
+    info = read_info(folder)
+    options = {} if info is None else info.fingerprint.options
+    if options.get(_MODE) not in set(Mode):
+        return None
+    mode, rule = Mode(options[_MODE]), MedalRule(options.get(_MEDALS, MedalRule.NONE))
+    max_points = {
+        name: sum(subtask.points for subtask in task.subtasks) or 1.0
+        for name, task in read_tasks(folder).items()
+    }
+    by_participant: dict[str, dict[str, list[_Submission]]] = {name: {} for name in read_participants(folder)}
+    for _, row, result in read_results(folder):
+        if isinstance(name := row.get("participant"), str):
+            at, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
+            own = by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
+            own.append(_Submission(at, attempt, bare(result)))
+            parts = sum(part.points for part in result.subtasks)
+            max_points.setdefault(result.problem_id, parts or 1.0)
+    return ranked(
+        Scoreboard(
+            problems=tuple(
+                ContestProblem(problem_id=name, max_points=points)
+                for name, points in sorted(max_points.items())
+            ),
+            entrants=tuple(_entrant(name, own, mode, frozen_from) for name, own in by_participant.items()),
+            medals=rule,
+        )
+    )
+
+
+def ranked(board: Scoreboard) -> Scoreboard:
+    """Return a scoreboard with its participants in order, with their places and medals."""
+    entrants = sorted(board.entrants, key=lambda entrant: (*_rank_key(entrant), entrant.participant))
+    keys = [_rank_key(entrant) for entrant in entrants]
+    places = [1 + keys.index(key) for key in keys]
+    awards = medals(board.medals, [entrant.points for entrant in entrants], places)
+    return replace(
+        board,
+        entrants=tuple(
+            replace(entrant, place=place, medal=medal)
+            for entrant, place, medal in zip(entrants, places, awards, strict=True)
+        ),
+    )
+
+
+def _rank_key(entrant: Entrant) -> tuple[float, float]:
+    return -entrant.points, entrant.gained or 0.0
+
+
+def _entrant(
+    name: str, by_problem: Mapping[str, list[_Submission]], mode: Mode, frozen_from: float | None
+) -> Entrant:
+    """Return a participant's row of the scoreboard, without place and medal."""
+    problems, changes = list[ProblemProgress](), list[tuple[float, float]]()
+    for problem_id, submissions in sorted(by_problem.items()):
+        ordered = sorted(submissions, key=lambda submission: (submission.at, submission.attempt))
+        shown = [each for each in ordered if frozen_from is None or each.at < frozen_from]
+        points, gained, steps = 0.0, None, tuple(_steps(shown, mode))
+        for at, new_points in steps:
+            if new_points != points:
+                changes.append((at, new_points - points))
+            gained = at if new_points > points else gained
+            points = new_points
+        problems.append(
+            ProblemProgress(
+                problem_id=problem_id,
+                points=points,
+                attempts=len(steps),
+                gained=gained,
+                steps=steps,
+                hidden=len(ordered) - len(shown),
+            )
+        )
+    curve, total = [(0.0, 0.0)], 0.0
+    for at, change in sorted(changes):
+        total += change
+        curve.append((at, round(total, 6)))
+    return Entrant(
+        participant=name,
+        points=round(total, 6),
+        gained=max((problem.gained for problem in problems if problem.gained is not None), default=None),
+        problems=tuple(problems),
+        curve=tuple(curve),
+    )
+
+
+def _steps(submissions: Iterable[_Submission], mode: Mode) -> Iterator[tuple[float, float]]:
+    """Yield the time of each submission, and the problem's points from then on."""
+    counting, points = list[SubmissionResult](), 0.0
+    for submission in submissions:
+        new_points = scoring.points(mode, [*counting, submission.result])
+        if mode is Mode.MAX_TOKENED_LAST:
+            new_points = scoring.points(mode, [submission.result])
+        if new_points != points:
+            counting.append(submission.result)  # a result that changes nothing now never will
+            points = new_points
+        yield submission.at, points
+
+
+# --- in reports --------------------------------------------------------------------------------------
+
+
+class ScoreboardPart(ReportPart):
+    """The scoreboard in reports of contests."""
+
+    def run_numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Any:
+        """Return the scoreboard as plain values; `None` if the run is not a contest."""
+        if (board := read_scoreboard(folder)) is None:
+            return None
+        by_name = {model.model: model for model in models}
+        entrants = (
+            replace(entrant, limited=_limited_points(by_name.get(entrant.participant)))
+            for entrant in board.entrants
+        )
+        return msgspec.to_builtins(replace(board, entrants=tuple(entrants)))
+
+    def warnings(self, folder: Path) -> Iterator[str]:
+        """Yield a warning if models stopped early."""
+        if stopped := read_stopped(folder):
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in list(stopped.items())[:_MAX_NAMED])
+            times = counted(len(stopped), "time")
+            yield (
+                f"Stopped early {times}, so that points there may be too low ({reasons})."
+                " The command that made the run goes on."
+            )
+
+    def first_sections(self, run: Summary) -> Iterator[Section]:
+        """Yield the scoreboard and the drawing of points over time."""
+        if _NAME in run.more:
+            board = msgspec.convert(run.more[_NAME], Scoreboard)
+            yield from sections(board, lambda name: f"{FOLDER}/{problem_page(name)}", run.submission_limit)
+
+
+def _limited_points(model: ModelSummary | None) -> float | None:
+    """Return a participant's points by the report's rule; `None` if a problem has no subtasks."""
+    if model is None or not all(problem.budgets for problem in model.problems):
+        return None
+    return model.budgets.get(Budget.LIMITED)
+
+
+def sections(board: Scoreboard, page_of: Callable[[str], str], submission_limit: int) -> Iterator[Section]:
+    """Yield the scoreboard of a report, and the drawing of points over time.
+
+    Args:
+        board: The scoreboard.
+        page_of: Returns the address of a problem's page.
+        submission_limit: Submissions for each problem that the report's own rule counts.
+    """
+    has_columns = len(board.problems) <= _MAX_COLUMNS
+    explanation = (
+        "Below the head of a problem are the points, the number of attempts and the time of the last gain. "
+        f"{_STAR} marks the first full score."
+        if has_columns
+        else "The table of problems below has the points of each problem."
+    )
+    yield Section(
+        title="Scoreboard",
+        anchor="scoreboard",
+        lead=_leaders(board),
+        text=[" ".join(filter(None, [explanation, board.medals.sentence]))],
+        table=table(board, page_of, submission_limit),
+        script=script("scoreboard.js"),
+        is_whole=True,
+    )
+    if drawings := _figures(board.entrants):
+        yield Section(title="Points over time", level=3, figures=drawings, is_whole=True)
+
+
+def _leaders(board: Scoreboard) -> str:
+    """Return a sentence about the participants in the first place; empty if nobody has points."""
+    leaders = [entrant for entrant in board.entrants if entrant.place == 1 and entrant.points > 0]
+    if not leaders:
+        return ""
+    names, points = [entrant.participant for entrant in leaders], number(leaders[0].points)
+    if len(names) == 1:
+        return f"{names[0]} is first with {points} points."
+    others = f"{len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED + 1 else names.pop()
+    return f"{', '.join(names[:_MAX_NAMED])} and {others} share the first place with {points} points."
+
+
+def table(board: Scoreboard, page_of: Callable[[str], str], submission_limit: int | None) -> TableBlock:
+    """Return the scoreboard as a table.
+
+    Args:
+        board: The scoreboard.
+        page_of: Returns the address of a problem's page; an empty address means no link.
+        submission_limit: Submissions for each problem that the report's own rule counts; `None` leaves out
+            the points by that rule and the data of the replay.
+    """
+    shown = board.problems if len(board.problems) <= _MAX_COLUMNS else ()
+    first_solved, has_medals = board.first_solved(), board.medals is not MedalRule.NONE
+    rows = list[list[Cell]]()
+    for entrant in board.entrants:
+        own = {progress.problem_id: progress for progress in entrant.problems}
+        rows.append(
+            [
+                str(entrant.place),
+                entrant.participant,
+                *([entrant.medal or NOTHING] if has_medals else []),
+                number(entrant.points),
+                clock(entrant.gained),
+                *(
+                    _cell(own.get(problem.problem_id), problem, first_solved, page_of(problem.problem_id))
+                    for problem in shown
+                ),
+                *([] if submission_limit is None else [number(entrant.limited)]),
+            ]
+        )
+    by_rule = f"By {submission_limit}"
+    meaning = (
+        f"the points of the {submission_limit} submissions for each problem that the rule for dumps would"
+        " hand in"
+    )
+    heads = ["Place", "Participant", *(["Medal"] if has_medals else []), "Points", "Last gain"]
+    return TableBlock(
+        heads=[
+            *heads,
+            *(problem.problem_id for problem in shown),
+            *([] if submission_limit is None else [by_rule]),
+        ],
+        rows=rows,
+        align="rl" + "r" * (len(heads) - 2 + len(shown) + (submission_limit is not None)),
+        meanings={"Points": "by the contest's own rule"}
+        | ({} if submission_limit is None else {by_rule: meaning}),
+        short={"Place": "#"},
+        kind="board",
+        script_data=_replay(board, shown) if submission_limit is not None else "",
+    )
+
+
+def _cell(
+    progress: ProblemProgress | None, problem: ContestProblem, first_solved: Mapping[str, float], href: str
+) -> Cell:
+    """Return a participant's cell of a problem."""
+    if progress is None:
+        return NOTHING
+    at = progress.solved_at(problem.max_points)
+    is_first = at is not None and at == first_solved[problem.problem_id]
+    parts = [f"{progress.attempts}", *([] if progress.gained is None else [clock(progress.gained)])]
+    parts += [f"{progress.hidden} hidden"] if progress.hidden else []
+    return Link(
+        text=number(progress.points),
+        href=href,
+        share=progress.points / problem.max_points,
+        note=f"{_STAR} " * is_first + ", ".join(parts),
+    )
+
+
+def _replay(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
+    """Return the data of the replay as JSON; empty for a single submission and for very many."""
+    steps = [
+        {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
+    ]
+    submissions = sum(len(own) for by_problem in steps for own in by_problem.values())
+    if not 1 < submissions <= _MAX_STEPS:
+        return ""
+    max_points = {problem.problem_id: problem.max_points for problem in board.problems}
+    columns = [problem.problem_id for problem in shown]
+    has_medals = board.medals is not MedalRule.NONE
+    data = {"columns": columns, "max_points": max_points, "rows": steps, "has_medals": has_medals}
+    return msgspec.json.encode(data).decode()
+
+
+def clock(seconds: float | None) -> str:
+    """Return a time as h:mm:ss, or a dash for `None`."""
+    if seconds is None:
+        return NOTHING
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _figures(entrants: Sequence[Entrant]) -> list[Figure]:
+    """Return the drawing of points over time; no drawing if nobody has points."""
+    end = max((at for entrant in entrants for at, _ in entrant.curve), default=0.0)
+    max_points = max((points for entrant in entrants for _, points in entrant.curve), default=0.0)
+    if not end or not max_points:
+        return []
+    series = [Series(name=entrant.participant, points=_stairs(entrant, end)) for entrant in entrants[:SERIES]]
+    rows = [(entrant.participant, at, points) for entrant in entrants for at, points in entrant.curve]
+    x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=max_points)
+    title = "Points over time"
+    return [figure(title, curves(title, series, x, y, None), ["participant", "seconds", "points"], rows)]
+
+
+def _stairs(entrant: Entrant, end: float) -> list[tuple[float, float]]:
+    """Return the corners of a line that keeps its height until the next gain."""
+    corners, height = list[tuple[float, float]](), 0.0
+    for at, points in entrant.curve:
+        corners += [(at, height), (at, points)]
+        height = points
+    return [*corners, (end, height)]
+
+
+@cache
+def script(name: str) -> str:
+    return Path(__file__).with_name(name).read_text("utf-8")
