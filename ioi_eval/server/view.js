@@ -24,15 +24,25 @@ function span(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
+// The mean over this call; what has come in the last minute says nothing once a run has ended.
+function perMinute({ counts, step }) {
+  const results = counts.flatMap((one) => Object.values(one)).reduce((sum, some) => sum + some, 0);
+  return (60 * results) / (counts.length * step);
+}
+
 function tiles(run) {
   const done = run.judged + run.unscored;
-  const pairs = [
-    ["Done", run.total === null ? number(done) : `${number(done)} of ${number(run.total)}`],
+  const now = [
     ["A minute", number(run.rate * 60)],
     ["Tests a second", number(run.tests_rate)],
     ["Time left", run.left === null ? "–" : `about ${span(run.left)}`],
     ["Being judged", number(run.under_way)],
     ["Builds waiting", number(run.builds_waiting)],
+  ];
+  const ended = run.timeline?.counts.length ? [["A minute, on average", number(perMinute(run.timeline))]] : [];
+  const pairs = [
+    ["Done", run.total === null ? number(done) : `${number(done)} of ${number(run.total)}`],
+    ...(run.ended ? ended : now),
     ["Not judged", number(run.unscored)],
   ];
   return pairs.map(([what, text]) => {
@@ -83,7 +93,7 @@ function chart({ begin, step, counts }) {
   const kinds = [...ORDER.filter((name) => there.has(name)), ...[...there].filter((name) => !ORDER.includes(name)).sort()];
   const drawn = [
     piece("line", { class: "axis", x1: LEFT, x2: RIGHT, y1: FOOT, y2: FOOT }),
-    piece("text", { x: LEFT - 6, y: TOP + 4, "text-anchor": "end" }, number(most)),
+    piece("text", { x: LEFT - 6, y: TOP + 4, "text-anchor": "end" }, number((60 * most) / step)),
     piece("text", { x: LEFT - 6, y: FOOT + 4, "text-anchor": "end" }, "0"),
     piece("text", { x: LEFT, y: FOOT + 20 }, clock(begin)),
     piece("text", { x: LEFT + wide * counts.length, y: FOOT + 20, "text-anchor": counts.length > 12 ? "end" : "start" }, counts.length > 12 ? clock(begin + step * counts.length) : ""),
@@ -105,7 +115,8 @@ function chart({ begin, step, counts }) {
   });
   place("chart").replaceChildren(...drawn);
   const all = sums.reduce((sum, one) => sum + one, 0);
-  place("chart-text").textContent = `${several(all, "result")} of this call, in steps of ${span(step)}; at most ${number(most)} in one of them.`;
+  place("chart-text").textContent = `Results per minute: ${number(perMinute({ counts, step }))} on average, at most ${number((60 * most) / step)}. ` +
+    `${several(all, "result")} of this call, in steps of ${span(step)}.`;
 }
 
 // --- what is being judged
@@ -177,18 +188,23 @@ function show(run, news) {
 place("copy").hidden = !navigator.clipboard; // browsers have one on this machine and behind https
 place("copy").addEventListener("click", () => navigator.clipboard.writeText(place("command").textContent));
 
-// The leaderboard of the report so far. The server makes that at most every 30 seconds.
+// The leaderboard of the report so far, or the scoreboard of a contest. The server makes the report at most every 30 seconds.
 let done = -1;
 async function lead() {
   const now = (state.judged ?? 0) + (state.unscored ?? 0);
   if (!now || now === done) return;
-  done = now;
   const answer = await fetch("report.html");
   if (!answer.ok) return;
+  done = Number(answer.headers.get("Ioi-Eval-Rows"));
   const text = await answer.text(), begin = text.indexOf("<body>"); // its style and script are not for here
   const page = new DOMParser().parseFromString(text.slice(begin, text.indexOf("<script>", begin)), "text/html");
-  const table = page.querySelector("[data-kind=leaderboard]");
+  const scoreboard = page.querySelector("[data-kind=board]");
+  const table = scoreboard ?? page.querySelector("[data-kind=leaderboard]");
   if (!table) return;
+  for (const rest of table.querySelectorAll("tbody[hidden]")) rest.hidden = false;
+  for (const link of table.querySelectorAll("a[href^='#']")) link.href = `report.html${link.hash}`;
+  const name = scoreboard ? "Scoreboard" : "Leaderboard";
+  place("so-far-title").textContent = state.ended ? name : `${name} so far`;
   place("so-far").hidden = false;
   place("answer").textContent = page.querySelector(".answer")?.textContent ?? "";
   place("about").replaceChildren(...(page.querySelector(".about")?.childNodes ?? []));
@@ -200,7 +216,8 @@ const state = {}; // what comes first is whole
 source.addEventListener("message", (event) => {
   const news = JSON.parse(event.data);
   show(Object.assign(state, news), news);
-  if (done < 0 || news.ended) lead();
+  if (news.ended) done = -1;
+  if (done < 0) lead();
 });
 setInterval(() => {
   if (!state.name) return;

@@ -42,6 +42,7 @@ _FRESH, _REST = (
     20,
 )  # seconds that a report is good for; at least so many times the CPU time that it took
 _COOKIE = "ioi_eval_view"
+_ROWS_HEADER = "Ioi-Eval-Rows"  # rows of the run when the report was made
 _PAGE = re.compile(r"[a-z]+(-([0-9a-f]{16}|[0-9]+))?\.(html|css|js)", re.ASCII)
 _POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'"
 _HEADERS = {
@@ -59,6 +60,7 @@ class View:
     def __init__(self, run: Path, place: Path, options: ServerOptions) -> None:
         self._watch, self._run, self._place, self._options = Watch(run), run, place, options
         self._making, self._stale = asyncio.Lock(), 0.0  # of the report so far
+        self._reported = (0, False)  # rows of the report so far, and whether the run had ended
         self._state: RunState | None = None
         self._news = asyncio.Condition()
         self._pages = {name: page for name, make in _page_makers().items() if (page := make(run)) is not None}
@@ -157,7 +159,10 @@ class View:
             raise web.HTTPNotFound
         try:
             async with self._making:
-                if time.monotonic() >= self._stale:
+                state = (0, False) if self._state is None else (self._state.rows, self._state.ended)
+                # The end of a run makes it again at once: from then on it must be true.
+                if time.monotonic() >= self._stale or (state[1] and state != self._reported):
+                    self._reported = state
                     begun = time.process_time()
                     await asyncio.to_thread(write_reports, self._run, into=self._place)
                     self._stale = time.monotonic() + max(_FRESH, _REST * (time.process_time() - begun))
@@ -166,7 +171,7 @@ class View:
         path = self._place / ("report.html" if name is None else f"{FOLDER}/{name}")
         if not path.is_file():
             raise web.HTTPNotFound
-        return web.FileResponse(path)
+        return web.FileResponse(path, headers={_ROWS_HEADER: str(self._reported[0])})
 
 
 def _shows(kind: str, text: Callable[[], str], headers: Mapping[str, str] | None = None) -> Handler:
@@ -281,6 +286,11 @@ class RunState(Activity, kw_only=True):
     latest: tuple[Latest, ...]  # the latest first
     failures: tuple[Unscored, ...]  # the latest first
     alive: float | None  # when the run was, about: seconds since 1970
+
+    @property
+    def rows(self) -> int:
+        """Return the number of submissions that are done."""
+        return self.judged + self.unscored
 
 
 def news(now: RunState, before: RunState | None) -> bytes:

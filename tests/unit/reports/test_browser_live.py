@@ -154,7 +154,11 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, shared_cache: Path, b
                 WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
             )
             assert not find(browser, "#now").is_displayed()
-            assert float(find(browser, "#tiles div:nth-child(3) dd").text) >= 0
+            tiles = find(browser, "#tiles").text
+            assert "on average" in tiles and "Being judged" not in tiles and "Time left" not in tiles
+            browser.execute_async_script(
+                WAIT, "document.querySelector('#so-far-title').textContent === 'Leaderboard'"
+            )
             verdicts = {
                 row.text.split()[0]: row.text.split()[-1]
                 for row in browser.find_elements("css selector", "#results tr")
@@ -189,7 +193,9 @@ def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
         wait_for(browser, 18)
         text = find(browser, "#now-text").text
         assert text == "1 submission. Building: 0. Running tests or waiting: 1."
-        assert find(browser, "#chart-text").text.startswith("1 result of this call")
+        assert find(browser, "#chart-text").text.startswith(
+            "Results per minute: 12 on average, at most 12. 1 result of this call"
+        )
         assert "1, with 1 slot" in find(browser, "#facts").text.splitlines()[-1]
         browser.get("about:blank")  # before the server ends
 
@@ -224,7 +230,9 @@ def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None
                 "41 submissions. Building: 9, of these waiting for a slot: 4. Running tests or waiting: 32."
             )
             assert find(browser, "#now-text").text.startswith(text)
-            assert find(browser, "#chart-text").text.startswith("6 results of this call")
+            assert find(browser, "#chart-text").text.startswith(
+                "Results per minute: 24 on average, at most 48. 6 results of this call"
+            )
             assert violations(browser) == []
             assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
         browser.get("about:blank")  # before the server ends

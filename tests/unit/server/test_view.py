@@ -412,6 +412,26 @@ async def test_the_report_so_far_is_made_elsewhere(folder: Path, address: str) -
     assert times(folder) == before
 
 
+async def test_report_so_far_is_made_anew_when_the_run_has_ended(folder: Path, address: str) -> None:
+    """Until then it may be some seconds old. The viewer learns how many rows it has."""
+    async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
+        await told(stream, 2)
+        async with client.get(f"{address}/report.html") as answer:
+            assert answer.headers["Ioi-Eval-Rows"] == "3"
+        write_run(folder, [row("d")])
+        await told(stream, 3)
+        async with client.get(f"{address}/report.html") as answer:
+            assert answer.headers["Ioi-Eval-Rows"] == "3"
+            assert "Scores of 3 submissions" in await answer.text()
+        write_progress(folder, Progress(total=10, ended=True, stopped=True))
+        async for line in stream.content:
+            if b'"ended":true' in line:
+                break
+        async with client.get(f"{address}/report.html") as answer:
+            assert answer.headers["Ioi-Eval-Rows"] == "4"
+            assert "Scores of 4 submissions" in await answer.text()
+
+
 async def test_the_pieces_of_a_long_list_are_served(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages.LONGEST_LIST", 1)
     async with aiohttp.ClientSession() as client:
