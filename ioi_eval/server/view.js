@@ -167,6 +167,7 @@ function show(run, news) {
   age(run);
   const bar = place("bar");
   if (run.total) [bar.max, bar.value] = [run.total, run.judged + run.unscored];
+  else if (run.ended) [bar.max, bar.value] = [1, 1];
   else bar.removeAttribute("value");
   place("tiles").replaceChildren(...tiles(run));
   place("facts").replaceChildren(...facts(run));

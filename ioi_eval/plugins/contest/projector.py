@@ -13,7 +13,7 @@ from ioi_eval.plugins.contest.rules import Rules
 from ioi_eval.plugins.contest.scoreboard import clock, read_scoreboard, script, table
 from ioi_eval.reports.document import Document, Section, counted, html
 from ioi_eval.store.files import read_value
-from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, read_info
+from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
 
 _OPTION = "contest_"  # prefix of the rules among the options of a run
 
@@ -59,7 +59,7 @@ class ScoreboardPage:
                 self._version = version
             page = Document(
                 title=self._folder.resolve().name,
-                about=", ".join([*self._about, self._time(elapsed_s)]),
+                about=", ".join(filter(None, [*self._about, self._time(elapsed_s)])),
                 ribbon=["frozen"] if frozen_from is not None and elapsed_s >= frozen_from else [],
                 sections=[self._section],
                 is_live=True,
@@ -90,8 +90,8 @@ class ScoreboardPage:
         return f"From {clock(frozen_from)} on, results are hidden until the end of the contest."
 
     def _time(self, elapsed_s: float) -> str:
-        """Return how far the contest is."""
+        """Return how far the contest is; empty for a contest without an end that nobody holds now."""
         if self._rules.seconds is None:
-            return f"{clock(elapsed_s)} since the start"
+            return f"{clock(elapsed_s)} since the start" if is_written_now(self._folder) else ""
         left_s = self._rules.seconds - elapsed_s
         return f"{clock(left_s)} left" if left_s > 0 else "over"
