@@ -11,7 +11,7 @@ from attacks_contest import ASKING, Asking
 from support.contests import PROBLEMS, SECRET, hidden_in
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
-from ioi_eval.plugins.contest import Contest, NotJudged, Refused, Rules, Session
+from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, UnjudgedCall
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ async def test_no_answer_has_a_secret(asking: Asking, session: Session, hidden: 
         ):
             try:
                 told.append(await call)
-            except (Refused, NotJudged) as error:
+            except (RefusedCall, UnjudgedCall) as error:
                 words.append(str(error))
     assert not [one for one in words if "judge failed" in one], "it has an answer, or a refusal"
     assert not hidden_in(*told, *words)
-    (submitted,) = [one for one in told if type(one).__name__ == "Submitted"]
+    (submitted,) = [one for one in told if type(one).__name__ == "SubmissionReply"]
     assert submitted.slowest_seconds is None
     assert submitted.points == 0

@@ -16,7 +16,7 @@ from transformers.utils import get_json_schema  # noqa: E402
 from trl.chat_template_utils import qwen3_chat_template  # noqa: E402
 
 from ioi_eval.integrations.runtime import close_all  # noqa: E402
-from ioi_eval.plugins.contest import NotJudged, Refused  # noqa: E402
+from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall  # noqa: E402
 from ioi_eval.plugins.contest.trl import ContestEnvironment, make_environment  # noqa: E402
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
@@ -39,7 +39,7 @@ def test_tools_are_described_and_an_episode_has_its_reward() -> None:
             one["description"] for one in told["parameters"]["properties"].values()
         )
     assert asyncio.run(environment.run(NOTHING, input="1"))["ended"] == "completed"
-    with pytest.raises(Refused, match="no language"):
+    with pytest.raises(RefusedCall, match="no language"):
         asyncio.run(environment.submit(NOTHING, "klingon"))
     assert asyncio.run(environment.submit(NOTHING))["submissions_left"] == 1 and environment.get_reward() == 0
     assert asyncio.run(environment.submit(TIDE))["points"] == 100 and environment.get_reward() == 1
@@ -51,7 +51,7 @@ def test_a_failure_of_the_judge_is_no_reward(tmp_path: Path) -> None:
     checker.write_text("no program\n")
     environment = make_environment(str(tmp_path))()
     environment.reset("threes")
-    with pytest.raises(NotJudged):
+    with pytest.raises(UnjudgedCall):
         asyncio.run(environment.submit(NOTHING))
     assert environment.get_reward() is None
 

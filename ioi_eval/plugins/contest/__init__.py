@@ -12,26 +12,26 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.generate.turns import Feedback, Turns
-    from ioi_eval.plugins.contest.contest import PIECE, Contest, Record, Session
-    from ioi_eval.plugins.contest.hosting import Competed, compete, open_contest
+    from ioi_eval.plugins.contest.contest import MAX_PART_LENGTH, Contest, Record, Session
+    from ioi_eval.plugins.contest.hosting import ContestOutcome, compete, open_contest
     from ioi_eval.plugins.contest.rules import (
+        CallInProgress,
         CutText,
-        InProgress,
-        NotJudged,
         Part,
-        Piece,
         Place,
         ProblemList,
         ProblemState,
-        Ran,
-        Refused,
+        RefusedCall,
         Rules,
+        RunReply,
         Sample,
+        SampleResult,
+        SamplesReply,
         Standing,
         Statement,
-        Submitted,
-        Tested,
-        TestedSample,
+        SubmissionReply,
+        TextPart,
+        UnjudgedCall,
         as_markdown,
     )
 else:
@@ -40,38 +40,38 @@ else:
         __name__,
         {
             "generate.turns": "Feedback Turns",
-            "plugins.contest.contest": "PIECE Contest Record Session",
-            "plugins.contest.hosting": "Competed compete open_contest",
-            "plugins.contest.rules": "CutText InProgress NotJudged Part Piece Place ProblemList ProblemState"
-            " Ran Refused Rules Sample Standing Statement Submitted Tested TestedSample as_markdown",
+            "plugins.contest.contest": "MAX_PART_LENGTH Contest Record Session",
+            "plugins.contest.hosting": "ContestOutcome compete open_contest",
+            "plugins.contest.rules": "CutText CallInProgress UnjudgedCall Part TextPart Place ProblemList ProblemState"
+            " RunReply RefusedCall Rules Sample Standing Statement SubmissionReply SamplesReply SampleResult as_markdown",
         },
     )
 
 __all__ = [
-    "PIECE",
-    "Competed",
+    "MAX_PART_LENGTH",
+    "CallInProgress",
     "Contest",
+    "ContestOutcome",
     "CutText",
     "Feedback",
-    "InProgress",
-    "NotJudged",
     "Part",
-    "Piece",
     "Place",
     "ProblemList",
     "ProblemState",
-    "Ran",
     "Record",
-    "Refused",
+    "RefusedCall",
     "Rules",
+    "RunReply",
     "Sample",
+    "SampleResult",
+    "SamplesReply",
     "Session",
     "Standing",
     "Statement",
-    "Submitted",
-    "Tested",
-    "TestedSample",
+    "SubmissionReply",
+    "TextPart",
     "Turns",
+    "UnjudgedCall",
     "as_markdown",
     "compete",
     "open_contest",

@@ -24,20 +24,20 @@ from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
 from ioi_eval.plugins.contest.names import Names
 from ioi_eval.plugins.contest.rules import (
-    InProgress,
-    NotJudged,
-    Piece,
+    CallInProgress,
     Place,
     ProblemState,
-    Ran,
-    Refused,
+    RefusedCall,
     Rules,
+    RunReply,
+    SampleResult,
+    SamplesReply,
     Standing,
     Statement,
-    Submitted,
-    Tested,
-    TestedSample,
-    Worth,
+    SubmissionReply,
+    TextPart,
+    UnjudgedCall,
+    VisibleResult,
     answered_with_files,
     compiled_alone,
     has_secrets,
@@ -59,7 +59,7 @@ from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identi
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-PIECE = 32_768  # characters of a problem's texts in one answer to a model
+MAX_PART_LENGTH = 32_768  # characters of a problem's texts in one answer to a model
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
@@ -81,7 +81,7 @@ class Record(Protocol):
     def ran(self, row: Mapping[str, Any]) -> None: ...
 
 
-class BegunSubmissions(Protocol):
+class PendingSubmissions(Protocol):
     """The submissions that are being judged, with their code. They are there after any kill."""
 
     def add(self, row: Mapping[str, Any]) -> None: ...
@@ -95,14 +95,14 @@ class _Attempts:
     def __init__(self) -> None:
         self.turn = asyncio.Lock()  # one after the other: limits count what was judged
         self.runs = 0
-        self.worths: list[Worth] = []
+        self.worths: list[VisibleResult] = []
         self.by_code: dict[str, int] = {}
         self.points = 0.0
         self.last: float | None = None  # seconds from the start to the last submission
         self.gained: float | None = None  # and to the last one that gained points
         self.steps: list[tuple[float, float, float | None]] = []  # of each: time, points and last gain then
 
-    def add(self, code: str, worth: Worth, at: float, mode: scoring.Mode) -> None:
+    def add(self, code: str, worth: VisibleResult, at: float, mode: scoring.Mode) -> None:
         self.worths.append(worth)
         self.by_code[code] = len(self.worths)
         points = scoring.points(mode, [attempt.result for attempt in self.worths])
@@ -134,7 +134,7 @@ class _Participant:
         self.room = asyncio.Semaphore(at_once)
         self.calls = set[asyncio.Task[Any]]()  # that wait for their turn or are in progress
         self.problems = defaultdict[str, _Attempts](_Attempts)
-        self.in_progress: dict[asyncio.Task[Any] | None, InProgress] = {}
+        self.in_progress: dict[asyncio.Task[Any] | None, CallInProgress] = {}
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         call = asyncio.create_task(work)
@@ -167,7 +167,7 @@ class Contest:
         judge: Judge,
         participants: Collection[str] | None = None,
         record: Record | None = None,
-        begun: BegunSubmissions | None = None,
+        begun: PendingSubmissions | None = None,
         limited: Callable[[Problem], Awaitable[Problem]] | None = None,
         languages: Collection[str] | None = None,
         language: str = "c++",
@@ -201,7 +201,7 @@ class Contest:
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Take back a row that the record was given of a submission."""
-        worth = Worth.of(result_of(row), row.get(COMPILER) or "")
+        worth = VisibleResult.of(result_of(row), row.get(COMPILER) or "")
         attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
         self._latest = max(self._latest, row[AT])
@@ -308,19 +308,19 @@ class Session:
             return self._statement(problem)
         return shortened(self._statement(problem, sample_bytes=sys.maxsize), characters)
 
-    def attachment(self, problem: str, name: str, offset: int = 0) -> Piece:
+    def attachment(self, problem: str, name: str, offset: int = 0) -> TextPart:
         """Return a part of a text of a problem: of an attachment, a sample, or the statement itself."""
         texts = texts_of(self._statement(problem, sample_bytes=sys.maxsize))
         if name not in texts:
             there = bounded(", ".join(each for each, text in texts.items() if text), 1000)
-            raise Refused(f"{problem} has no text {visible(str(name)[:80])!r}: there are {there}")
+            raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: there are {there}")
         size = len(texts[name])
         if not 0 <= offset <= size:
-            raise Refused(f"the offset must be 0 to {size}, not {offset}")
-        end = offset + PIECE
+            raise RefusedCall(f"the offset must be 0 to {size}, not {offset}")
+        end = offset + MAX_PART_LENGTH
         following = end if end < size else None
         text = texts[name][offset:end]
-        return Piece(name=name, characters=size, offset=offset, text=text, next_offset=following)
+        return TextPart(name=name, characters=size, offset=offset, text=text, next_offset=following)
 
     def _statement(self, label: str, **limits: int) -> Statement:
         problem = self._problem(label)
@@ -343,17 +343,17 @@ class Session:
             in_progress=(*self._own.in_progress.values(),),
         )
 
-    async def run(self, problem: str, code: str, language: str = "", *, input: str = "") -> Ran:
+    async def run(self, problem: str, code: str, language: str = "", *, input: str = "") -> RunReply:
         """Run a program on an input of the participant's own."""
         about, given = self._problem(problem), _encoded(input, self._rules.input_bytes, "input")
         submission = self._submission(problem, about, code, language)
         own = in_hand(about)
         if own is None:
-            raise Refused(
+            raise RefusedCall(
                 f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
             )
         if find(submission.language) not in admitted(own):
-            raise Refused(
+            raise RefusedCall(
                 f"{problem} hands out no grader for {submission.language}: own inputs cannot be run"
             )
         return await self._finished(
@@ -362,16 +362,16 @@ class Session:
 
     async def _ran(
         self, problem: str, about: Problem, submission: Submission, given: bytes, *, managed: bool
-    ) -> Ran:
+    ) -> RunReply:
         """`managed`: by the manager that is handed out, whose words are no secret."""
         attempts = self._own.problems[problem]
         async with self._turn():
             limit, at = self._rules.runs, self._contest.seconds
             if limit is not None and attempts.runs >= limit:
-                raise Refused(f"all {limit} runs for {problem} are used up")
+                raise RefusedCall(f"all {limit} runs for {problem} are used up")
             attempts.runs += 1
             try:
-                with self._in_progress(InProgress(problem=problem, call="run")):
+                with self._in_progress(CallInProgress(problem=problem, call="run")):
                     result, _ = await self._judged(
                         about,
                         submission,
@@ -384,10 +384,10 @@ class Session:
                 raise
             left = None if limit is None else limit - attempts.runs
         if not result.compiles:
-            return Ran(compiles=False, compiler=_compiler(result.compile_output), runs_left=left)
+            return RunReply(compiles=False, compiler=_compiler(result.compile_output), runs_left=left)
         (test,) = result.tests
         completed = test.status in _COMPLETED
-        return Ran(
+        return RunReply(
             compiles=True,
             compiler=_compiler(result.compile_output),
             ended="completed" if completed else test.status.value,
@@ -400,23 +400,23 @@ class Session:
             runs_left=left,
         )
 
-    async def test(self, problem: str, code: str, language: str = "") -> Tested:
+    async def test(self, problem: str, code: str, language: str = "") -> SamplesReply:
         """Run a program on the problem's samples."""
         about = self._problem(problem)
         if not sample_names(about):
-            raise Refused(f"{problem} has no samples beside its statement: run the program on own inputs")
+            raise RefusedCall(f"{problem} has no samples beside its statement: run the program on own inputs")
         submission = self._submission(problem, about, code, language)
         return await self._finished(self._tested(problem, about, submission))
 
-    async def _tested(self, problem: str, about: Problem, submission: Submission) -> Tested:
+    async def _tested(self, problem: str, about: Problem, submission: Submission) -> SamplesReply:
         async with self._turn():
-            with self._in_progress(InProgress(problem=problem, call="test")):
+            with self._in_progress(CallInProgress(problem=problem, call="test")):
                 result, compiler = await self._judged(about, submission, with_samples_alone)
         if not result.compiles:
-            return Tested(compiles=False, compiler=compiler)
+            return SamplesReply(compiles=False, compiler=compiler)
         open_to_all = not has_secrets(about)
         samples = tuple(
-            TestedSample(
+            SampleResult(
                 name=test.test_name,
                 verdict=test.status,
                 words=_words(test.feedback) if open_to_all else "",
@@ -426,7 +426,7 @@ class Session:
             )
             for test in result.tests
         )
-        return Tested(compiles=True, compiler=compiler, samples=samples)
+        return SamplesReply(compiles=True, compiler=compiler, samples=samples)
 
     async def submit(
         self,
@@ -436,7 +436,7 @@ class Session:
         *,
         outputs: Mapping[str, str] | None = None,
         cost: float | None = None,
-    ) -> Submitted:
+    ) -> SubmissionReply:
         """Judge a program, or files by the names of their tests, for points. `cost`: kept in its row."""
         about = self._problem(problem)
         submission = self._submission(problem, about, code, language, outputs)
@@ -457,7 +457,7 @@ class Session:
 
     async def _submitted(
         self, problem: str, about: Problem, submission: Submission, cost: float | None
-    ) -> Submitted:
+    ) -> SubmissionReply:
         attempts, same = self._own.problems[problem], identity(about, submission)
         async with self._turn(), attempts.turn:
             self._refuse_late()  # the turn may have come after the end
@@ -467,10 +467,10 @@ class Session:
                 return self._told(about, attempts, before, repeats=True)
             at, limit = self._contest.seconds, self._rules.submissions
             if limit is not None and len(attempts.worths) >= limit:
-                raise Refused(f"all {limit} submissions for {problem} are used up")
+                raise RefusedCall(f"all {limit} submissions for {problem} are used up")
             if attempts.last is not None and at - attempts.last < self._rules.pause:
                 wait = self._rules.pause - (at - attempts.last)
-                raise Refused(f"the next submission for {problem} may come in {wait:.1f} seconds")
+                raise RefusedCall(f"the next submission for {problem} may come in {wait:.1f} seconds")
             return await self._counted(problem, about, submission, at, cost)
 
     async def _given_up(self, problem: str, about: Problem, nothing: Submission) -> None:
@@ -480,7 +480,7 @@ class Session:
             if not attempts.worths:  # of a call that was in progress
                 await self._counted(problem, about, nothing, self._contest.seconds, None)
 
-    async def _resumed(self, row: Mapping[str, Any]) -> Submitted:
+    async def _resumed(self, row: Mapping[str, Any]) -> SubmissionReply:
         """Judge a submission that a stopped contest had begun: the rules had allowed it."""
         problem = row[PROBLEM]
         files = tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in row[OUTPUTS].items())
@@ -493,7 +493,7 @@ class Session:
 
     async def _counted(
         self, problem: str, about: Problem, submission: Submission, at: float, cost: float | None
-    ) -> Submitted:
+    ) -> SubmissionReply:
         """Judge a submission for points. The record has it until it is judged, or the judge failed."""
         attempts = self._own.problems[problem]
         number = len(attempts.worths) + 1
@@ -509,13 +509,16 @@ class Session:
         files = {file.name: file.content.read().decode() for file in submission.outputs}
         begun = {"key": key, **row, PROBLEM: problem, LANGUAGE: submission.language, OUTPUTS: files}
         submission = msgspec.structs.replace(submission, key=key, row=row)
-        with self._in_progress(InProgress(problem=problem, call="submit", number=number)), self._kept(begun):
+        with (
+            self._in_progress(CallInProgress(problem=problem, call="submit", number=number)),
+            self._kept(begun),
+        ):
             result, compiler = await self._watched(about, submission)
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._keep("judged", result_row(submission, about, result))
         same = identity(about, submission)
-        attempts.add(same, Worth.of(result, compiler), at, self._rules.mode)
+        attempts.add(same, VisibleResult.of(result, compiler), at, self._rules.mode)
         return self._told(about, attempts, number)
 
     @contextlib.contextmanager
@@ -549,7 +552,7 @@ class Session:
         """Return what a call returns. If its caller is cancelled, it goes on if it is in progress."""
         if len(self._own.calls) >= self._rules.at_once + self._rules.waiting:
             work.close()
-            raise Refused("too many calls at the same time: wait for the answers")
+            raise RefusedCall("too many calls at the same time: wait for the answers")
         call = self._own.start(work)
         try:
             await asyncio.wait([call])
@@ -559,11 +562,11 @@ class Session:
                 call.cancel()
             raise
         if call.cancelled():
-            raise NotJudged("the contest was stopped before this call was answered")
+            raise UnjudgedCall("the contest was stopped before this call was answered")
         return call.result()
 
     @contextlib.contextmanager
-    def _in_progress(self, about: InProgress) -> Iterator[None]:
+    def _in_progress(self, about: CallInProgress) -> Iterator[None]:
         """Mark the task of a call as one that goes on without its caller."""
         call = asyncio.current_task()
         self._own.in_progress[call] = about
@@ -577,7 +580,7 @@ class Session:
     def _problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
             there = bounded(", ".join(self._contest.problems), 1000)
-            raise Refused(f"no problem {visible(str(label)[:80])!r}: there are {there}")
+            raise RefusedCall(f"no problem {visible(str(label)[:80])!r}: there are {there}")
         return self._contest.problems[label]
 
     def _submission(
@@ -595,13 +598,13 @@ class Session:
             _encoded(code, most, "code")
             code = unfenced(code)
         if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
-            raise Refused(f"{label} takes no program: submit `outputs`, files by the names of its tests")
+            raise RefusedCall(f"{label} takes no program: submit `outputs`, files by the names of its tests")
         if not (code or "").strip() and not (outputs and takes_files):
-            raise Refused("there is no program in it")
+            raise RefusedCall("there is no program in it")
         if outputs and not takes_files:
-            raise Refused(f"{label} takes a program, not files")
+            raise RefusedCall(f"{label} takes a program, not files")
         if unknown := sorted(set(outputs or ()) - {*answered_with_files(problem)}):
-            raise Refused(f"{label} takes no file for {visible(unknown[0][:80])!r}")
+            raise RefusedCall(f"{label} takes no file for {visible(unknown[0][:80])!r}")
         files = tuple(
             NamedBlob(name=name, content=Blob.of(_encoded(text, self._rules.input_bytes, "file")))
             for name, text in (outputs or {}).items()
@@ -620,14 +623,14 @@ class Session:
 
     def _language(self, problem: Problem, asked: str) -> str:
         if not isinstance(asked, str):
-            raise Refused("the language is no text")
+            raise RefusedCall("the language is no text")
         there, asked = self._there(problem), asked or self._usual_language(problem)
         try:
             language = find(asked)
         except InputError:
             language = None
         if language is None or (language.name not in there and problem.task_type is not TaskType.OUTPUT_ONLY):
-            raise Refused(f"no language {visible(asked[:80])!r} here: there are {', '.join(there)}")
+            raise RefusedCall(f"no language {visible(asked[:80])!r} here: there are {', '.join(there)}")
         return asked if language.standard else language.name
 
     @contextlib.asynccontextmanager
@@ -639,7 +642,7 @@ class Session:
 
     def _refuse_late(self) -> None:
         if self._contest.over or self._contest.closed:
-            raise Refused("the contest is over")
+            raise RefusedCall("the contest is over")
 
     # --- what comes of it ---
 
@@ -667,7 +670,7 @@ class Session:
                 failure = JudgeFailure(str(error), phase="judging")
                 failure = error if isinstance(error, JudgeFailure) else failure
                 self._keep("failed", failure_row(submission, failure, problem))
-            raise NotJudged(failed) from error
+            raise UnjudgedCall(failed) from error
 
     def _keep(self, what: str, row: Mapping[str, Any]) -> None:
         """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost.
@@ -687,7 +690,7 @@ class Session:
             if str(error) not in self._contest._complained:
                 self._contest._complained.add(str(error))
                 _log.warning("a call was not answered, and may be made again: %s (told once)", error)
-            raise NotJudged(_JUDGE_FAILED) from error
+            raise UnjudgedCall(_JUDGE_FAILED) from error
 
     async def _compiler(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
         """Return the compiler's words on a program that does not compile.
@@ -709,12 +712,12 @@ class Session:
 
     def _told(
         self, problem: Problem, attempts: _Attempts, number: int, *, repeats: bool = False
-    ) -> Submitted:
+    ) -> SubmissionReply:
         worth, limit, state = attempts.worths[number - 1], self._rules.submissions, attempts
         compiles, points = worth.result.compiles, self._tells(Feedback.POINTS)
         verdict = worth.verdict if self._tells(Feedback.VERDICT) or not compiles else None
         note = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
-        return Submitted(
+        return SubmissionReply(
             number=number,
             words=f"Submission {number}: {note}",
             repeats=repeats,
@@ -747,20 +750,20 @@ class Session:
 def _unheard(call: asyncio.Task[Any]) -> None:
     """Take the answer of a call whose caller was cancelled. Log a fault of the judge's code."""
     error = None if call.cancelled() else call.exception()
-    if error is not None and not isinstance(error, Refused | NotJudged):
+    if error is not None and not isinstance(error, RefusedCall | UnjudgedCall):
         _log.error("a call whose caller had left failed", exc_info=error)
 
 
 def _encoded(text: str, most: int, what: str) -> bytes:
     """Raise Refused for a text that is too long, or no text."""
     if not isinstance(text, str):
-        raise Refused(f"the {what} is no text")
+        raise RefusedCall(f"the {what} is no text")
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise Refused(f"the {what} holds halves of characters") from None
+        raise RefusedCall(f"the {what} holds halves of characters") from None
     if len(data) > most:
-        raise Refused(f"the {what} has {len(data)} bytes, and may have {most}")
+        raise RefusedCall(f"the {what} has {len(data)} bytes, and may have {most}")
     return data
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
-from ioi_eval.plugins.contest import PIECE, Contest, Rules, Statement, Submitted, as_markdown
+from ioi_eval.plugins.contest import MAX_PART_LENGTH, Contest, Rules, Statement, SubmissionReply, as_markdown
 from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
 _ALONE = "participant"
@@ -90,7 +90,7 @@ class Episode:
     def read(self, offset: int = 0) -> str:
         """Return the prompt from an offset: at most 32,768 characters, and the call that reads on."""
         prompt, offset = self.prompt, max(0, offset)
-        end = offset + PIECE
+        end = offset + MAX_PART_LENGTH
         rest = f"\n\nCharacters {offset} to {end} of {len(prompt)}: `statement(offset={end})` reads on.\n"
         return prompt[offset:end] + (rest if end < len(prompt) else "")
 
@@ -150,7 +150,7 @@ class Episode:
 
     async def _counted(self, work: Coroutine[Any, Any, Struct]) -> Struct:
         answer = await work
-        if isinstance(answer, Submitted):
+        if isinstance(answer, SubmissionReply):
             self._repeats += answer.repeats
         return answer
 

@@ -39,7 +39,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
-from ioi_eval.plugins.contest.rules import NotJudged, Place, Refused, Rules
+from ioi_eval.plugins.contest.rules import Place, RefusedCall, Rules, UnjudgedCall
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.records import WITH_FEEDBACK
@@ -321,7 +321,7 @@ The problem is called `{problem}`.
 Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 
 
-class Competed(Value):
+class ContestOutcome(Value):
     """A contest that models took part in."""
 
     out: str  # the run's folder
@@ -347,7 +347,7 @@ async def compete(
     store: Store | None = None,
     on_event: OnEvent = ignore,
     serving: Serving | None = None,
-) -> Competed:
+) -> ContestOutcome:
     """Let a model take part in a contest; called again, go on where the last call stopped.
 
         done = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
@@ -408,7 +408,7 @@ async def compete(
                             group.create_task(talk.go(session, room, unwritten))
         scoreboard = contest.scoreboard()
         write_stopped(folder, unwritten)  # for the report, which is written now
-    return Competed(
+    return ContestOutcome(
         out=str(folder),
         scoreboard=scoreboard,
         summary=Results.open(folder).summary(),
@@ -458,7 +458,7 @@ class _Competing(NamedTuple):
         async with room:
             try:
                 await self._talk(session)
-            except (GenerationFailed, OutOfBudget, NotJudged, Refused, JudgeFailure) as error:
+            except (GenerationFailed, OutOfBudget, UnjudgedCall, RefusedCall, JudgeFailure) as error:
                 unwritten[f"{session.participant}/{self.label}"] = str(error)
 
     async def _talk(self, session: Session) -> None:
@@ -467,7 +467,7 @@ class _Competing(NamedTuple):
         spoken = self.requests.language(problem).language
         if self.refused:
             if problem.unusable:
-                with contextlib.suppress(NotJudged):  # it is among the failures then
+                with contextlib.suppress(UnjudgedCall):  # it is among the failures then
                     await session.end(self.label, spoken)
             raise JudgeFailure(self.refused, final=True)
         prompt = self.requests.prompt(problem, spoken)

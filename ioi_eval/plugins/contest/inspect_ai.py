@@ -92,7 +92,7 @@ async def _goes_on(state: AgentState) -> bool:
 
 
 def _tool(episodes: Episodes, name: str) -> Tool:
-    from ioi_eval.plugins.contest import NotJudged, Refused
+    from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
     from ioi_eval.plugins.contest.episodes import Episode
 
     call = getattr(Episode, name)
@@ -102,7 +102,7 @@ def _tool(episodes: Episodes, name: str) -> Tool:
         episode = await asyncio.to_thread(_of_sample, episodes, sample_state())
         try:
             return json.dumps(await call(episode, **arguments))
-        except (Refused, NotJudged) as error:
+        except (RefusedCall, UnjudgedCall) as error:
             raise ToolError(str(error)) from None
         finally:
             store().set(_REACHED, episode.told())

@@ -25,15 +25,15 @@ import msgspec
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.plugins.contest import (
-    PIECE,
+    MAX_PART_LENGTH,
     Contest,
-    NotJudged,
-    Piece,
     ProblemList,
-    Refused,
+    RefusedCall,
     Session,
     Standing,
     Statement,
+    TextPart,
+    UnjudgedCall,
     as_markdown,
 )
 from ioi_eval.plugins.contest.episodes import plain
@@ -187,7 +187,7 @@ def _tools(
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: text, limits, languages, samples, files. `cut` lists what is not shown in full."""
-        return await _answered(lambda: session().statement(problem, characters=PIECE))
+        return await _answered(lambda: session().statement(problem, characters=MAX_PART_LENGTH))
 
     async def attachment(problem: str, name: str, offset: int = 0) -> dict[str, Any]:
         """Read a text of a problem from an offset: an attachment, a sample, or the rest of the statement."""
@@ -201,7 +201,7 @@ def _tools(
     writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
     yield problems, ProblemList, reads
     yield statement, Statement, reads
-    yield attachment, Piece, reads
+    yield attachment, TextPart, reads
     for tool in tools_for(contest.problems.values()):
         answer = get_type_hints(tool)["return"]
         yield _judging(tool, session), answer, reads if tool is test else writes
@@ -240,7 +240,7 @@ async def _answered(call: Callable[[], Awaitable[msgspec.Struct] | msgspec.Struc
     try:
         answer = call()
         return plain(answer if isinstance(answer, msgspec.Struct) else await answer)
-    except (Refused, NotJudged) as error:
+    except (RefusedCall, UnjudgedCall) as error:
         raise ToolError(str(error)) from None
 
 
@@ -250,8 +250,8 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
     @server.resource(uri, name=label, description=f"The statement of {label}", mime_type="text/markdown")
     def read() -> str:
         try:
-            return as_markdown(session().statement(label, characters=PIECE))
-        except Refused as error:
+            return as_markdown(session().statement(label, characters=MAX_PART_LENGTH))
+        except RefusedCall as error:
             raise ResourceError(str(error)) from None
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
-from ioi_eval.plugins.contest import NotJudged, Refused
+from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.plugins.contest.tools import tools_for
 
@@ -121,7 +121,7 @@ class OpenContest(MCPEnvironment):
         async def tool(self: OpenContest, **arguments: Any) -> dict[str, Any]:
             try:
                 return dict(await call(self.episode, **arguments))
-            except (Refused, NotJudged) as error:
+            except (RefusedCall, UnjudgedCall) as error:
                 raise ToolError(str(error)) from None
 
         return MethodType(tool, self)

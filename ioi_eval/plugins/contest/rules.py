@@ -163,11 +163,11 @@ class Rules(Value):
         )
 
 
-class Refused(IoiEvalError):
+class RefusedCall(IoiEvalError):
     """A call that the rules do not allow, or that cannot be meant. It costs nothing."""
 
 
-class NotJudged(IoiEvalError):
+class UnjudgedCall(IoiEvalError):
     """The judge failed. It costs nothing, and the same call may be made again."""
 
 
@@ -213,7 +213,7 @@ class Statement(Value):
     cut: tuple[CutText, ...] = ()  # texts that this answer has only the beginning of
 
 
-class Piece(Value):
+class TextPart(Value):
     """A part of a text of a problem."""
 
     name: str
@@ -249,7 +249,7 @@ class Place(Value):
     gained: float | None
 
 
-class InProgress(Value):
+class CallInProgress(Value):
     """A call of a participant that is being judged. It counts if nobody waits for its answer, too."""
 
     problem: str
@@ -264,10 +264,10 @@ class Standing(Value):
     seconds_left: float | None
     problems: tuple[ProblemState, ...]
     scoreboard: tuple[Place, ...] = ()
-    in_progress: tuple[InProgress, ...] = ()
+    in_progress: tuple[CallInProgress, ...] = ()
 
 
-class Ran(Value):
+class RunReply(Value):
     """A program's behaviour on an input that the participant gave."""
 
     compiles: bool
@@ -282,7 +282,7 @@ class Ran(Value):
     runs_left: int | None = None  # None: no limit
 
 
-class TestedSample(Value):
+class SampleResult(Value):
     name: str
     verdict: Verdict
     words: str = ""
@@ -291,10 +291,10 @@ class TestedSample(Value):
     memory_bytes: int | None = None
 
 
-class Tested(Value):
+class SamplesReply(Value):
     compiles: bool
     compiler: str = ""
-    samples: tuple[TestedSample, ...] = ()
+    samples: tuple[SampleResult, ...] = ()
 
 
 class Part(Value):
@@ -304,7 +304,7 @@ class Part(Value):
     verdict: Verdict  # of the first failing test, or AC
 
 
-class Submitted(Value):
+class SubmissionReply(Value):
     """A submission's worth, as far as feedback goes; what it does not tell is None."""
 
     number: int  # of the attempt
@@ -321,7 +321,7 @@ class Submitted(Value):
     submissions_left: int | None = None  # None: no limit
 
 
-class Worth(Value):
+class VisibleResult(Value):
     """The part of a result that may ever be told: no test, and no time unless rules say so."""
 
     result: SubmissionResult  # without tests

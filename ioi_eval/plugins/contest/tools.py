@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.contest.contest import Session
-from ioi_eval.plugins.contest.rules import Ran, Submitted, Tested, in_hand
+from ioi_eval.plugins.contest.rules import RunReply, SamplesReply, SubmissionReply, in_hand
 
 Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
@@ -31,12 +31,14 @@ _Outputs = Annotated[
 
 async def run(
     session: Session, problem: ProblemName, code: _Code, language: LanguageName = "", input: _Input = ""
-) -> Ran:
+) -> RunReply:
     """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
     return await session.run(problem, code, language, input=input)
 
 
-async def test(session: Session, problem: ProblemName, code: _Code, language: LanguageName = "") -> Tested:
+async def test(
+    session: Session, problem: ProblemName, code: _Code, language: LanguageName = ""
+) -> SamplesReply:
     """Run a program on the samples of the problem. No points."""
     return await session.test(problem, code, language)
 
@@ -47,7 +49,7 @@ async def submit(
     code: _Code = "",
     language: LanguageName = "",
     outputs: _Outputs = None,
-) -> Submitted:
+) -> SubmissionReply:
     """Submit a program for points. Of several submissions the rules say which count."""
     return await session.submit(problem, code or None, language, outputs=outputs)
 

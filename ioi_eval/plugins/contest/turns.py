@@ -8,13 +8,13 @@ from typing import Any
 
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.generate.turns import Feedback, Turns
-from ioi_eval.plugins.contest.hosting import Competed, compete
+from ioi_eval.plugins.contest.hosting import ContestOutcome, compete
 from ioi_eval.plugins.contest.rules import Rules
 
 
 def in_turns(
     author: ModelOptions | AgentOptions, turns: Turns, feedback: Feedback
-) -> Callable[..., Coroutine[Any, Any, Competed]]:
+) -> Callable[..., Coroutine[Any, Any, ContestOutcome]]:
     """Return `compete` for an author: a model goes on with a problem, an agent submits over MCP."""
     if not isinstance(author, AgentOptions):
         rules = Rules(feedback=feedback, submissions=None)

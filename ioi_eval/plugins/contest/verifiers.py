@@ -19,7 +19,7 @@ from typing import Any
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import needs
-from ioi_eval.plugins.contest import NotJudged, Refused
+from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
@@ -119,9 +119,9 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
         self._begun[state.rollout] = episode, now
         try:
             found: dict[str, Any] = await getattr(episode, tool.__name__)(*given, **named)
-        except Refused as error:
+        except RefusedCall as error:
             raise ToolError(str(error)) from None
-        except NotJudged as error:
+        except UnjudgedCall as error:
             found = {"error": str(error)}  # verifiers keeps no state of a call that raised
         finally:
             state.share, state.points, state.done = episode.share, episode.points, episode.done

@@ -31,11 +31,11 @@ from ioi_eval.models import (
 from ioi_eval.plugins.contest import (
     Contest,
     Feedback,
-    NotJudged,
-    Refused,
+    RefusedCall,
     Rules,
     Session,
-    Submitted,
+    SubmissionReply,
+    UnjudgedCall,
     as_markdown,
 )
 from ioi_eval.plugins.contest.rules import unfenced
@@ -176,7 +176,7 @@ async def test_the_same_code_costs_nothing() -> None:
         assert (again.number, again.points) == (1, 40)
         assert not (await heron.submit("sum", "wrong:3")).repeats
         await otter.submit("sum", "wrong:1")
-        with pytest.raises(Refused, match="all 2 submissions for sum are used up"):
+        with pytest.raises(RefusedCall, match="all 2 submissions for sum are used up"):
             await otter.submit("sum", "right")
         assert (await otter.submit("sum", "wrong:1")).repeats
     assert [row["key"] for row in record.rows] == ["otter/sum#1", "heron/sum#1", "otter/sum#2"]
@@ -201,7 +201,7 @@ async def test_submissions_at_the_same_time_are_counted_one_by_one() -> None:
         session = held.session("otter")
         calls = (session.submit("sum", code) for code in ("wrong:1", "wrong:2"))
         first, second = await asyncio.gather(*calls, return_exceptions=True)
-    assert isinstance(first, Submitted) and isinstance(second, Refused)
+    assert isinstance(first, SubmissionReply) and isinstance(second, RefusedCall)
     assert [row["key"] for row in record.rows] == ["otter/sum#1"]
 
 
@@ -211,7 +211,7 @@ async def test_a_failure_of_the_judge_costs_nothing_and_may_be_tried_again() -> 
     async with contest(Rules(submissions=1), record=record, engine=engine) as held:
         session = held.session("otter")
         for _ in range(2):
-            with pytest.raises(NotJudged) as failed:
+            with pytest.raises(UnjudgedCall) as failed:
                 await session.submit("sum", "break")
             assert SECRET not in str(failed.value) and "on test" not in str(failed.value)
         assert session.problems()[0].submissions_left == 1
@@ -225,7 +225,7 @@ async def test_what_cannot_be_kept_is_not_answered() -> None:
     record.full = True
     async with contest(record=record) as held:
         session = held.session("otter")
-        with pytest.raises(NotJudged):
+        with pytest.raises(UnjudgedCall):
             await session.submit("sum", "right")
         assert session.problems()[0].attempts == 0
         record.full = False
@@ -238,7 +238,7 @@ async def test_what_cannot_be_kept_is_told_once(caplog: pytest.LogCaptureFixture
     record.full = True
     async with contest(record=record) as held:
         for name, code in (("otter", "right"), ("heron", "right"), ("otter", "break")):
-            with pytest.raises(NotJudged) as failed:
+            with pytest.raises(UnjudgedCall) as failed:
                 await held.session(name).submit("sum", code)
             assert "space" not in str(failed.value)
     told = [line.getMessage() for line in caplog.records if line.name.startswith("ioi_eval")]
@@ -255,7 +255,7 @@ async def test_time_and_pauses() -> None:
         clock.now += 5
         await session.submit("sum", "wrong:3")
         clock.now += 20
-        with pytest.raises(Refused, match=r"for sum may come in 40\.0 seconds"):
+        with pytest.raises(RefusedCall, match=r"for sum may come in 40\.0 seconds"):
             await session.submit("sum", "wrong:1")
         await session.submit("graded", "right")
         clock.now += 40
@@ -265,7 +265,7 @@ async def test_time_and_pauses() -> None:
         clock.now += 535
         calls = session.submit("sum", "r"), session.run("sum", "r"), session.test("sum", "r")
         for call in calls:
-            with pytest.raises(Refused, match="the contest is over"):
+            with pytest.raises(RefusedCall, match="the contest is over"):
                 await call
         assert session.standing().points == 200
 
@@ -297,7 +297,7 @@ async def test_what_waits_until_the_contest_is_over_is_refused() -> None:
         session = held.session("otter")
         calls = (session.submit("sum", code) for code in ("first", "second"))
         first, second = await asyncio.gather(*calls, return_exceptions=True)
-    assert isinstance(first, Submitted) and isinstance(second, Refused) and "is over" in str(second)
+    assert isinstance(first, SubmissionReply) and isinstance(second, RefusedCall) and "is over" in str(second)
     assert [(row["code"], row["contest_seconds"]) for row in record.rows] == [("first", 0)]
 
 
@@ -424,9 +424,9 @@ async def test_runs_on_own_inputs_are_counted() -> None:
     async with contest(Rules(runs=2, submissions=1), record=record) as held:
         session = held.session("otter")
         assert [(await session.run("sum", code, input="3 4")).runs_left for code in ("a", "b")] == [1, 0]
-        with pytest.raises(Refused, match="all 2 runs for sum are used up"):
+        with pytest.raises(RefusedCall, match="all 2 runs for sum are used up"):
             await session.run("sum", "c")
-        with pytest.raises(Refused, match="only the judge has"):
+        with pytest.raises(RefusedCall, match="only the judge has"):
             await session.run("graded", "a")
         assert session.problems()[0].submissions_left == 1
     assert [row["participant"] for row in record.runs] == ["otter", "otter"]
@@ -454,7 +454,7 @@ async def test_nothing_judges_what_a_program_says_to_an_own_input() -> None:
 async def test_a_run_that_failed_is_not_counted() -> None:
     async with contest(Rules(runs=1)) as held:
         session = held.session("otter")
-        with pytest.raises(NotJudged):
+        with pytest.raises(UnjudgedCall):
             await session.run("sum", "break")
         assert (await session.run("sum", "right")).runs_left == 0
 
@@ -512,7 +512,7 @@ async def test_samples_alone_are_tested(session: Session) -> None:
 async def test_refusals_cost_nothing(call: Callable[[Any], Any], words: str) -> None:
     async with contest(problems={**PROBLEMS, "files": FILES}) as held:
         session = held.session("otter")
-        with pytest.raises(Refused, match=words) as refused:
+        with pytest.raises(RefusedCall, match=words) as refused:
             await call(session)
         assert all(one.attempts == 0 for one in session.problems())
     told = str(refused.value)
@@ -631,9 +631,9 @@ async def test_a_flood_of_one_does_not_delay_the_others() -> None:
         assert (await held.session("otter").submit("sum", "right")).points == 100
         assert sum(one.done() and one.exception() is None for one in flood) <= 3
         done = await asyncio.gather(*flood, return_exceptions=True)
-    refused = [one for one in done if isinstance(one, Refused)]
+    refused = [one for one in done if isinstance(one, RefusedCall)]
     assert len(refused) == 196 and "too many calls" in str(refused[0])
-    assert [one.number for one in done if isinstance(one, Submitted)] == [1, 2, 3, 4]
+    assert [one.number for one in done if isinstance(one, SubmissionReply)] == [1, 2, 3, 4]
 
 
 class HeldEngine(FakeEngine):
@@ -674,7 +674,7 @@ async def test_submission_without_its_caller_counts(phase: str) -> None:
         assert not standing.in_progress and held.scoreboard()[0].points == 40
         again = await session.submit("sum", "wrong:3")
         assert again.repeats and again.points == 40
-        with pytest.raises(Refused, match=r"may come in 60\.0 seconds"):
+        with pytest.raises(RefusedCall, match=r"may come in 60\.0 seconds"):
             await session.submit("sum", "right")
     assert [row["key"] for row in record.rows] == ["otter/sum#1"]
 
@@ -730,7 +730,7 @@ async def test_runs_without_their_caller_count() -> None:
         assert [one.call for one in session.standing().in_progress] == ["run", "test"]
         engine.go.set()
         await session.settle()
-        with pytest.raises(Refused, match="all 1 runs for sum are used up"):
+        with pytest.raises(RefusedCall, match="all 1 runs for sum are used up"):
             await session.run("sum", "right // 3")
     assert len(record.runs) == 1
 
@@ -745,7 +745,7 @@ async def test_calls_without_their_callers_keep_their_places() -> None:
             await hang_up(await begun(session.run("sum", f"right // {number}"), engine.reached))
         third = asyncio.create_task(session.run("sum", "right // 3"))
         await settle()
-        with pytest.raises(Refused, match="too many calls"):
+        with pytest.raises(RefusedCall, match="too many calls"):
             await session.run("sum", "right // 4")
         assert len(session.standing().in_progress) == 2
         engine.go.set()
@@ -784,9 +784,9 @@ async def test_closed_contest_leaves_no_call_behind() -> None:
         before = asyncio.all_tasks()
         await held.close()
         assert {task for task in before if not task.done()} <= {asyncio.current_task(), waiting}
-        with pytest.raises(NotJudged, match="the contest was stopped"):
+        with pytest.raises(UnjudgedCall, match="the contest was stopped"):
             await waiting
-        with pytest.raises(Refused, match="the contest is over"):
+        with pytest.raises(RefusedCall, match="the contest is over"):
             await session.end("sum")
     assert record.rows == record.failures == []
 
@@ -870,17 +870,17 @@ async def test_nothing_of_hidden_tests_is_told(feedback: Feedback) -> None:
         for (label, code), call in itertools.product(ways, (session.submit, session.test)):
             try:
                 answers.append(await call(label, code))
-            except (NotJudged, Refused) as error:
+            except (UnjudgedCall, RefusedCall) as error:
                 answers.append(str(error))
         for label in (*PROBLEMS, "1-a", f"sum/{TESTS[1]}", "sum#1"):
             try:
                 answers.append(session.statement(label))
-            except Refused as error:
+            except RefusedCall as error:
                 answers.append(str(error))
         answers += [session.problems(), session.standing()]
     told = "".join(msgspec.json.encode(answer).decode() for answer in answers)
     assert SECRET not in told and "grader.cpp" not in told
     assert not any(f'"{name}"' in told or f" {name}" in told for name in TESTS[1:])
     assert "cpu" not in "".join(
-        msgspec.json.encode(answer).decode() for answer in answers if isinstance(answer, Submitted)
+        msgspec.json.encode(answer).decode() for answer in answers if isinstance(answer, SubmissionReply)
     )

@@ -13,7 +13,7 @@ from support.contests import PROBLEMS, RIGHT, hidden_in
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
 from ioi_eval.engines import Check
 from ioi_eval.models import Blob, Job, JobResult, NamedBlob, Verdict
-from ioi_eval.plugins.contest import Contest, NotJudged, Refused, Rules, Session
+from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, UnjudgedCall
 from ioi_eval.store.resources import examples
 
 ADDS = '#include "graded.h"\nint add(int a, int b) { return a + b; }\n'
@@ -98,7 +98,7 @@ async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
     )
     tested = await session.test("graded", shouting)
     assert tested.samples[0].verdict is Verdict.RE
-    with pytest.raises(Refused, match="only the judge has"):
+    with pytest.raises(RefusedCall, match="only the judge has"):
         await session.run("graded", shouting, input="1 2")
     answers = [*told, tested, await session.submit("graded", shouting), session.statement("graded")]
     assert not hidden_in(*answers)
@@ -114,7 +114,7 @@ async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out
     wrong = '#include "grader.cpp"\nextern const char *marker;\nint add(int, int) { puts(marker); return 0; }'
     told = [await session.run("handed", wrong), await session.submit("handed", wrong)]
     assert not hidden_in(*told)
-    with pytest.raises(Refused, match="no language"):
+    with pytest.raises(RefusedCall, match="no language"):
         await session.run("handed", "print(1)", "python")
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges
 
@@ -131,10 +131,10 @@ async def test_own_inputs_run_with_the_manager_that_a_package_hands_out(store: S
     code = (examples() / "problems" / "drums" / "solutions" / "model_solution" / "places.cpp").read_text()
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         session = Contest({"drums": open_to_all, "secret": drums}, judge=scorer.judge).session("otter")
-        with pytest.raises(Refused, match="only the judge has"):
+        with pytest.raises(RefusedCall, match="only the judge has"):
             await session.run("secret", code, input="1\n2 1 0\n")
         right = await session.run("drums", code, input="1\n2 1 0\n")
         assert right.compiles and right.ended == "completed" and right.words.startswith("sample manager: ")
         assert session.statement("drums").own_inputs and not session.statement("secret").own_inputs
-        with pytest.raises(NotJudged, match="the program that is handed out did not work on this input"):
+        with pytest.raises(UnjudgedCall, match="the program that is handed out did not work on this input"):
             await session.run("drums", code, input="no number")

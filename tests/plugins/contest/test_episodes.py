@@ -15,7 +15,7 @@ from support.command_line import write_package
 from ioi_eval import InputError
 from ioi_eval.integrations.runtime import Setup, runtime
 from ioi_eval.model.job import Job, JobResult
-from ioi_eval.plugins.contest import NotJudged, Refused, tools
+from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall, tools
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
@@ -112,14 +112,14 @@ async def test_it_ends_when_nothing_more_may_be_submitted() -> None:
     episode = begun(submissions=1)
     await episode.submit("int wrong;")
     assert (episode.share, episode.done) == (0, True)
-    with pytest.raises(Refused, match="all 1 submissions"):
+    with pytest.raises(RefusedCall, match="all 1 submissions"):
         await episode.submit("int right;")
 
 
 async def test_a_failure_of_the_judge_is_told_until_a_submission_is_judged() -> None:
     """No score may be made of it, and none of what was judged later is lost."""
     episode = begun()
-    with pytest.raises(NotJudged):
+    with pytest.raises(UnjudgedCall):
         await episode.submit("int break_it;")
     assert "out of disks" in episode.told()["unjudged"] and episode.submissions == 0
     await episode.submit("int right;")

@@ -18,7 +18,7 @@ from support.waits import until
 from support.warm_command import warm_command
 
 from ioi_eval import InputError, Results, load_problems
-from ioi_eval.plugins.contest import Feedback, NotJudged, Refused, Rules, hosting, open_contest
+from ioi_eval.plugins.contest import Feedback, RefusedCall, Rules, UnjudgedCall, hosting, open_contest
 from ioi_eval.runs import RunOptions
 from ioi_eval.store.folder import read_progress, read_rows
 from ioi_eval.store.resources import examples
@@ -41,7 +41,7 @@ async def test_submissions_are_rows_of_a_run(tmp_path: Path) -> None:
         session = contest.session("otter")
         await session.submit("lanterns", "3", cost=0.25)
         await session.submit("lanterns", "right")
-        with pytest.raises(NotJudged):
+        with pytest.raises(UnjudgedCall):
             await session.submit("lanterns", "break")
     rows = list(read_rows(tmp_path / "cup"))
     assert [row["key"] for row in rows] == ["otter/lanterns#1", "otter/lanterns#2"]
@@ -98,7 +98,7 @@ async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
         session = contest.session("otter")
         assert session.standing().seconds_left == 20
         assert (await session.submit("lanterns", "right // 1")).repeats
-        with pytest.raises(Refused, match="all 2 submissions"):
+        with pytest.raises(RefusedCall, match="all 2 submissions"):
             await session.submit("lanterns", "right // 3")
 
 
@@ -258,14 +258,14 @@ async def test_call_in_progress_at_the_end_is_judged_when_the_contest_is_opened_
         call = asyncio.create_task(session.submit("lanterns", "right"))
         await engine.started.wait()
     (late,) = await asyncio.gather(call, return_exceptions=True)
-    assert isinstance(late, NotJudged) and list(read_rows(tmp_path)) == []
-    with pytest.raises(Refused, match="the contest is over"):
+    assert isinstance(late, UnjudgedCall) and list(read_rows(tmp_path)) == []
+    with pytest.raises(RefusedCall, match="the contest is over"):
         await session.submit("lanterns", "right")
     async with open_contest(
         SOURCE, Rules(submissions=1), out=tmp_path, engine=FakeEngine(outcome)
     ) as contest:
         session = contest.session("otter")
-        with pytest.raises(Refused, match="all 1 submissions"):
+        with pytest.raises(RefusedCall, match="all 1 submissions"):
             await session.submit("lanterns", "other")
     (row,) = read_rows(tmp_path)
     assert (row["key"], row["code"], row["points"]) == ("otter/lanterns#1", "right", 100)

@@ -14,7 +14,7 @@ from support.engines import fake_capabilities
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
 
 from ioi_eval import InputError
-from ioi_eval.plugins.contest import Competed, Feedback, Rules, Turns, compete
+from ioi_eval.plugins.contest import ContestOutcome, Feedback, Rules, Turns, compete
 from ioi_eval.runs import Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
@@ -45,7 +45,7 @@ async def competed(
     turns: Turns | None = None,
     rules: Rules | None = None,
     **more: object,
-) -> Competed:
+) -> ContestOutcome:
     server = StubServer(answer, "/v1")
     with server.running():
         model = ModelOptions(name="otter/32b", base_url=server.url, attempts=1, pause=0.0)
