@@ -161,7 +161,7 @@ def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
 # --- model by model, problem by problem -------------------------------------------------------------
 
 
-class PairedProblem(Value):
+class ProblemPair(Value):
     """A model's value for a problem in two runs, in [0, 1]."""
 
     problem: str
@@ -173,14 +173,14 @@ class PairedProblem(Value):
         return self.a - self.b
 
 
-class Paired(Value):
+class ModelPair(Value):
     """A model in run A and run B, over the problems that both have scored."""
 
     model: str
     b_model: str  # another name if each run has one model
     measure: Measure
     difference: Difference  # A minus B
-    problems: tuple[PairedProblem, ...]
+    problems: tuple[ProblemPair, ...]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -198,7 +198,7 @@ class Paired(Value):
         return said if self.model != self.b_model or not self.model else f"{model_name(self.model)}: {said}"
 
 
-def paired(a: Summary, b: Summary) -> tuple[Paired, ...]:
+def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
     """Return the models of both runs, or the only model of each, problem by problem.
 
     Runs with feedback have no pairs: each of their programs answers the verdict on the one before.
@@ -210,15 +210,15 @@ def paired(a: Summary, b: Summary) -> tuple[Paired, ...]:
     if not pairs and len(a.models) == len(b.models) == 1:
         pairs = [(a.models[0].model, b.models[0].model)]
     measure = measure_of([*a.models, *b.models])
-    found = list[Paired]()
+    found = list[ModelPair]()
     for name, other in pairs:
         values = values_by_problem(columns[0][name], measure, a.mode)
         other_values = values_by_problem(columns[1][other], measure, b.mode)
         names = sorted(values.keys() & other_values.keys())
-        problems = [PairedProblem(problem=each, a=values[each], b=other_values[each]) for each in names]
+        problems = [ProblemPair(problem=each, a=values[each], b=other_values[each]) for each in names]
         if problems:
             found.append(
-                Paired(
+                ModelPair(
                     model=name,
                     b_model=other,
                     measure=measure,
@@ -229,7 +229,7 @@ def paired(a: Summary, b: Summary) -> tuple[Paired, ...]:
     return tuple(found)
 
 
-def paired_sections(pairs: Sequence[Paired]) -> Iterator[Section]:
+def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
     if not pairs:
         return
     measure = pairs[0].measure
@@ -260,7 +260,7 @@ def paired_sections(pairs: Sequence[Paired]) -> Iterator[Section]:
     yield _paired_problems(pairs)
 
 
-def _better(pair: Paired) -> tuple[list[PairedProblem], list[PairedProblem]]:
+def _better(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
     """Return the problems in which A is better, and those in which B is."""
     return (
         [problem for problem in pair.problems if problem.difference > _PRECISE],
@@ -268,7 +268,7 @@ def _better(pair: Paired) -> tuple[list[PairedProblem], list[PairedProblem]]:
     )
 
 
-def _paired_problems(pairs: Sequence[Paired]) -> Section:
+def _paired_problems(pairs: Sequence[ModelPair]) -> Section:
     columns = [{problem.problem: problem for problem in pair.problems} for pair in pairs]
     names = sorted({name for column in columns for name in column})
     title, models = "A minus B by problem", [pair.name for pair in pairs]
@@ -358,10 +358,10 @@ class Differences(Value):
     confusion: Mapping[Verdict, Mapping[Verdict, int]]  # verdict before, verdict after, submissions
     models: tuple[ModelDifference, ...]
     changed: tuple[ChangedSubmission, ...]
-    paired: tuple[Paired, ...] = ()  # also where the submissions are others
+    paired: tuple[ModelPair, ...] = ()  # also where the submissions are others
 
 
-def differences(before: Path, after: Path, pairs: Sequence[Paired] = ()) -> Differences:
+def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: what `paired` found of the same runs."""
     old, new = check_run(before), check_run(after)
     edited = new.fingerprint.edited(old.fingerprint)

@@ -279,7 +279,7 @@ class CodeLines(Value):
     language: str = "sh"  # of the block in Markdown
 
 
-class Drawn(Protocol):
+class HtmlPart(Protocol):
     """A part that writes its own HTML and escapes all text of others."""
 
     def html(self) -> Any: ...
@@ -309,7 +309,7 @@ class Section(Value):
     items: Sequence[str] = ()
     lines: Sequence[CodeLines] = ()
     folded: str = ""  # what opens the lines, where they are folded up
-    drawn: Drawn | None = None
+    drawn: HtmlPart | None = None
     long: bool = False  # may be shown folded up
     tab: str = OVERVIEW  # the part of a report that it is in
     side: str = ""  # where it stands on a wide screen: code, beside, or over both

@@ -1,4 +1,4 @@
-"""The document of one run, and the files of its report."""
+"""The report of one run: the document and the files."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.reports.headline import Entry, for_a_paper
 from ioi_eval.reports.pages import (
-    Counted,
-    Covered,
-    KeptLists,
-    Lists,
-    MadeOf,
+    ListState,
     OnProgress,
-    Opened,
+    PageSelection,
+    PageSources,
+    ProgressCounter,
+    RowsDigest,
     Stamp,
-    silent,
+    SubmissionLists,
+    ignore_progress,
     write_pages,
 )
 from ioi_eval.reports.parts import first_sections
 from ioi_eval.reports.records import (
     ModelSummary,
-    PagesOf,
+    PageChoice,
     ReportOptions,
     Settings,
     Summary,
@@ -60,8 +60,17 @@ from ioi_eval.reports.records import (
     read_validation,
     write_json,
 )
-from ioi_eval.reports.summary import SUMMARY, Each, Pass, PassCounts, check_run, from_plain, summary, to_plain
-from ioi_eval.reports.tables import TESTS, KeptTests, writing_tests
+from ioi_eval.reports.summary import (
+    SUMMARY,
+    Pass,
+    PassCounts,
+    RowCallback,
+    check_run,
+    from_plain,
+    summary,
+    to_plain,
+)
+from ioi_eval.reports.tables import TESTS, TestsTableState, writing_tests
 from ioi_eval.reports.trust import trust_section
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
@@ -69,10 +78,10 @@ from ioi_eval.store.files import draft_of, read_value, replace, sweep_drafts
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
-_COMMAND = "command"  # the setting that says how the run was started
-_LONG, _MANY = 40, 150  # rows
-_ALL_HAVE_PAGES = 20_000  # submissions; of more, where the user does not say, a sample
-_GIVEN_UP = 3600  # seconds without a write, after which a draft of a report is nobody's
+_COMMAND = "command"  # setting: the command that started the run
+_LONG, _MANY = 40, 150  # rows: a longer table is folded; if all tables of models are longer, they get pages
+_MAX_PAGES = 20_000  # submissions; in a larger run only a sample has pages, unless the user says otherwise
+_DRAFT_LIFETIME_S = 3600  # after so long without a write, a draft of a report is removed
 _MODES = {
     Mode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions (max_subtask).",
     Mode.MAX: "Points are the score of the best submission (max).",
@@ -80,22 +89,30 @@ _MODES = {
     "(max_tokened_last).",
 }
 _UNSCORED = (
-    "The judge or its machine failed, not the submissions. What could not be judged is listed under "
-    "Failures, and no score or average counts it. Run the same command again to retry only that."
+    "The judge or its machine failed, not these submissions. The tab Failures lists them, and no score or "
+    "average counts them. Run the same command again to retry only them."
 )
 _FINAL = (
-    "What could not be judged is listed under Failures, and no score or average counts it. Another try "
-    "cannot help: the fault lies in the submissions or their problems."
+    "The tab Failures lists them, and no score or average counts them. Another try cannot help: the fault is "
+    "in the submissions or in their problems."
 )
-_ALL_PAGES = "A report with pages=all has one for each."
-_FEWER: Mapping[PagesOf, Sequence[str]] = {
-    PagesOf.ALL: (),
-    PagesOf.FAILED: (f"Pages of their own have the failed submissions and those named here. {_ALL_PAGES}",),
-    PagesOf.SAMPLE: (f"Pages of their own have a sample of submissions and those named here. {_ALL_PAGES}",),
-    PagesOf.NONE: (f"No submission has a page of its own. {_ALL_PAGES}",),
+_ALL_PAGES = "A report with pages=all has a page for each submission."
+_FEWER: Mapping[PageChoice, Sequence[str]] = {
+    PageChoice.ALL: (),
+    PageChoice.FAILED: (
+        f"Failed submissions, and submissions named here, have their own pages. {_ALL_PAGES}",
+    ),
+    PageChoice.SAMPLE: (
+        f"A sample of submissions, and submissions named here, have their own pages. {_ALL_PAGES}",
+    ),
+    PageChoice.NONE: (f"No submission has its own page. {_ALL_PAGES}",),
 }
-USUAL = {"extract": "last", "keys_of_content": True, "default_language": "c++"}  # the others are off
-_NO_TRY = "No other try helps"
+USUAL = {
+    "extract": "last",
+    "keys_of_content": True,
+    "default_language": "c++",
+}  # defaults of options; all others are off by default
+_NO_TRY = "Another try cannot help"
 
 
 def document(
@@ -103,17 +120,26 @@ def document(
     validation: Validation | None = None,
     *,
     apart: bool = False,
-    pages: PagesOf = PagesOf.ALL,
+    pages: PageChoice = PageChoice.ALL,
 ) -> Document:
-    """`apart`: what there is to say of each model alone is on pages of their own; `pages`: what else is."""
-    opened = Opened(pages, run)
-    alone = len(run.models) == 1
+    """Return the report of a run.
+
+    Args:
+        run: The numbers.
+        validation: The results of a validation, if the run is one.
+        apart: The tables of each model are on other pages.
+        pages: The submissions that have pages.
+    """
+    selection = PageSelection(pages, run)
+    is_alone = len(run.models) == 1
     of = headline.ordered(sections.entries(run))
-    judged = bool(run.scored)
-    name = str(run.settings.given.get("problems") or "")
-    none = run.verdicts.get(Reason.NO_PROGRAM, 0)
+    has_scores = bool(run.scored)
+    problems_name = str(run.settings.given.get("problems") or "")
+    without_program = run.verdicts.get(Reason.NO_PROGRAM, 0)
     return Document(
-        title=f"Scores on {name}" if name else f"Scores of {counted(run.submissions, 'submission')}",
+        title=f"Scores on {problems_name}"
+        if problems_name
+        else f"Scores of {counted(run.submissions, 'submission')}",
         about=", ".join(
             [
                 counted(len(of), "model"),
@@ -126,62 +152,71 @@ def document(
         ribbon=[
             *([f"{run.judged:,} of {run.of:,} judged"] if run.of is not None and not run.complete else []),
             *(["incomplete"] if run.of is None and not run.complete else []),
-            *([f"{none:,} without a program"] if none else []),
+            *([f"{without_program:,} without a program"] if without_program else []),
             *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
         ],
         # Programs that answer verdicts are no sample, so no sentence compares their authors.
-        answer=headline.answer(of) if judged and validation is None and not run.settings.has_feedback else "",
+        answer=headline.answer(of)
+        if has_scores and validation is None and not run.settings.has_feedback
+        else "",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[
             *([_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else []),
             *run.warnings,
         ],
-        lists_submissions=judged,
+        lists_submissions=has_scores,
         in_parts=True,
-        data=sections.explored(of, run) if judged else "",
+        data=sections.explored(of, run) if has_scores else "",
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
             *filter(None, [trust_section(run)]),
-            *_overview(run, of, opened, apart=apart),
+            *_overview(run, of, selection, apart=apart),
             *(
                 msgspec.structs.replace(part, tab=PROBLEMS, is_whole=True)
                 for model in run.models
                 if not apart
-                for part in _model(model, f"{FOLDER}/", alone=alone, opened=pages is not PagesOf.NONE)
+                for part in _model(
+                    model, f"{FOLDER}/", is_alone=is_alone, has_pages=pages is not PageChoice.NONE
+                )
             ),
-            *([for_a_paper(run.headline, run.settings)] if judged and validation is None else []),
+            *([for_a_paper(run.headline, run.settings)] if has_scores and validation is None else []),
             *(msgspec.structs.replace(part, tab=FAILED) for part in _failures(run)),
             *(msgspec.structs.replace(part, tab=SETTINGS) for part in _about(run.settings)),
         ],
     )
 
 
-def _of_models(run: Summary, opened: bool) -> dict[str, Document]:
-    """Pages by name, where all of it together would make the report long; otherwise none."""
+def _model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
+    """Return a page for each model, by file name; empty if the report is short enough for all tables.
+
+    `has_pages`: submissions have pages.
+    """
     if len(run.models) == 1 or sum(len(model.problems) for model in run.models) <= _MANY:
         return {}
     return {
         model_page(model.model): Document(
             title=f"Model {sections.model_name(model.model)}",
             tab=PROBLEMS,
-            sections=list(_model(model, "", alone=False, opened=opened)),
+            sections=list(_model(model, "", is_alone=False, has_pages=has_pages)),
         )
         for model in run.models
     }
 
 
-def _overview(run: Summary, of: Sequence[Entry], opened: Opened, *, apart: bool) -> Iterator[Section]:
+def _overview(
+    run: Summary, of: Sequence[Entry], selection: PageSelection, *, apart: bool
+) -> Iterator[Section]:
     several = len(of) > 1
     yield from first_sections(run)
     if of:
         board = headline.leaderboard(of, apart=apart)
         notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
-        yield msgspec.structs.replace(board, notes=[*notes, *_FEWER[opened.pages]])
+        yield msgspec.structs.replace(board, notes=[*notes, *_FEWER[selection.pages]])
     yield from sections.of_points(of, run.unscored)
     if several:
         yield sections.by_problem(of, linked=True)
     if run.causes:
-        yield sections.causes(run, opened.example)
+        yield sections.causes(run, selection.example)
     if run.scored:
         verdicts = sections.verdicts(of, run.verdicts, run.unscored)
         yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_of_verdicts(run)])
@@ -209,27 +244,35 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 # --- a model -----------------------------------------------------------------------------------------
 
 
-def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Iterator[Section]:
+def _model(model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool) -> Iterator[Section]:
+    """Yield the tables of a model.
+
+    Args:
+        model: The model's numbers.
+        folder: Prefix of links to other pages.
+        is_alone: The run has no other model.
+        has_pages: Submissions have pages.
+    """
     yield Section(
-        title=model.model or ("Problems" if alone else "Submissions without a model's name"),
-        table=_problems(model, place),
-        long=not alone or len(model.problems) > _LONG,
+        title=model.model or ("Problems" if is_alone else "Submissions without a model's name"),
+        table=_problems(model, folder),
+        long=not is_alone or len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
-        of = "" if alone else ", " + (model.model or "no model's name")
+        of = "" if is_alone else ", " + (model.model or "no model's name")
         rows: list[list[Cell]] = [
             [
-                "" if number_of else problem.problem_id,
+                "" if position else problem.problem_id,
                 best.subtask,
                 number(best.weighted_score),
                 number(best.points),
                 best.status,
-                Link(text=best.key, href=f"{place}{submission_page(best.key)}" if opened else "")
+                Link(text=best.key, href=f"{folder}{submission_page(best.key)}" if has_pages else "")
                 if best.weighted_score
                 else NOTHING,
             ]
             for problem in model.problems
-            for number_of, best in enumerate(problem.subtasks)
+            for position, best in enumerate(problem.subtasks)
         ]
         yield Section(
             title=f"Best of each subtask{of}",
@@ -237,11 +280,11 @@ def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Ite
             table=TableBlock(
                 heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"], rows=rows, align="llrrll"
             ),
-            long=not alone or len(rows) > _LONG,
+            long=not is_alone or len(rows) > _LONG,
         )
 
 
-def _problems(model: ModelSummary, place: str) -> TableBlock:
+def _problems(model: ModelSummary, folder: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
     ks = sections.known_ks(problem.pass_at for problem in model.problems)
     passes = [f"pass@{k}" for k in ks]
@@ -249,14 +292,14 @@ def _problems(model: ModelSummary, place: str) -> TableBlock:
         heads=["Problem", "Points", "of", "Mean", "Solved by", *passes, "Submissions", *statuses, "Unscored"],
         rows=[
             [
-                Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
+                Link(text=problem.problem_id, href=f"{folder}{problem_page(problem.problem_id)}")
                 if problem.scored
                 else problem.problem_id,
                 sections.points(problem),
                 sections.whole([problem]),
                 share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
                 f"{problem.solved:,}",
-                *(sections.estimate(found, brief=True) for found in problem.pass_at if found.k in ks),
+                *(sections.estimate(passed, brief=True) for passed in problem.pass_at if passed.k in ks),
                 f"{problem.submissions:,}",
                 *sections.counts(problem.verdicts, statuses),
                 f"{problem.unscored:,}",
@@ -294,7 +337,7 @@ def _failures(run: Summary) -> Iterator[Section]:
 
 
 def _about(settings: Settings) -> Iterator[Section]:
-    # The layers that a kernel refused stand outside the table: they bear on trust.
+    # Missing layers of confinement are listed outside the table, because they matter for trust.
     missing = [
         str(reason)
         for confinement in settings.confinements
@@ -306,7 +349,7 @@ def _about(settings: Settings) -> Iterator[Section]:
         table=TableBlock(
             heads=["What", "Value"], rows=[list(pair) for pair in _settings(settings)], align="ll"
         ),
-        items=[f"Not confined as it could be: {reason}" for reason in dict.fromkeys(missing)],
+        items=[f"Missing confinement: {reason}" for reason in dict.fromkeys(missing)],
     )
     if usual := [[name, _text(value)] for name, value in _options(settings, usual=True)]:
         yield Section(
@@ -320,9 +363,9 @@ def _about(settings: Settings) -> Iterator[Section]:
         title="How to get the same again",
         lines=[CodeLines(lines=[command])] if isinstance(command, str) and command else [],
         notes=[
-            "Every number here is made of results.jsonl, which has the verdict, time and memory of every "
-            "test. Two runs of the same dump and problems are equal after sorting by key, but for times and "
-            "memory."
+            "Every number of this report is computed from results.jsonl, which has the verdict, time and "
+            "memory of every test. Two runs of the same dump and problems have the same rows after sorting by "
+            "key, except for times and memory."
         ],
     )
 
@@ -334,7 +377,7 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
         if name != _COMMAND
     )
     if settings.dump:
-        yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
+        yield "Dump", f"sha256 {settings.dump[:16]}… (complete in run.json)"
     yield from ((f"Option {name}", _text(value)) for name, value in _options(settings, usual=False))
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
     yield from (
@@ -342,7 +385,7 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
         for name, times in settings.compilers.items()
     )
     yield from (
-        (f"Checker of {problem}", ", ".join(found)) for problem, found in settings.checkers.items() if found
+        (f"Checker of {problem}", ", ".join(names)) for problem, names in settings.checkers.items() if names
     )
     yield from (
         ("Repaired", f"{name} ({counted(times, 'submission')})") for name, times in settings.repairs.items()
@@ -351,7 +394,7 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _options(settings: Settings, *, usual: bool) -> list[tuple[str, Any]]:
-    """Return the options that are, or are not, what they are by default."""
+    """Return the options that have their default, or those that do not (`usual=False`)."""
     options = sorted(settings.options.items())
     return [(name, value) for name, value in options if (not value or USUAL.get(name) == value) is usual]
 
@@ -363,7 +406,7 @@ def _text(value: Any) -> str:
 
 
 def _confinement(report: Mapping[str, Any]) -> str:
-    """The confinement report of docs/protocol.md in one line; builds that brought their own proctor last."""
+    """Return a confinement report (docs/protocol.md) as a line. Builds with their own proctor come last."""
     parts = [_layers(report)] if set(report) != {"build"} else []
     parts += [f"builds: {_layers(report['build'])}"] if report.get("build") else []
     return "; ".join(parts)
@@ -391,18 +434,24 @@ def write_reports(
     options: ReportOptions | None = None,
     *,
     into: Path | None = None,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress = ignore_progress,
 ) -> Summary:
-    """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
+    """Write summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
 
-    A report that is made of the same already stays. A run's own folder gets tests.parquet, too. The drafts of
-    a report that was killed are removed.
+    A report that is up to date stays as it is. The run's own folder also gets tests.parquet. Drafts of a
+    report that was killed are removed.
+
+    Args:
+        folder: The run's folder.
+        options: Options of the report.
+        into: Another folder for the report.
+        on_progress: Called with the numbers of rows read and pages written.
     """
     check_run(folder)
     stamp, place = Stamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
-        sweep_drafts(place / name, idle=_GIVEN_UP)
-    made_of = MadeOf.read(place / FOLDER)
+        sweep_drafts(place / name, idle=_DRAFT_LIFETIME_S)
+    made_of = PageSources.read(place / FOLDER)
     is_whole = all((place / name).is_file() for name in (REPORT, PAGE))
     is_same = (
         is_whole
@@ -412,28 +461,28 @@ def write_reports(
     )
     last = read_value(place / SUMMARY, Summary) if is_same else None
     if last is None:
-        return _written(folder, stamp, options or ReportOptions(), place, Counted(on_progress))
+        return _written(folder, stamp, options or ReportOptions(), place, ProgressCounter(on_progress))
     if into is None and not (folder / TESTS).is_file():
         with writing_tests(folder) as table:
             summary(folder, options, table.add)
     return last
 
 
-def _has_the_rows_of(place: Path, rows: Path, made_of: MadeOf) -> bool:
-    """Return False where rows were edited by hand: these may have the same size, and the same ends."""
+def _has_the_rows_of(place: Path, rows: Path, made_of: PageSources) -> bool:
+    """Return False if rows were edited by hand, which may leave the size and both ends as they were."""
     with contextlib.suppress(FileNotFoundError):
-        if rows.stat().st_mtime_ns >= MadeOf.written_at(place / FOLDER):
+        if rows.stat().st_mtime_ns >= PageSources.written_at(place / FOLDER):
             return _covered(rows, ())[0] == made_of.covered
     return True
 
 
 def _written(
-    folder: Path, stamp: Stamp, options: ReportOptions, place: Path, counted_rows: Counted
+    folder: Path, stamp: Stamp, options: ReportOptions, place: Path, counted_rows: ProgressCounter
 ) -> Summary:
-    """made.json is last: what a kill leaves is made again."""
+    """Write a report. made.json comes last, so that an interrupted report is made again."""
     made_of = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
-    index, tests = FirstPass(folder, place, made_of), KeptTests()
-    earlier, adders = index.known, list[Each]()
+    index, tests = ReportCache(folder, place, made_of), TestsTableState()
+    earlier, adders = index.known, list[RowCallback]()
     with index.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
         reading = Pass(folder, options, None if earlier is None else earlier.reading)
         begin = counted_from = 0 if earlier is None else earlier.covered.size
@@ -456,14 +505,14 @@ def _written(
             tests = table.kept
         kept, run = reading.kept, reading.summary()
         write_json(place / SUMMARY, run)
-        pages = options.pages or (PagesOf.ALL if run.scored <= _ALL_HAVE_PAGES else PagesOf.SAMPLE)
-        validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
+        pages = options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
+        validation, more = read_validation(folder), _model_pages(run, pages is not PageChoice.NONE)
         write_document(
             document(run, validation, pages=pages),
             place,
             shown=document(run, validation, apart=bool(more), pages=pages),
         )
-        opened, last_made = Opened(pages, run), index.made
+        opened, last_made = PageSelection(pages, run), index.made
         more_files = (more, sections.choices(run))
         write_pages(folder, stamp, index.covered, lists, opened, *more_files, place, counted_rows, last_made)
         index.write(kept, lists, tests)
@@ -478,35 +527,43 @@ def write_document(
     markdown_name: str = REPORT,
     html_name: str = PAGE,
 ) -> None:
-    """`shown`: what a browser gets, where it is another one."""
+    """Write a document as Markdown and as HTML.
+
+    Args:
+        of: The document.
+        folder: The folder that gets both files.
+        shown: The document for browsers, if it is another one.
+        markdown_name: File name of the Markdown.
+        html_name: File name of the HTML.
+    """
     replace(folder / markdown_name, [markdown(of).encode()])
     replace(folder / html_name, [html(shown or of).encode()])
 
 
-# --- what a report leaves for the next one -----------------------------------------------------------
-# The next one of the same run reads only rows that came since. It holds for results.jsonl that begins with
-# the same bytes, for the same options, problems and sources of the package, and for the files that it names
-# by their hashes. Otherwise all is read anew.
+# --- the cache between reports -----------------------------------------------------------------------
+# A report leaves an index, so that the next report of the run reads only later rows. The index is used if
+# results.jsonl begins with the same bytes, if options, problems and the package's sources are the same, and
+# if the files that the index names by their hashes are unchanged. Otherwise all rows are read again.
 
 
 INDEX, ROWS = ".report.index", ".report.rows"
-LARGE = 1 << 20  # bytes of results.jsonl; smaller ones are read anew
+LARGE = 1 << 20  # bytes of results.jsonl from which on a report leaves an index
 _PIECE = 1 << 20
 
 
 class ReportIndex(Value):
-    """`.report.index`."""
+    """The content of `.report.index`."""
 
-    covered: Covered
-    made_of: str  # a hash of all else that it depends on
-    rows: str  # a hash of the file with the lists' rows
+    covered: RowsDigest
+    made_of: str  # hash of everything else that the index depends on
+    rows: str  # hash of the file with the rows of lists
     reading: PassCounts
-    lists: KeptLists
-    tests: KeptTests
+    lists: ListState
+    tests: TestsTableState
 
 
-class FirstPass:
-    """Finds what the last report left, and leaves something for the next."""
+class ReportCache:
+    """Reads the index of the last report, and writes the index for the next report."""
 
     def __init__(self, folder: Path, place: Path, made_of: str) -> None:
         self._place, self._made_of = place, made_of
@@ -515,13 +572,13 @@ class FirstPass:
             place / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=from_plain)
         )
         index = found if found is not None and found.made_of == made_of else None
-        pages = MadeOf.read(place / FOLDER)
+        pages = PageSources.read(place / FOLDER)
         olds = {part.covered for part in (index, pages) if part is not None}
         self.covered, proven = _covered(folder / RESULTS, olds)
         if index is not None and not (index.covered in proven and self._has_files(index)):
             index = None
         self.made = pages if pages is not None and pages.covered in proven else None
-        """The sources of the last report's pages, where the rows are still there."""
+        """The sources of the last report's pages; None if its rows are not there any more."""
         self.known, self._large = index, self.covered.size >= LARGE
 
     def _has_files(self, index: ReportIndex) -> bool:
@@ -533,13 +590,13 @@ class FirstPass:
         return rows == index.rows and index.tests.begins(self._place / TESTS)
 
     @contextlib.contextmanager
-    def lists(self, tasks: dict[str, Task]) -> Iterator[Lists]:
-        """Yield lists, with the rows of the last report where they hold."""
+    def lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
+        """Yield lists, with the rows of the last report if they can be used."""
         try:
             if self.known is not None:
                 shutil.copyfile(self._place / ROWS, self._draft)
             begin, kept = (0, None) if self.known is None else (self.known.covered.size, self.known.lists)
-            lists = Lists(tasks, self._draft if self._large else "", begin, kept)
+            lists = SubmissionLists(tasks, self._draft if self._large else "", begin, kept)
             try:
                 yield lists
             finally:
@@ -547,8 +604,8 @@ class FirstPass:
         finally:
             self._draft.unlink(missing_ok=True)
 
-    def write(self, reading: PassCounts | None, lists: Lists, tests: KeptTests) -> None:
-        """Leave the whole for the next report, or nothing. The lists take no more rows."""
+    def write(self, reading: PassCounts | None, lists: SubmissionLists, tests: TestsTableState) -> None:
+        """Write the index for the next report, or remove it. The lists are closed."""
         if reading is None or not self._large:
             (self._place / INDEX).unlink(missing_ok=True)
             (self._place / ROWS).unlink(missing_ok=True)
@@ -568,15 +625,15 @@ class FirstPass:
         replace(self._place / INDEX, [msgspec.msgpack.encode(kept, enc_hook=to_plain)])
 
 
-def _covered(path: Path, olds: Collection[Covered]) -> tuple[Covered, set[Covered]]:
-    """Hash all whole lines, and return which of the old beginnings they still have."""
-    digest, size, proven = hashlib.sha256(), 0, set[Covered]()
-    whole = Covered(size=0, sha256=digest.hexdigest())
+def _covered(path: Path, olds: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
+    """Return the digest of all complete lines, and those of the old digests that still hold."""
+    digest, size, proven = hashlib.sha256(), 0, set[RowsDigest]()
+    whole = RowsDigest(size=0, sha256=digest.hexdigest())
     stops = sorted({covered.size for covered in olds})
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
         while True:
             proven |= {
-                covered for covered in olds if covered == Covered(size=size, sha256=digest.hexdigest())
+                covered for covered in olds if covered == RowsDigest(size=size, sha256=digest.hexdigest())
             }
             stop = next((stop for stop in stops if stop > size), size + _PIECE)
             if not (piece := stream.read(min(_PIECE, stop - size))):
@@ -584,7 +641,7 @@ def _covered(path: Path, olds: Collection[Covered]) -> tuple[Covered, set[Covere
             cut = piece.rfind(b"\n") + 1
             digest.update(piece[:cut])
             if cut:
-                whole = Covered(size=size + cut, sha256=digest.hexdigest())
+                whole = RowsDigest(size=size + cut, sha256=digest.hexdigest())
             digest.update(piece[cut:])
             size += len(piece)
     return whole, proven

@@ -1,6 +1,6 @@
-"""The pages beside report.html: one for each submission and each problem, and a list of all submissions.
+"""The pages next to report.html: a page for each submission and problem, and a list of all submissions.
 
-They are plain files that link to each other, so that they open from a folder as they do from a server.
+They are plain files that link to each other, so that they open from a folder and from a server.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from ioi_eval.reports.document import (
     submission_page,
 )
 from ioi_eval.reports.plots import columns, figure
-from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
-from ioi_eval.reports.statements import DrawnStatement
+from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
+from ioi_eval.reports.statements import StatementHtml
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
 from ioi_eval.reports.summary import uses_of
 from ioi_eval.reports.trust import TRUST
@@ -72,99 +72,105 @@ from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import as_label, as_number, bounded, model_of, result_of
 from ioi_eval.store.tasks import PEOPLE, TASKS, Task
 
-# Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
-# more than the second number, only the best of each problem.
+# Maximum number of submissions of a run whose code is all coloured. In a larger run only the best submission
+# of each model for each problem is, or if those are more than the second number, the best of each problem.
 _COLOURED, _BESTS = 3000, 1000
-_SAMPLE = 10_000  # submissions of a sample; at most twice as many
-LONGEST_LIST = 10_000  # submissions on a page of the list of all
-_LISTED = 500  # submissions of a model on the page of a problem
-_HELD = 1000  # rows in memory
-_CHOICES = "choices.js"  # the script of pages that list submissions
-_STEPS_OF_BAR = 2  # of a limit, in a line of times
+_SAMPLE = 10_000  # minimum size of a sample, in submissions; the maximum is twice that
+LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list
+_LISTED = 500  # maximum number of a model's submissions on the page of a problem
+_MAX_BUFFERED = 1000  # rows in memory
+_CHOICES = "choices.js"  # script with the filters of pages that list submissions
+_STEPS_OF_BAR = 2  # steps of the time limit in a bar of the histogram
 _COLUMNS = "key, model, problem, ending, points, feedback, parts, attempt, repeats, language"
 _OF_PROBLEM = f"SELECT {_COLUMNS} FROM rows WHERE problem = ? ORDER BY model, -points, key"
 _COUNTS = "SELECT problem, count(*) FROM rows WHERE place < ? GROUP BY problem ORDER BY problem"
-_WITHOUT_PAGE = 1 << 62  # more than any place in a file
+_MAX_OFFSET = 1 << 62  # more than any offset in a file
 
 
-class Opened:
-    """The submissions that have pages of their own."""
+class PageSelection:
+    """The choice of submissions that have their own pages."""
 
-    def __init__(self, pages: PagesOf, run: Summary) -> None:
+    def __init__(self, pages: PageChoice, run: Summary) -> None:
         best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
         self.pages = pages
         self.named = frozenset([*best, *(key for each in run.causes for key in each.examples)])
-        # A power of two, so that a run that grows mostly keeps its sample.
+        # A power of two, so that a growing run keeps most of its sample.
         self.step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
 
     def has(self, key: str, verdict: str | None) -> bool:
+        """Return True if a submission has its own page."""
         match self.pages:
-            case PagesOf.NONE:
+            case PageChoice.NONE:
                 return False
-            case PagesOf.FAILED:
+            case PageChoice.FAILED:
                 return verdict != Verdict.AC or key in self.named
-            case PagesOf.SAMPLE:
+            case PageChoice.SAMPLE:
                 return drawn(key) % self.step == 0 or key in self.named
         return True
 
     def link(self, key: str, verdict: str) -> Link:
+        """Return a link to a submission's page, or its key if it has no page."""
         return Link(text=key, href=submission_page(key) if self.has(key, verdict) else "")
 
     def example(self, key: str) -> Link:
         """Return a link from the report to a submission that it names."""
-        is_there = self.pages is not PagesOf.NONE
-        return Link(text=key, href=f"{FOLDER}/{submission_page(key)}" if is_there else "")
+        has_page = self.pages is not PageChoice.NONE
+        return Link(text=key, href=f"{FOLDER}/{submission_page(key)}" if has_page else "")
 
     @property
     def sha256(self) -> str:
-        """Return a hash of what decides it."""
+        """Return a hash of everything that decides the choice."""
         return hashlib.sha256(msgspec.json.encode((self.pages, self.step, sorted(self.named)))).hexdigest()
 
 
-class KeptLists(msgspec.Struct):
-    """The knowledge of a report's lists beside their rows, for those of the next report."""
+class ListState(msgspec.Struct):
+    """What a report's lists know in addition to their rows, stored for the next report."""
 
     bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
-    tests: dict[str, Tests] = {}  # by problem
+    tests: dict[str, TestStatistics] = {}  # by problem
 
 
-class Lists:
-    """The material of all pages but those of submissions, gathered row by row in a file of SQLite."""
+class SubmissionLists:
+    """Collects rows in an SQLite file and writes all pages except those of submissions."""
 
     def __init__(
-        self, tasks: Mapping[str, Task], file: Path | str = "", begin: int = 0, kept: KeptLists | None = None
+        self, tasks: Mapping[str, Task], file: Path | str = "", begin: int = 0, kept: ListState | None = None
     ) -> None:
-        """`file`: one that has all rows before `begin` already, or a new one; without one it goes away.
+        """Open the file.
 
-        `kept`: of the rows before `begin`.
+        Args:
+            tasks: Descriptions of the run's problems.
+            file: A file that has all rows before `begin`, or a new file; empty means a temporary file.
+            begin: Offset in results.jsonl of the first row that is missing in the file.
+            kept: The state after the rows before `begin`.
         """
-        self.tasks, self.kept = tasks, kept or KeptLists()
+        self.tasks, self.kept = tasks, kept or ListState()
         self._rows, self._begin = sqlite3.connect(file), begin
         self._rows.execute("PRAGMA journal_mode = OFF")
         self._rows.execute("PRAGMA synchronous = OFF")
         self._rows.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
-        self._held = list[tuple[Any, ...]]()
+        self._buffered = list[tuple[Any, ...]]()
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
         if place < self._begin:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
-        judged = Judged.of(result, model_of(row), attempt, language)
-        self._held.append((*judged, place, drawn(judged.key)))
-        if len(self._held) == _HELD:
-            self._keep()
-        best, whose = (-judged.points, judged.key), (judged.problem, judged.model)
-        self.kept.bests[whose] = min(self.kept.bests.get(whose, best), best)
-        tests = self.kept.tests.setdefault(judged.problem, Tests())
-        tests.add(result, judged.model, self.tasks.get(judged.problem))
+        list_row = ListRow.of(result, model_of(row), attempt, language)
+        self._buffered.append((*list_row, place, drawn(list_row.key)))
+        if len(self._buffered) == _MAX_BUFFERED:
+            self._flush()
+        rank, pair = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
+        self.kept.bests[pair] = min(self.kept.bests.get(pair, rank), rank)
+        tests = self.kept.tests.setdefault(list_row.problem, TestStatistics())
+        tests.add(result, list_row.model, self.tasks.get(list_row.problem))
 
-    def _keep(self) -> None:
-        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
-        self._held.clear()
+    def _flush(self) -> None:
+        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._buffered)
+        self._buffered.clear()
 
     def end(self) -> None:
-        """No more rows come."""
-        self._keep()
+        """Write the remaining rows, after the last call of `add`."""
+        self._flush()
         self._rows.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
         self._rows.commit()
 
@@ -172,48 +178,54 @@ class Lists:
         self._rows.close()
 
     def known(self, keys: Collection[str]) -> set[str]:
-        """Return the keys that rows before the beginning have."""
+        """Return those of the keys that rows before `begin` have."""
         self._rows.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
         self._rows.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
-        found = self._rows.execute(
-            "SELECT key FROM rows WHERE place < ? AND key IN (SELECT key FROM asked)", (self._begin,)
-        )
-        colours = {key for (key,) in found}
+        query = "SELECT key FROM rows WHERE place < ? AND key IN (SELECT key FROM asked)"
+        known_keys = {key for (key,) in self._rows.execute(query, (self._begin,))}
         self._rows.execute("DROP TABLE asked")
-        return colours
+        return known_keys
 
     def coloured(self) -> frozenset[str] | None:
-        """The submissions whose code has colours; None: all."""
+        """Return the submissions whose code has colours, or None if all have."""
         [[number]] = self._rows.execute("SELECT count(*) FROM rows")
         if number <= _COLOURED:
             return None
         if len(self.kept.bests) <= _BESTS:
             return frozenset(key for _, key in self.kept.bests.values())
-        of_problems = dict[str, tuple[float, str]]()
-        for (problem, _), best in self.kept.bests.items():
-            of_problems[problem] = min(of_problems.get(problem, best), best)
-        return frozenset(key for _, key in of_problems.values())
+        best_of_problems = dict[str, tuple[float, str]]()
+        for (problem, _), rank in self.kept.bests.items():
+            best_of_problems[problem] = min(best_of_problems.get(problem, rank), rank)
+        return frozenset(key for _, key in best_of_problems.values())
 
-    def opened(self, opened: Opened) -> Iterator[tuple[int, str, str]]:
-        """Yield place, key and the equal submission of those that have pages, as they come in the run."""
-        where = {
-            PagesOf.ALL: "true",
-            PagesOf.NONE: "false",
-            PagesOf.FAILED: f"ending <> '{Verdict.AC}' OR key IN (SELECT key FROM named)",
-            PagesOf.SAMPLE: f"draw % {opened.step} = 0 OR key IN (SELECT key FROM named)",
-        }[opened.pages]
+    def selected(self, selection: PageSelection) -> Iterator[tuple[int, str, str]]:
+        """Yield offset, key and equal submission of each submission with a page, in the order of the rows."""
+        condition = {
+            PageChoice.ALL: "true",
+            PageChoice.NONE: "false",
+            PageChoice.FAILED: f"ending <> '{Verdict.AC}' OR key IN (SELECT key FROM named)",
+            PageChoice.SAMPLE: f"draw % {selection.step} = 0 OR key IN (SELECT key FROM named)",
+        }[selection.pages]
         self._rows.execute("CREATE TEMP TABLE named (key PRIMARY KEY)")
-        self._rows.executemany("INSERT INTO named VALUES (?)", ((key,) for key in opened.named))
-        yield from self._rows.execute(f"SELECT place, key, repeats FROM rows WHERE {where} ORDER BY place")
+        self._rows.executemany("INSERT INTO named VALUES (?)", ((key,) for key in selection.named))
+        yield from self._rows.execute(
+            f"SELECT place, key, repeats FROM rows WHERE {condition} ORDER BY place"
+        )
         self._rows.execute("DROP TABLE named")
 
-    def write(self, draft: Path, opened: Opened, before: Before) -> None:
-        """`before`: pages of it that would be the same are linked."""
+    def write(self, draft: Path, selection: PageSelection, before: OldPages) -> None:
+        """Write all pages except those of submissions into the folder of a new report.
 
-        def same(names: Sequence[str]) -> bool:
+        Args:
+            draft: The folder.
+            selection: The submissions that have pages.
+            before: The last report. Its pages are linked if the new ones would be the same.
+        """
+
+        def are_linked(names: Sequence[str]) -> bool:
             return all(before.link(name, draft) for name in names)
 
-        counts = dict(self._rows.execute(_COUNTS, (_WITHOUT_PAGE,)))
+        counts = dict(self._rows.execute(_COUNTS, (_MAX_OFFSET,)))
         earlier = dict(self._rows.execute(_COUNTS, (before.lists,)))
         if sum(counts.values()) <= LONGEST_LIST:
             _write(
@@ -222,52 +234,54 @@ class Lists:
                     title=f"All {counted(sum(counts.values()), 'submission')}",
                     tab=SUBMISSIONS,
                     script=_CHOICES,
-                    sections=[_submissions((row for name in counts for row in self._of(name)), opened)],
+                    sections=[_submissions((row for name in counts for row in self._of(name)), selection)],
                 ),
             )
         else:
             parts, parts_before = parts_of(counts), parts_of(earlier)
             for number, part in enumerate(parts):
                 name, is_last = part_page(number), number == len(parts) - 1
-                there = number < len(parts_before) and is_last == (number == len(parts_before) - 1)
-                still = there and parts_before[number] == part and sum(earlier.values()) > LONGEST_LIST
-                still = still and all(counts[part_of.problem] == earlier[part_of.problem] for part_of in part)
-                if not (still and same([name])):
-                    own = [
+                existed = number < len(parts_before) and is_last == (number == len(parts_before) - 1)
+                is_same = existed and parts_before[number] == part and sum(earlier.values()) > LONGEST_LIST
+                is_same = is_same and all(
+                    counts[part_of.problem] == earlier[part_of.problem] for part_of in part
+                )
+                if not (is_same and are_linked([name])):
+                    rows = [
                         row
                         for part_of in part
                         for row in islice(self._of(part_of.problem), part_of.begin, part_of.end)
                     ]
-                    _write(draft / name, part_of_all(own, number, part, is_last, opened))
+                    _write(draft / name, part_of_all(rows, number, part, is_last, selection))
             _write(draft / ALL, index_of_parts(parts, counts))
         for problem in counts:
             names = [problem_page(problem)]
-            names += [attempts_script(problem)] if opened.pages is not PagesOf.NONE else []
-            if earlier.get(problem) == counts[problem] and same(names):
+            names += [attempts_script(problem)] if selection.pages is not PageChoice.NONE else []
+            if earlier.get(problem) == counts[problem] and are_linked(names):
                 continue
-            index = AttemptIndex(opened)
-            noted = groupby(index.noting(self._of(problem)), lambda judged: judged.model)
-            of_models = {
-                model: (list(islice(own, _LISTED)), sum(1 for _ in own)) for model, own in noted
-            }  # the first ones, and how many more there are
+            index = AttemptIndex(selection)
+            by_model = groupby(index.noting(self._of(problem)), lambda list_row: list_row.model)
+            of_models = {  # the first submissions of each model, and the number of its other ones
+                model: (list(islice(rows, _LISTED)), sum(1 for _ in rows)) for model, rows in by_model
+            }
             tests, task = self.kept.tests[problem], self.tasks.get(problem)
-            page = problem_document(problem, of_models, tests, task, opened)
-            for name in names:  # they may be linked: they are another report's, too
+            page = problem_document(problem, of_models, tests, task, selection)
+            for name in names:  # a link to the last report's page must not be written through
                 (draft / name).unlink(missing_ok=True)
             _write(draft / problem_page(problem), page)
-            if opened.pages is not PagesOf.NONE:
+            if selection.pages is not PageChoice.NONE:
                 (draft / attempts_script(problem)).write_text(index.script(), "utf-8")
 
-    def _of(self, problem: str) -> Iterator[Judged]:
-        return map(Judged._make, self._rows.execute(_OF_PROBLEM, (problem,)))
+    def _of(self, problem: str) -> Iterator[ListRow]:
+        return map(ListRow._make, self._rows.execute(_OF_PROBLEM, (problem,)))
 
 
-def _write(place: Path, page: Document) -> None:
-    place.write_text(html(page, beside=True), "utf-8")
+def _write(path: Path, page: Document) -> None:
+    path.write_text(html(page, beside=True), "utf-8")
 
 
 class PartOfProblem(NamedTuple):
-    """The submissions of a problem that are on a page of the list of all."""
+    """A problem's submissions on a page of the list of all submissions."""
 
     problem: str
     begin: int
@@ -275,63 +289,73 @@ class PartOfProblem(NamedTuple):
 
 
 def parts_of(counts: Mapping[str, int]) -> list[list[PartOfProblem]]:
-    """Return the pages of the list of all: as many whole problems as a page holds, longer ones in parts.
+    """Divide the list of all submissions into pages: whole problems, or parts of a problem that is too long.
 
     So a page changes only with the submissions of its own problems.
     """
-    parts, room = list[list[PartOfProblem]](), 0
+    parts, capacity = list[list[PartOfProblem]](), 0
     for problem, count in counts.items():
         for begin in range(0, count, LONGEST_LIST):
             end = min(count, begin + LONGEST_LIST)
-            if begin or end > room:
+            if begin or end > capacity:
                 parts.append([])
-                room = LONGEST_LIST
+                capacity = LONGEST_LIST
             parts[-1].append(PartOfProblem(problem, begin, end))
-            room -= end - begin
+            capacity -= end - begin
     return parts
 
 
-OnProgress = Callable[[int, int | None], None]  # rows that are read, and pages of them; None: none yet
-_EVERY = 256  # rows
+# Takes the numbers of rows that were read and of pages that were written; None: no page is written yet.
+OnProgress = Callable[[int, int | None], None]
+_ROWS_PER_EVENT = 256
 
 
-def silent(read: int, pages: int | None) -> None:
-    """Tell nobody of a report's progress."""
+def ignore_progress(read: int, pages: int | None) -> None:
+    """Ignore a report's progress."""
 
 
-class Counted:
-    """Counts a report's rows, as they are read and as their pages are written."""
+class ProgressCounter:
+    """Counts the rows that a report has read and the pages that it has written."""
 
-    def __init__(self, tell: OnProgress) -> None:
-        self._tell, self._read, self._pages = tell, 0, 0
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress, self._read, self._pages = on_progress, 0, 0
 
     def add(self, row: Mapping[str, Any], result: object, place: int) -> None:
         self._read += 1
-        if self._read % _EVERY == 0:
-            self._tell(self._read, None)
+        if self._read % _ROWS_PER_EVENT == 0:
+            self._on_progress(self._read, None)
 
     def add_page(self) -> None:
         self._pages += 1
-        if self._pages % _EVERY == 0:
-            self._tell(self._read, self._pages)
+        if self._pages % _ROWS_PER_EVENT == 0:
+            self._on_progress(self._read, self._pages)
 
 
 def write_pages(
     folder: Path,
     stamp: Stamp,
-    covered: Covered,
-    lists: Lists,
-    opened: Opened,
+    covered: RowsDigest,
+    lists: SubmissionLists,
+    selection: PageSelection,
     more: Mapping[str, Document],
     choices: str,
     into: Path,
-    rows: Counted,
-    old: MadeOf | None,
+    rows: ProgressCounter,
+    old: PageSources | None,
 ) -> None:
-    """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole.
+    """Write the folder report/. The old folder stays until the new one is complete.
 
-    `choices`: what lists of submissions can be filtered by, as JSON; `old`: what its pages were made of, if
-    the rows that it covers are the same still.
+    Args:
+        folder: The run's folder.
+        stamp: The state of the run that the report shows.
+        covered: The rows that the report shows.
+        lists: All rows of the run.
+        selection: The submissions that have pages.
+        more: Further pages by their file names.
+        choices: The values that lists of submissions can be filtered by, as JSON.
+        into: The folder that gets report/.
+        rows: Counts the pages.
+        old: The sources of the last report's pages, if its rows have not changed.
     """
     draft = draft_of(into / FOLDER)
     try:
@@ -342,26 +366,26 @@ def write_pages(
         (draft / _CHOICES).write_text(f"const CHOICES = {choices};\n", "utf-8")
         for name, page in more.items():
             _write(draft / name, page)
-        coloured, boxes = lists.coloured(), confinements(folder)
-        made_of = MadeOf(
+        coloured, confinement_reports = lists.coloured(), confinements(folder)
+        made_of = PageSources(
             stamp=stamp,
             covered=covered,
-            opened=opened.sha256,
-            step=opened.step,
-            pages=opened.pages,
+            selection=selection.sha256,
+            step=selection.step,
+            pages=selection.pages,
             coloured=coloured,
         )
-        before = Before(into / FOLDER, old, made_of)
-        lists.write(draft, opened, before)
-        for place, key, repeats in lists.opened(opened):
+        before = OldPages(into / FOLDER, old, made_of)
+        lists.write(draft, selection, before)
+        for place, key, repeats in lists.selected(selection):
             rows.add_page()
             name = submission_page(key)
             if before.has_submission(place, key, repeats) and before.link(name, draft):
                 continue
-            row = row_at(folder, place, boxes)
-            bright = coloured is None or key in coloured
+            row = row_at(folder, place, confinement_reports)
+            has_colours = coloured is None or key in coloured
             task, result = lists.tasks.get(row["problem_id"]), result_of(row)
-            shown = submission_document(row, result, task, opened, coloured=bright)
+            shown = submission_document(row, result, task, selection, coloured=has_colours)
             _write(draft / name, shown)
         made_of.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
@@ -372,34 +396,35 @@ def write_pages(
         shutil.rmtree(draft, ignore_errors=True)
 
 
-class Before:
-    """The pages of the last report that a new one would make just so."""
+class OldPages:
+    """The pages of the last report, and which of them a new report can use as they are."""
 
-    def __init__(self, pages: Path, old: MadeOf | None, now: MadeOf) -> None:
-        """`old`: what the pages were made of, if the rows that it covers are the same still."""
+    def __init__(self, pages: Path, old: PageSources | None, now: PageSources) -> None:
+        """`old`: sources of the old pages, if their rows have not changed; `now`: those of the new pages."""
         self._folder = pages
         if old is not None and (old.stamp.program, old.stamp.base) != (now.stamp.program, now.stamp.base):
             old = None
         self._size = 0 if old is None else old.covered.size
-        self._same_links = old is not None and old.opened == now.opened
+        self._same_links = old is not None and old.selection == now.selection
         self._recoloured: Collection[str] | None = ()
         if old is not None and old.coloured != now.coloured:
-            both = old.coloured is not None and now.coloured is not None
-            self._recoloured = (old.coloured or set()) ^ (now.coloured or set()) if both else None
-        same = old is not None and (old.pages, old.step) == (now.pages, now.step)
-        self.lists = self._size if same else 0
-        """The rows that lists of problems without newer ones can be kept of; 0: none."""
+            are_known = old.coloured is not None and now.coloured is not None
+            self._recoloured = (old.coloured or set()) ^ (now.coloured or set()) if are_known else None
+        is_same_choice = old is not None and (old.pages, old.step) == (now.pages, now.step)
+        self.lists = self._size if is_same_choice else 0
+        """Bytes of results.jsonl. Lists of problems without later rows can be used as they are."""
 
     def has_submission(self, place: int, key: str, repeats: str) -> bool:
-        """Return True if a submission's page, where there was one, says the same."""
+        """Return True if a submission's page, if it had one, is still right."""
         if place >= self._size or self._recoloured is None or key in self._recoloured:
             return False
         return self._same_links or not repeats
 
     def link(self, name: str, draft: Path) -> bool:
+        """Link an old page into the folder of a new report, and return True if that worked."""
         try:
             os.link(self._folder / name, draft / name)
-        except OSError:  # gone, or on a disk without links
+        except OSError:  # there is no such page, or the file system has no links
             return False
         return True
 
@@ -407,22 +432,22 @@ class Before:
 # --- pages of problems -------------------------------------------------------------------------------
 
 
-class Judged(NamedTuple):
-    """A submission's line in lists."""
+class ListRow(NamedTuple):
+    """A submission in lists."""
 
     key: str
     model: str
     problem: str
-    ending: str  # its verdict, or `no program`
+    ending: str  # the verdict, or `no program`
     points: float
-    feedback: str  # of the first test that it did not pass
-    parts: bytes  # of each subtask: its name, points earned, points; JSON
-    attempt: float | None  # its number among those of the model
+    feedback: str  # on the first test that the submission did not pass
+    parts: bytes  # JSON: name, points and maximum of each subtask
+    attempt: float | None  # its number among the model's submissions for the problem
     repeats: str  # the equal submission that was judged for it
     language: str
 
     @classmethod
-    def of(cls, result: SubmissionResult, model: str, attempt: float | None, language: str) -> Judged:
+    def of(cls, result: SubmissionResult, model: str, attempt: float | None, language: str) -> ListRow:
         first, feedback = first_failed(result), ""
         if not result.compiles:
             feedback = result.compile_output.strip().partition("\n")[0]
@@ -447,17 +472,17 @@ class Judged(NamedTuple):
         )
 
 
-class Tests(msgspec.Struct):
+class TestStatistics(msgspec.Struct):
     """Counts of a problem's submissions by test, model and time."""
 
     ends: dict[str, Counter[Verdict]] = {}
-    decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that failed by it alone
+    decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that only this test failed
     judged: Counter[str] = msgspec.field(default_factory=Counter)  # by model
     solved: Counter[str] = msgspec.field(default_factory=Counter)
     shares: Counter[int] = msgspec.field(
         default_factory=Counter
-    )  # by score: 0, up to 10 % ..., less than all, all
-    # By steps of the time limit, and whether it is solved.
+    )  # by score: 0, up to 10 %, ..., below 100 %, 100 %
+    # By steps of the time limit, and by whether the submission has full marks.
     times: Counter[tuple[int, bool]] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
@@ -474,36 +499,46 @@ class Tests(msgspec.Struct):
         if not result.compiles or solved:
             return
         for tests in [part.test_results for part in result.subtasks] or [result.tests]:
-            others = [test for test in tests if test.status is not Verdict.AC]
-            if len(others) == 1 and others[0].status is not Verdict.SKIPPED:
-                self.decided[others[0].test_name] += 1
+            failed = [test for test in tests if test.status is not Verdict.AC]
+            if len(failed) == 1 and failed[0].status is not Verdict.SKIPPED:
+                self.decided[failed[0].test_name] += 1
 
 
 def problem_document(
     problem: str,
-    of_models: Mapping[str, tuple[Sequence[Judged], int]],
-    tests: Tests,
+    of_models: Mapping[str, tuple[Sequence[ListRow], int]],
+    tests: TestStatistics,
     task: Task | None,
-    opened: Opened,
+    selection: PageSelection,
 ) -> Document:
-    """Submissions come by model, with most points first, and with the number of those that are not there."""
+    """Return a problem's page.
+
+    Args:
+        problem: The problem's name.
+        of_models: The best submissions of each model, and the number of its other ones.
+        tests: Counts of all submissions for the problem.
+        task: The problem's description, if the run has it.
+        selection: The submissions that have pages.
+    """
     lists = (
         Section(
             title=model or "Submissions without a model's name",
             anchor=model_anchor(model),
             level=3,
             table=_list(
-                own,
-                opened,
+                shown,
+                selection,
                 of=("key", "attempt", "status", "points", "feedback")
-                if any(judged.attempt is not None for judged in own)
+                if any(list_row.attempt is not None for list_row in shown)
                 else ("key", "status", "points", "feedback"),
             ),
-            notes=[f"The first {len(own):,}; {more:,} more are among all submissions."] if more else [],
+            notes=[f"The first {len(shown):,}; {more:,} more are in the list of all submissions."]
+            if more
+            else [],
         )
-        for model, (own, more) in of_models.items()
+        for model, (shown, more) in of_models.items()
     )
-    submissions = [judged for own, _ in of_models.values() for judged in own]
+    submissions = [list_row for shown, _ in of_models.values() for list_row in shown]
     return Document(
         title=f"Problem {problem}",
         about=_about(task) if task else "",
@@ -515,7 +550,7 @@ def problem_document(
             _solved_by(of_models, tests),
             Section(title="Submissions", text=["By model, those with the most points first."]),
             *lists,
-            *_equal(submissions, opened),
+            *_equal(submissions, selection),
             _of_tests(tests),
             *(_solutions(task) if task else ()),
         ],
@@ -523,7 +558,7 @@ def problem_document(
 
 
 def _about(task: Task) -> str:
-    """Return what a problem is and its limits, in a line."""
+    """Return a line with a problem's name, type, limits and checker."""
     tests = counted(task.tests, "test") if task.tests else ""
     return ", ".join(
         filter(None, (task.name, task.type, *(value for _, value in limits(task)), tests, task.checker))
@@ -536,8 +571,8 @@ def _subtasks(task: Task | None) -> Iterator[Section]:
         yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts))
 
 
-def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tests) -> Section:
-    """Models, with those first that solve most of their submissions."""
+def _solved_by(of_models: Mapping[str, tuple[Sequence[ListRow], int]], tests: TestStatistics) -> Section:
+    """Return a table of the models. Those with the highest share of solved submissions come first."""
     ranked = sorted(of_models, key=lambda model: (-tests.solved[model] / tests.judged[model], model))
     solvers = sum(tests.solved[model] > 0 for model in of_models)
     return Section(
@@ -560,8 +595,8 @@ def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tes
     )
 
 
-def _histograms(tests: Tests, task: Task | None) -> Iterator[Section]:
-    """Yield how many submissions have which share of the points, and take which part of the time limit."""
+def _histograms(tests: TestStatistics, task: Task | None) -> Iterator[Section]:
+    """Yield histograms of the submissions, by their points and by their times."""
     labels = ["0", *(f"to {high}" for high in range(10, 100, 10)), "below 100", "100"]
     scores = [(label, (tests.shares[place],)) for place, label in enumerate(labels)]
     title = "Submissions by score, in percent of the points"
@@ -571,19 +606,19 @@ def _histograms(tests: Tests, task: Task | None) -> Iterator[Section]:
         )
     ]
     if task is not None and task.cpu_time and tests.times:
-        in_limit = round(1 / Use.STEP)
+        in_limit = round(1 / LimitUsage.STEP)
         times = list[tuple[str, tuple[int, ...]]]()
         for low in (*range(0, in_limit, _STEPS_OF_BAR), in_limit):
             high = low + _STEPS_OF_BAR if low < in_limit else 0
-            found = Counter[bool]()
+            counts = Counter[bool]()
             for (steps, solved), count in tests.times.items():
                 if (low < steps or low == steps == 0) and (not high or steps <= high):
-                    found[solved] += count
-            text = f"to {high * Use.STEP * task.cpu_time:.3g} s" if high else "more"
-            times.append((text, (found[True], found[False])))
+                    counts[solved] += count
+            label = f"to {high * LimitUsage.STEP * task.cpu_time:.3g} s" if high else "more"
+            times.append((label, (counts[True], counts[False])))
         title = f"Submissions by the CPU time of their slowest test (limit {task.cpu_time:g} s)"
         kinds = [("solved", "v-ac"), ("not solved", "v-wa")]
-        rows = [(label, *counts) for label, counts in times]
+        rows = [(label, *pair) for label, pair in times]
         figures.append(
             figure(
                 title,
@@ -598,7 +633,7 @@ def _histograms(tests: Tests, task: Task | None) -> Iterator[Section]:
 def _statement(task: Task) -> Iterator[Section]:
     pdf = f"The package also has it as a PDF: {task.document}." if task.document else ""
     if task.statement:
-        yield Section(title="Statement", text=[pdf] if pdf else [], drawn=DrawnStatement(text=task.statement))
+        yield Section(title="Statement", text=[pdf] if pdf else [], drawn=StatementHtml(text=task.statement))
     elif pdf:
         yield Section(
             title="Statement",
@@ -606,19 +641,17 @@ def _statement(task: Task) -> Iterator[Section]:
         )
 
 
-def _equal(submissions: Sequence[Judged], opened: Opened) -> Iterator[Section]:
-    """Yield the programs that were judged once for several submissions."""
-    same = sorted(
-        (judged for judged in submissions if judged.repeats), key=lambda judged: (judged.repeats, judged.key)
-    )
+def _equal(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator[Section]:
+    """Yield a table of submissions whose program is equal to another one and was not judged again."""
+    same = sorted((each for each in submissions if each.repeats), key=lambda each: (each.repeats, each.key))
     rows: list[list[Cell]] = [
         [
-            opened.link(judged.repeats, judged.ending),
-            opened.link(judged.key, judged.ending),
-            judged.model or NOTHING,
-            judged.ending,
+            selection.link(list_row.repeats, list_row.ending),
+            selection.link(list_row.key, list_row.ending),
+            list_row.model or NOTHING,
+            list_row.ending,
         ]
-        for judged in same[:_LISTED]
+        for list_row in same[:_LISTED]
     ]
     if rows:
         yield Section(
@@ -644,7 +677,7 @@ def _solutions(task: Task) -> Iterator[Section]:
         )
 
 
-def _of_tests(tests: Tests) -> Section:
+def _of_tests(tests: TestStatistics) -> Section:
     there = {status for ends in tests.ends.values() for status in ends}
     statuses = [status for status in STATUS_ORDER[::-1] if status in there]
     fails = {
@@ -674,13 +707,17 @@ def _of_tests(tests: Tests) -> Section:
     )
 
 
-def _submissions(submissions: Iterable[Judged], opened: Opened) -> Section:
+def _submissions(submissions: Iterable[ListRow], selection: PageSelection) -> Section:
     columns = ("key", "model", "problem", "status", "points", "language", "feedback")
-    return Section(title="Submissions", table=_list(submissions, opened, of=columns, kind="submissions"))
+    return Section(title="Submissions", table=_list(submissions, selection, of=columns, kind="submissions"))
 
 
 def part_of_all(
-    submissions: Sequence[Judged], number: int, part: Sequence[PartOfProblem], is_last: bool, opened: Opened
+    submissions: Sequence[ListRow],
+    number: int,
+    part: Sequence[PartOfProblem],
+    is_last: bool,
+    selection: PageSelection,
 ) -> Document:
     more = [("Before", number - 1)] if number else []
     more += [] if is_last else [("Next", number + 1)]
@@ -692,12 +729,12 @@ def part_of_all(
         tab=SUBMISSIONS,
         script=_CHOICES,
         links=[Link(text=text, href=part_page(other)) for text, other in more],
-        sections=[_submissions(submissions, opened)],
+        sections=[_submissions(submissions, selection)],
     )
 
 
 def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str, int]) -> Document:
-    """Return the index: the places of each problem's submissions."""
+    """Return the page that says on which page each problem's submissions begin."""
     starts = {
         part_of.problem: number for number, part in enumerate(parts) for part_of in part if not part_of.begin
     }
@@ -723,7 +760,9 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
     )
 
 
-def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str], kind: str = "") -> TableBlock:
+def _list(
+    submissions: Iterable[ListRow], selection: PageSelection, *, of: Sequence[str], kind: str = ""
+) -> TableBlock:
     heads = {
         "key": "Submission",
         "attempt": "Attempt",
@@ -735,16 +774,16 @@ def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str], k
         "feedback": "Feedback",
     }
     rows: list[list[Cell]] = []
-    for judged in submissions:
+    for list_row in submissions:
         cells: dict[str, Cell] = {
-            "key": opened.link(judged.key, judged.ending),
-            "attempt": number(judged.attempt),
-            "model": judged.model or NOTHING,
-            "problem": Link(text=judged.problem, href=problem_page(judged.problem)),
-            "language": judged.language or NOTHING,
-            "status": judged.ending,
-            "points": number(judged.points),
-            "feedback": judged.feedback or NOTHING,
+            "key": selection.link(list_row.key, list_row.ending),
+            "attempt": number(list_row.attempt),
+            "model": list_row.model or NOTHING,
+            "problem": Link(text=list_row.problem, href=problem_page(list_row.problem)),
+            "language": list_row.language or NOTHING,
+            "status": list_row.ending,
+            "points": number(list_row.points),
+            "feedback": list_row.feedback or NOTHING,
         }
         rows.append([cells[name] for name in of])
     return TableBlock(
@@ -760,17 +799,20 @@ def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str], k
 
 _NAME = "made.json"
 _MAKERS = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
-_PIECE = 1 << 12  # bytes at both ends of the rows; every row has times and hashes
+_PIECE = 1 << 12  # bytes at each end of results.jsonl that a stamp reads; every row has times and hashes
 
 
 class Stamp(Value):
-    """Rows are only added, so that their number of bytes and their ends tell whether they are the same."""
+    """The state of a run's folder. Two reports with equal stamps are equal.
 
-    program: str  # this package's sources, and whatever else makes pages
+    Rows are only ever added, so that the size and both ends of results.jsonl show whether it has changed.
+    """
+
+    program: str  # hash of this package's sources and of the libraries that make pages
     size: int  # bytes of results.jsonl
-    ends: str  # a hash of how they begin and end
-    others: str  # of the options and of all other files
-    base: str  # of what a page says of its problem and its judge
+    ends: str  # hash of its first and last bytes
+    others: str  # hash of the options and of all other files
+    base: str  # hash of what a submission's page says about its problem and its judge
 
     @classmethod
     def of(cls, folder: Path, options: ReportOptions) -> Stamp:
@@ -803,26 +845,26 @@ class Stamp(Value):
         )
 
 
-class Covered(Value):
-    """The first bytes of results.jsonl, whole lines."""
+class RowsDigest(Value):
+    """The size and the hash of the first lines of results.jsonl."""
 
     size: int
     sha256: str
 
 
-class MadeOf(Value):
-    """made.json: what the pages beside it were made of."""
+class PageSources(Value):
+    """The content of made.json: what the pages in its folder were made of."""
 
     stamp: Stamp
-    covered: Covered
-    opened: str  # a hash of the choice of submissions that have pages
-    step: int  # of that choice
-    pages: PagesOf
+    covered: RowsDigest
+    selection: str  # hash of the choice of submissions that have pages
+    step: int  # step of that choice
+    pages: PageChoice
     coloured: frozenset[str] | None  # submissions whose code has colours; None: all
 
     @classmethod
-    def read(cls, folder: Path) -> MadeOf | None:
-        """Return what the report covers; None where there is no report, or one that does not say."""
+    def read(cls, folder: Path) -> PageSources | None:
+        """Return the sources of the pages in a folder; None if the folder has no report that names them."""
         return read_value(folder / _NAME, cls)
 
     @staticmethod
@@ -836,7 +878,7 @@ class MadeOf(Value):
 
 @cache
 def _program() -> str:
-    """Return a hash of the sources, and of those that write pages and tables for them."""
+    """Return a hash of this package's sources and of the libraries that write its pages and tables."""
     own = Path(__file__).parent
     digest = hashlib.sha256(code_digest().encode())
     for path in sorted(own.iterdir()):

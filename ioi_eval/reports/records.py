@@ -25,8 +25,8 @@ from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
 
-class PagesOf(StrEnum):
-    """The submissions that get pages of their own."""
+class PageChoice(StrEnum):
+    """The submissions that get their own pages."""
 
     ALL = "all"
     FAILED = "failed"
@@ -46,13 +46,13 @@ class ReportOptions(Value):
         CliOption(name="k", metavar="K", help="pass@K; may be repeated.", unset="1, 5 and 10"),
     ] = (1, 5, 10)
     pages: Annotated[
-        PagesOf | None,
+        PageChoice | None,
         CliOption(
             help="Submissions with pages of their own; sample and failed add those that the report names.",
             unset="all, of more than 20,000 submissions a sample",
         ),
     ] = None
-    contests: Contests | None = None  # None: those that come with the package
+    contests: Contests | None = None  # cut-offs of medals; None: those of the package
 
 
 VERSION = 2
@@ -68,7 +68,7 @@ def has_feedback(options: Mapping[str, Any]) -> bool:
 
 
 class Measure(StrEnum):
-    """The number of a run that counts."""
+    """The kinds of headlines: the number of a run that counts."""
 
     PASS_AT_1 = "pass@1"
     POINTS = "points"
@@ -76,7 +76,7 @@ class Measure(StrEnum):
 
     @property
     def noun(self) -> str:
-        """Return what a sentence calls a problem's value."""
+        """Return the name of a problem's value in sentences."""
         return {"pass@1": "pass@1", "points": "the share of points", "solved": "solved problems"}[self.value]
 
 
@@ -84,47 +84,47 @@ class LanguageSummary(Value):
     """A model's scored submissions for one problem in one language."""
 
     scored: int
-    pass_at_1: float | None  # None: with feedback
-    points: float | None  # None: no subtasks, or a mode of scoring that counts a single submission
-    causes: Mapping[str, int] = {}  # of submissions without full marks, by `cause`
+    pass_at_1: float | None  # None: the run has feedback
+    points: float | None  # None: no subtasks, or the mode counts single submissions
+    causes: Mapping[str, int] = {}  # submissions without full marks, by `cause`
 
 
 class ProblemSummary(Value):
-    """A model's submissions for one problem. Points are those of all of them, by the summary's mode."""
+    """A model's submissions for one problem. Points count all submissions, by the summary's mode."""
 
     problem_id: str
-    points: float | None  # None: no subtasks, so `solved` and `best_pass_rate` say what there is to say
-    max_points: float | None  # None also where no submission for the problem was ever scored
+    points: float | None  # None: no subtasks; `solved` and `best_pass_rate` have the outcome
+    max_points: float | None  # None: no subtasks, or no submission for the problem was scored
     submissions: int  # scored and unscored
     scored: int
     unscored: int
     compiled: int
     solved: int  # scored submissions with full marks
-    mean_points: float | None  # of a scored submission; without subtasks of its tests; None in a contest
-    best_pass_rate: float | None  # without subtasks
-    verdicts: Mapping[str, int]  # of scored submissions by verdict, or `no program`; worst first
+    mean_points: float | None  # of scored submissions; without subtasks a share of tests; None: with feedback
+    best_pass_rate: float | None  # highest share of passed tests; None: the problem has subtasks
+    verdicts: Mapping[str, int]  # scored submissions by verdict or `no program`, the worst first
     subtasks: tuple[BestSubtask, ...]
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
-    date: str = ""  # 2024-05-31, the problem's; empty: not known
+    date: str = ""  # date of the problem, such as 2024-05-31; empty: unknown
     budgets: Mapping[
         Budget, float
-    ] = {}  # points by how many submissions may be handed in; with subtasks only
-    handed_in: int = 0  # of the limited number
+    ] = {}  # points by the number of submissions that may be handed in; empty without subtasks
+    handed_in: int = 0  # submissions that the budget `limited` hands in
     pass_at: tuple[PassAtK, ...] = ()
-    pass_at_1: float | None = None  # whatever `k` the report shows; None: nothing scored, or with feedback
-    languages: Mapping[str, LanguageSummary] = {}  # by the language of the rows
+    pass_at_1: float | None = None  # also if the report shows other k; None: nothing scored, or with feedback
+    languages: Mapping[str, LanguageSummary] = {}  # by the rows' language
 
     @property
     def mean_score(self) -> float | None:
-        """The mean share of a scored submission, in [0, 1]."""
+        """Return the mean share of the points of a scored submission, in [0, 1]."""
         if self.mean_points is None or self.max_points is None:
             return self.mean_points
         return self.mean_points / self.max_points if self.max_points else None
 
     def is_solved(self, mode: Mode) -> bool:
-        """As points count: by subtasks several submissions may share the work."""
+        """Return True if the problem has full points. Several submissions may earn its subtasks."""
         if self.max_points is None:
             return self.solved > 0
         if mode is Mode.MAX_SUBTASK:
@@ -139,32 +139,32 @@ class BudgetAward(Value):
 
 
 class Step(Value):
-    """The worth of the first so many submissions for each problem, handed in as `limited` ones are."""
+    """The points of the first N submissions for each problem, in the order of the budget `limited`."""
 
     submissions: int
     points: float
 
 
-class Use(Value):
-    """The shares of a limit that submissions took on their most demanding test."""
+class LimitUsage(Value):
+    """The shares of a limit that submissions used on their most demanding test."""
 
     STEP: ClassVar[float] = 0.05
 
-    what: str  # time, memory
-    counts: tuple[int, ...]  # up to nothing, up to a step, up to two ...; the last: more than all of these
+    what: str  # `time` or `memory`
+    counts: tuple[int, ...]  # submissions by steps: 0, up to 1 step, up to 2 steps, ...; the last: more
 
     def within(self, share: float) -> float:
-        """The part of the submissions that took at most so much, a number of steps."""
+        """Return the share of submissions that used at most this share of the limit, a multiple of STEP."""
         return sum(self.counts[: round(share / self.STEP) + 1]) / sum(self.counts)
 
 
 class ModelSummary(Value):
-    """A model over all problems of the run, also those that it has no submission for."""
+    """A model over all problems of the run, including problems without a submission of the model."""
 
-    model: str  # empty where the dump names none
+    model: str  # empty: the dump names no model
     points: float
     max_points: float
-    problems_solved: int  # full marks, or a submission that passes everything where there are no subtasks
+    problems_solved: int  # problems with full points; without subtasks, with a solving submission
     submissions: int
     scored: int
     unscored: int
@@ -172,86 +172,86 @@ class ModelSummary(Value):
     solved: int
     verdicts: Mapping[str, int]
     problems: tuple[ProblemSummary, ...]
-    budgets: Mapping[Budget, float] = {}  # empty where no problem has subtasks
+    budgets: Mapping[Budget, float] = {}  # empty if no problem has subtasks
     mean_score: float | None = None
     pass_at: tuple[PassAtK, ...] = ()
     awards: tuple[BudgetAward, ...] = ()
-    steps: tuple[Step, ...] = ()  # up to the limit; empty where no problem has subtasks
-    uses: tuple[Use, ...] = ()  # where limits are known
-    pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
-    share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
+    steps: tuple[Step, ...] = ()  # up to the submission limit; empty if no problem has subtasks
+    uses: tuple[LimitUsage, ...] = ()  # of limits that are known
+    pass_curve: tuple[PassAtK, ...] = ()  # of k for which every problem and subtask has enough submissions
+    share_low: float | None = None  # 95 % interval of `share`; None: a single problem has no interval
     share_high: float | None = None
-    pass_at_1: PassAtK | None = None  # whatever `k` the report shows; None: nothing scored, or with feedback
+    pass_at_1: PassAtK | None = None  # also if the report shows other k; None: nothing scored, or feedback
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
 
     @property
     def share(self) -> float | None:
-        """Return the share of the points; without subtasks the mean score."""
+        """Return the share of the points, or without subtasks the mean score."""
         return self.points / self.max_points if self.max_points else self.mean_score
 
 
 class HeadlineRow(Value):
-    """A model's headline. `value`, `low` and `high`: pass@1 in [0, 1], points, or a number of problems."""
+    """A model's headline. `value`, `low` and `high` are pass@1 in [0, 1], points, or solved problems."""
 
     model: str
-    rank: int  # 1, and 1 for each model that is better beyond the interval of the difference
+    rank: int  # 1 plus the number of models that are better beyond the interval of the difference
     value: float | None  # None: nothing was scored
-    low: float | None  # the 95 % interval; None: one problem has none
+    low: float | None  # 95 % interval; None: a single problem has no interval
     high: float | None
-    limited: float | None  # points with a limited number of submissions per problem
-    problems: int  # of which something was scored
-    scored: int  # submissions
+    limited: float | None  # points with a limited number of submissions for each problem
+    problems: int  # problems with a scored submission
+    scored: int  # scored submissions
 
 
 class Headline(Value):
-    """The number that counts, of each model; the best model first."""
+    """The headline of each model, the best model first."""
 
     measure: Measure
-    of: float | None = None  # points, or problems; None: pass@1
-    submission_limit: int | None = None  # of `limited`
-    sentence: str = ""  # whether the first two models differ; empty: there is one model
+    of: float | None = None  # maximum points, or number of problems; None: pass@1
+    submission_limit: int | None = None  # submission limit of `limited`
+    sentence: str = ""  # says whether the first two models differ; empty: there is one model
     models: tuple[HeadlineRow, ...] = ()
 
 
 class TrustSummary(Value):
     """The numbers of a run without the problems that an audit does not trust."""
 
-    audit: str  # the audit's file, as it was named
-    sha256: str  # of that file
-    problems: Mapping[str, str]  # of the run, with the reason why each is not trusted
-    headline: Headline  # over the other problems
+    audit: str  # path of the audit's file, as the user gave it
+    sha256: str  # digest of that file
+    problems: Mapping[str, str]  # problems that are not trusted, with the reasons
+    headline: Headline  # headline over the other problems
 
 
 class Failures(Value):
-    """Submissions that could not be judged, for one reason."""
+    """Submissions that could not be judged for the same reason."""
 
     reason: str
     phase: str
     remedy: str
     submissions: int
     problems: tuple[str, ...]
-    examples: tuple[str, ...]  # some of the keys
+    examples: tuple[str, ...]  # some of the submissions' keys
     final: bool = False  # another try cannot help
 
 
 class Cause(Value):
-    """Submissions that have no full marks for one cause."""
+    """Submissions that have no full marks for the same cause."""
 
     cause: str
     submissions: int
-    examples: tuple[str, ...]  # three of the keys
+    examples: tuple[str, ...]  # up to three of the submissions' keys
 
 
 class Settings(Value):
-    """The settings of a run: as the run says (`given`), and as the rows say."""
+    """The settings of a run. `given` is from the run's info; other fields are from its rows."""
 
     dump: str = ""
-    problems: Mapping[str, str] = {}  # a hash of each
+    problems: Mapping[str, str] = {}  # digests by problem
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
     given: Mapping[str, Any] = {}
-    compilers: Mapping[str, int] = {}  # by how many submissions
-    checkers: Mapping[str, tuple[str, ...]] = {}  # by problem
+    compilers: Mapping[str, int] = {}  # submissions by compiler
+    checkers: Mapping[str, tuple[str, ...]] = {}  # checkers by problem
     confinements: tuple[Mapping[str, Any], ...] = ()
     repairs: Mapping[str, int] = {}
 
@@ -264,11 +264,11 @@ class Settings(Value):
 class Summary(Value, kw_only=True):
     version: int = VERSION
     mode: Mode = Mode.MAX_SUBTASK
-    submission_limit: int = 0  # of the budget `limited`
+    submission_limit: int = 0  # submission limit of the budget `limited`
     submissions: int
-    complete: bool = True  # False: submissions of the run have no result, and are in no number
-    judged: int = 0  # submissions that were tried: scored and unscored
-    of: int | None = None  # submissions of the run; None: their number is not known
+    complete: bool = True  # False: some submissions of the run have no result and are in no number
+    judged: int = 0  # scored and unscored submissions
+    of: int | None = None  # submissions of the run; None: the number is unknown
     scored: int
     unscored: int
     problems: int
@@ -278,19 +278,19 @@ class Summary(Value, kw_only=True):
     trust: TrustSummary | None = None  # `None` means that no audit was named
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
     causes: tuple[Cause, ...] = ()  # most frequent first
-    date: str = ""  # the day, in UTC, on which the run was last at work; empty: not known
-    warnings: tuple[str, ...] = ()  # to be read before any number
-    repeated: int = 0  # of the scored, those that have the result of an equal program
-    measured_again: int = 0  # tests so near to the time limit that they ran again
-    saved: int = 0  # of these, those whose least time was within it
+    date: str = ""  # the day, in UTC, on which the run was last judging; empty: unknown
+    warnings: tuple[str, ...] = ()  # sentences to read before any number
+    repeated: int = 0  # scored submissions that have the result of an equal program
+    measured_again: int = 0  # tests that ran again because their time was near the limit
+    saved: int = 0  # tests that ran again and whose least time was within the limit
     suspicious: tuple[
         Suspicion, ...
-    ] = ()  # what nearly all rows of a model end with; said in `warnings`, too
+    ] = ()  # endings that nearly all rows of a model share; also in `warnings`
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
     settings: Settings
 
     def as_json(self) -> dict[str, Any]:
-        """Return all but the settings, which are in summary.json."""
+        """Return the summary as plain values, without the settings."""
         return {name: value for name, value in msgspec.to_builtins(self).items() if name != "settings"}
 
 
@@ -298,25 +298,27 @@ _VERSION = 1
 
 
 class ExpectedVerdict(Value, kw_only=True):
-    """A subtask, or all that counts, beside the expected."""
+    """The verdict on a subtask or on the whole problem, with the expected verdict or score."""
 
-    subtask: str  # empty: all that counts
-    expected: str  # a word, or a score as it was given; empty where nothing is expected of this subtask alone
-    status: Verdict  # the worst of its tests
+    subtask: str  # empty: the whole problem
+    expected: str  # keyword or score of the package; empty: nothing is expected of this subtask alone
+    status: Verdict  # the worst verdict of its tests
     score: float
 
 
 class Check(ExpectedVerdict, kw_only=True):
-    """An expectation beside the result. `score`: of a word the least of its tests, else what was compared."""
+    """An expectation and the result. `score` is the compared score, for a keyword the least of the tests."""
 
     agrees: bool
     tests: int
-    not_right: int  # tests that are not AC
-    evidence: tuple[TestResult, ...] = ()  # of a difference: the first tests not right, else the slowest ones
+    not_right: int  # tests without AC
+    evidence: tuple[
+        TestResult, ...
+    ] = ()  # for a difference: the first tests without AC, or the slowest tests
 
 
 class SubtaskCheck(ExpectedVerdict, kw_only=True):
-    """A subtask's outcome. Its score is in [0, 1], rounded."""
+    """A subtask's result. The score is in [0, 1] and rounded."""
 
     weighted_score: float
     points: float
@@ -324,11 +326,11 @@ class SubtaskCheck(ExpectedVerdict, kw_only=True):
 
 
 class SolutionCheck(ExpectedSolution, kw_only=True):
-    """A solution with its result and all that was expected of it."""
+    """A solution with its result and its expectations."""
 
     status: Verdict
     compiles: bool
-    compile_output: str = ""  # where it does not compile
+    compile_output: str = ""  # empty if it compiles
     points: float
     max_points: float
     subtasks: tuple[SubtaskCheck, ...] = ()
@@ -339,8 +341,8 @@ class SolutionCheck(ExpectedSolution, kw_only=True):
         return tuple(check for check in self.checks if not check.agrees)
 
 
-class Unjudged(ExpectedSolution, kw_only=True):
-    """A solution that the judge could not say anything about: no difference, and no agreement either."""
+class UnjudgedSolution(ExpectedSolution, kw_only=True):
+    """A solution that could not be judged. It counts neither as a difference nor as an agreement."""
 
     reason: str
 
@@ -348,13 +350,13 @@ class Unjudged(ExpectedSolution, kw_only=True):
 class Validation(Value, kw_only=True):
     version: int = _VERSION
     solutions: tuple[SolutionCheck, ...]
-    unjudged: tuple[Unjudged, ...] = ()
-    expectations: int  # that were compared
+    unjudged: tuple[UnjudgedSolution, ...] = ()
+    expectations: int  # compared expectations
     differences: int  # expectations that are not met
-    numbers: Mapping[str, int] = {}  # expectations compared, agree, differ; solutions of the other two
-    unknown: Mapping[str, int] = {}  # words that nothing is compared with, and how many solutions have them
-    confusion: Mapping[str, Mapping[Verdict, int]] = {}  # expected word -> status got -> expectations
-    limits: Mapping[str, MeasuredLimit] = {}  # by problem: time limits that solutions set
+    numbers: Mapping[str, int] = {}  # expectations: compared, agree, differ; solutions: all others
+    unknown: Mapping[str, int] = {}  # keywords that are not compared, and the number of their solutions
+    confusion: Mapping[str, Mapping[Verdict, int]] = {}  # expectations by expected keyword and verdict
+    limits: Mapping[str, MeasuredLimit] = {}  # by problem: time limits that solutions determine
 
     @property
     def differing(self) -> tuple[SolutionCheck, ...]:
@@ -365,12 +367,12 @@ VALIDATION = "validation.json"
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a file of a run's folder: JSON that people can read, too."""
+    """Write a value as indented JSON."""
     replace(path, [as_json(value, indented=True), b"\n"])
 
 
 def read_validation(folder: Path) -> Validation | None:
-    """Return the validation in a folder; None where its run is none."""
+    """Return the validation in a folder; None if the run is not a validation."""
     remedy = "Run `ioi-eval validate` again"
     return read_value(folder / VALIDATION, Validation, "is not a validation's", remedy)
 
@@ -378,17 +380,17 @@ def read_validation(folder: Path) -> Validation | None:
 # --- why submissions have no full marks --------------------------------------------------------------
 
 
-_MAX_CAUSE = 120  # characters
-_MAX_CAUSES, _MAX_EXAMPLES = 1000, 3  # distinct ones of a run, and keys of each
-_PLACE = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # in a line of a compiler
+_MAX_CAUSE = 120  # maximum length of a cause, in characters
+_MAX_CAUSES, _MAX_EXAMPLES = 1000, 3  # distinct causes of a run, and examples of a cause
+_PLACE = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # file, line and column in a compiler's message
 _QUOTED = re.compile(r"‘[^’]*’|'[^']*'|`[^`']*'|\"[^\"]*\"")  # noqa: RUF001 - g++ quotes so
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
 def cause(result: SubmissionResult) -> str:
-    """Return why a submission has no full marks, in words that several can share; empty if it has.
+    """Return why a submission has no full marks, as a phrase that submissions share; empty if it has them.
 
-    It begins with the verdict. Of a compiler it has the first line with an error, without places and names.
+    It begins with the verdict. A compile error adds the first error line, without positions and names.
     """
     verdict = result.verdict
     if verdict is Verdict.AC:
@@ -399,13 +401,13 @@ def cause(result: SubmissionResult) -> str:
             return _caused(Reason.NO_PROGRAM, lines[0] if lines else "")
         line = next(filter(_ERROR.search, lines), lines[0] if lines else "")
         return _caused(verdict, _QUOTED.sub("‘…’", _PLACE.sub("", line.strip())))  # noqa: RUF001
-    failed = next((test for test in result.tests if test.status is verdict), None)
-    if failed is None:
+    failed_test = next((test for test in result.tests if test.status is verdict), None)
+    if failed_test is None:
         return str(verdict)
     samples = {test.test_name for part in result.subtasks if not part.points for test in part.test_results}
     if any(test.status is verdict and test.test_name in samples for test in result.tests):
         return f"{verdict}: at a sample"
-    return _caused(verdict, failed.feedback.partition(":")[0] if verdict is Verdict.RE else "")
+    return _caused(verdict, failed_test.feedback.partition(":")[0] if verdict is Verdict.RE else "")
 
 
 def _caused(verdict: str, line: str) -> str:
@@ -413,22 +415,22 @@ def _caused(verdict: str, line: str) -> str:
 
 
 class Causes(msgspec.Struct):
-    """The causes of a run's submissions, each with some keys. Rows come one by one, in any order."""
+    """Collects the causes of a run's submissions, with examples. The order of the rows does not matter."""
 
-    examples: dict[str, list[tuple[int, str]]] = {}  # by cause: the keys with the lowest numbers
+    examples: dict[str, list[tuple[int, str]]] = {}  # by cause: the keys with the lowest `drawn` numbers
 
     def add(self, result: SubmissionResult) -> str:
-        """Return the cause that the result counts for."""
+        """Count a result and return its cause."""
         name = cause(result)
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
         if name:
-            mine = drawn(result.key), result.key
-            self.examples[name] = sorted([*self.examples.get(name, ()), mine])[:_MAX_EXAMPLES]
+            example = drawn(result.key), result.key
+            self.examples[name] = sorted([*self.examples.get(name, ()), example])[:_MAX_EXAMPLES]
         return name
 
     def counted(self, models: Iterable[ModelSummary]) -> tuple[Cause, ...]:
-        """Return the causes with their numbers, the most frequent first."""
+        """Return the causes with the numbers of their submissions, the most frequent cause first."""
         total = Counter[str]()
         for model in models:
             for problem in model.problems:
@@ -444,18 +446,16 @@ class Causes(msgspec.Struct):
 
 
 LEAST_ROWS, LEAST_SHARE = 10, 0.9
-_MIN_NO_PROGRAM = (
-    0.05  # share of the scored submissions from which on a warning names those without a program
-)
-_MAX_MODELS = 10  # that such a warning names
-_MAX_LINE = 160  # characters
-_MAX_LINES = 10_000  # distinct ones of a model: among as many, none is that of nine rows of ten
+_MIN_NO_PROGRAM = 0.05  # share of scored submissions without a program from which on there is a warning
+_MAX_MODELS = 10  # models that such a warning names
+_MAX_LINE = 160  # maximum length of a line, in characters
+_MAX_LINES = 10_000  # distinct lines of a model; with so many, none is shared by 90 % of the rows
 
 _REMEDIES = {
     Reason.NO_PROGRAM: "Likely the replies are empty or cut off, or the programs are in another "
-    "language or column: look at one, then say `language=NAME`, `code_column=NAME` or `always_extract=True`",
-    Reason.NOT_COMPILED: "Likely the programs are in another language than was said, or lack a header or a "
-    "grader: look at one of them, then say `language=NAME`, or name the problems that they are for",
+    "language or column: look at one, then set `language=NAME`, `code_column=NAME` or `always_extract=True`",
+    Reason.NOT_COMPILED: "Likely the language is wrong, or the programs lack a header or a grader: look at "
+    "one of them, then set `language=NAME`, or name the problems that they are for",
 }
 _CRASHED = (
     "Likely the programs need a module that the machine lacks (`ioi-eval doctor`), are in another language, "
@@ -464,34 +464,34 @@ _CRASHED = (
 
 
 class Suspicion(Value):
-    """A line, or a missing program, that nearly all scored rows of a model have in common."""
+    """An error line, or a missing program, that nearly all scored rows of a model share."""
 
     model: str
     rows: int
     of: int  # scored rows of the model
-    reason: Reason | None  # None: they compile, and end with the same error
-    line: str  # the first line of the compiler's or the program's output, or why there is no program
+    reason: Reason | None  # None: the programs compile, and end with the same error
+    line: str  # first line of the compiler's or program's output, or why there is no program
     remedy: str
 
     def __str__(self) -> str:
         who = f" of {self.model}" if self.model else ""
         match self.reason:
             case Reason.NO_PROGRAM:
-                what = "hold no program" + (f" (most often: {self.line})" if self.line else "")
+                what = "contain no program" + (f" (most often: {self.line})" if self.line else "")
             case Reason.NOT_COMPILED:
                 what = f'do not compile, with the same first line: "{self.line}"'
             case None:
                 what = f'fail with the same first line: "{self.line}"'
-        some = f"{self.rows:,} of the {counted(self.of, 'scored submission')}{who} {what}"
-        return f"This table can hardly be true: {some}. {self.remedy}."
+        finding = f"{self.rows:,} of the {counted(self.of, 'scored submission')}{who} {what}"
+        return f"This table can hardly be true: {finding}. {self.remedy}."
 
 
-class Ends(msgspec.Struct):
-    """The endings of one model's rows that no test could tell apart. Rows come one by one."""
+class EndingCounts(msgspec.Struct):
+    """Counts of one model's rows that do not compile, lack a program or crash, by the first error line."""
 
     scored: int = 0
     alike: Counter[tuple[Reason | None, str]] = msgspec.field(default_factory=Counter)
-    no_program: Counter[str] = msgspec.field(default_factory=Counter)  # by the reason
+    no_program: Counter[str] = msgspec.field(default_factory=Counter)  # by the reason why there is no program
 
     def add(self, result: SubmissionResult) -> None:
         self.scored += 1
@@ -509,15 +509,15 @@ class Ends(msgspec.Struct):
             self.alike[why, line] += 1
 
     def suspicions(self, model: str) -> Iterator[Suspicion]:
-        """Yield what at least 90 % of ten or more rows end with, or that no row at all holds a program."""
+        """Yield endings that at least 90 % of ten or more rows share, and that no row contains a program."""
         rows = self.no_program.total()
-        enough = self.scored >= LEAST_ROWS or rows == self.scored
-        found: list[tuple[Reason | None, str, int]] = []
-        if rows and enough:
-            found.append((Reason.NO_PROGRAM, _commonest(self.no_program)[0], rows))
+        is_enough = self.scored >= LEAST_ROWS or rows == self.scored
+        endings: list[tuple[Reason | None, str, int]] = []
+        if rows and is_enough:
+            endings.append((Reason.NO_PROGRAM, _commonest(self.no_program)[0], rows))
         if self.scored >= LEAST_ROWS:
-            found += [(why, line, number) for (why, line), number in self.alike.items()]
-        for why, line, number in found:
+            endings += [(why, line, number) for (why, line), number in self.alike.items()]
+        for why, line, number in endings:
             if number >= LEAST_SHARE * self.scored:
                 yield Suspicion(
                     model=model,
@@ -530,14 +530,14 @@ class Ends(msgspec.Struct):
 
 
 def _commonest(reasons: Counter[str]) -> tuple[str, int]:
-    """Return the reason of most rows, and their number; of several the first by the alphabet."""
+    """Return the most frequent reason and its number of rows; of equally frequent ones the first by name."""
     return min(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def no_program_warning(ends: Mapping[str, Ends]) -> str:
-    """Return a warning if 5 % of all rows, or of a model's, hold no program; empty otherwise.
+def no_program_warning(ends: Mapping[str, EndingCounts]) -> str:
+    """Return a warning if 5 % of all rows, or of a model's rows, contain no program; empty otherwise.
 
-    `ends`: by model. A model for which the table can hardly be true has a warning of its own.
+    `ends`: counts by model. A model with a `Suspicion` about this has its own warning.
     """
     scored = sum(end.scored for end in ends.values())
     reasons = sum((end.no_program for end in ends.values()), Counter[str]())
@@ -551,7 +551,7 @@ def no_program_warning(ends: Mapping[str, Ends]) -> str:
     is_much = len(ends) > 1 and reasons.total() >= _MIN_NO_PROGRAM * scored
     if not reasons or (suspicious.issuperset(many) and not is_much):
         return ""
-    text = f"{_of_rows(reasons, scored)} hold no program.{_most_often(reasons)}"
+    text = f"{_of_rows(reasons, scored)} contain no program.{_most_often(reasons)}"
     if len(ends) == 1:
         return text
     many.sort(key=lambda model: (-_share(ends[model]), model))
@@ -560,14 +560,14 @@ def no_program_warning(ends: Mapping[str, Ends]) -> str:
     return " ".join([text, *named, *([f"And {counted(more, 'other model')}."] if more > 0 else [])])
 
 
-def _of_model(model: str, end: Ends, reasons: Counter[str]) -> str:
-    """Return a model's part of the rows without a program, and its commonest reason if it is another one."""
+def _of_model(model: str, end: EndingCounts, reasons: Counter[str]) -> str:
+    """Return a sentence about a model's rows without a program, with its commonest reason if it differs."""
     own = end.no_program
     other = _most_often(own) if _commonest(own)[0] != _commonest(reasons)[0] else ""
     return f"{visible(model) or 'Without a name'}: {_of_rows(own, end.scored)}.{other}"
 
 
-def _share(end: Ends) -> float:
+def _share(end: EndingCounts) -> float:
     return end.no_program.total() / end.scored if end.scored else 0.0
 
 

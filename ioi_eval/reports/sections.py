@@ -1,4 +1,4 @@
-"""Sections and tables that compare: models of one run, or of several runs side by side."""
+"""Sections and tables that compare models, of one run or of several runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ioi_eval.rules.metrics import PassAtK, mean
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import as_number, bounded
 
-_LONG, _MAX_HEAD = 40, 24  # rows, and characters of a model's column
+_LONG, _MAX_HEAD = 40, 24  # rows of a folded table, and maximum length of a model's name, in characters
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
 
 
@@ -58,7 +58,7 @@ def model_name(model: str) -> str:
 
 
 def budgets(of: Sequence[Entry]) -> Section | None:
-    """Points by how many submissions may be handed in."""
+    """Return a table of points by the number of submissions that may be handed in."""
     rows = [
         [
             entry.name,
@@ -74,11 +74,11 @@ def budgets(of: Sequence[Entry]) -> Section | None:
     return Section(
         title="Points by the number of submissions",
         text=[
-            "All: every submission of the run counts. One: the first solution of those that aim highest: at "
-            "the whole problem, or else at the last subtask that any aims at.",
-            f"{limit}: this many for each problem, handed in without knowing their scores, in rounds over "
-            "the subtasks from the last to the first, without those that are solved; of each subtask first "
-            "the one with the best score on the samples, then the longest.",
+            "All: every submission of the run counts. One: one submission counts, the first of those with "
+            "the highest target, which is the whole problem or else the last subtask that one targets.",
+            f"{limit}: this many submissions count for each problem. They are chosen without their scores, "
+            "in rounds over the unsolved subtasks from the last to the first. For a subtask, the submission "
+            "with the best score on the samples comes first, and of equal ones the longest.",
         ],
         figures=figures.by_number(of),
         table=TableBlock(heads=["Model", "All", limit, "One", "of"], rows=rows),
@@ -86,22 +86,23 @@ def budgets(of: Sequence[Entry]) -> Section | None:
 
 
 def passes(of: Sequence[Entry], unscored: int) -> Section | None:
+    """Return the table of pass@k. `unscored`: submissions that could not be judged."""
     ks = known_ks(entry.model.pass_at for entry in of)
-    missing = sorted({found.k for entry in of for found in entry.model.pass_at} - set(ks))
+    missing = sorted({passed.k for entry in of for passed in entry.model.pass_at} - set(ks))
     if not ks and not missing:
         return None
     rows = list[list[Cell]]()
     for entry in of:
-        estimates = {found.k: found for found in entry.model.pass_at}
-        problems = max((found.problems for found in estimates.values()), default=0)
+        estimates = {passed.k: passed for passed in entry.model.pass_at}
+        problems = max((passed.problems for passed in estimates.values()), default=0)
         cells = [estimate(estimates.get(k)) for k in ks]
         rows.append([entry.name, *cells, f"{problems:,}", f"{entry.model.unscored:,}"])
     return Section(
         title="pass@k",
         text=[
-            "How likely one of k submissions gets full marks for its problem or subtask: unbiased, a mean "
-            "over all problems with a scored submission. In parentheses the 95 % interval, by a bootstrap "
-            f"over problems. {LACKING}"
+            "The probability that at least one of k submissions gets full marks for its problem or subtask. "
+            "It is the unbiased estimate, as a mean over all problems with a scored submission. In "
+            f"parentheses is the 95 % interval, by a bootstrap over problems. {LACKING}"
         ],
         figures=figures.passes(of),
         table=TableBlock(heads=["Model", *(f"pass@{k}" for k in ks), "Problems", "Unscored"], rows=rows)
@@ -109,52 +110,59 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
         else None,
         notes=[
             *(_missing(k, [entry.model.pass_at for entry in of]) for k in missing),
-            *([f"These numbers leave out {counted(unscored, 'unscored submission')}."] if unscored else []),
+            *(
+                [f"These numbers do not count {counted(unscored, 'unscored submission')}."]
+                if unscored
+                else []
+            ),
         ],
     )
 
 
 LACKING = (
     "A dash means that some problems or subtasks have fewer than k scored submissions (their number "
-    "follows): a mean over the others would not be comparable."
+    "follows). A mean over the other problems would not be comparable."
 )
 
 
 def _missing(k: int, columns: Iterable[Iterable[PassAtK]]) -> str:
-    """Say why nobody has an estimate for this k."""
-    numbers = sorted({found.lacking for column in columns for found in column if found.k == k})
+    """Return a sentence that says why no model has an estimate for this k."""
+    numbers = sorted({passed.lacking for column in columns for passed in column if passed.k == k})
     fewer = f"fewer than {counted(k, 'scored submission')}"
     if numbers == [0]:
         return f"pass@{k}: nothing was scored."
     if len(numbers) > 1:
         return f"pass@{k}: {numbers[0]:,} to {numbers[-1]:,} problems or subtasks have {fewer}."
-    some = counted(numbers[0], "problem or subtask has", "problems or subtasks have")
-    return f"pass@{k}: {some} {fewer}."
+    subject = counted(numbers[0], "problem or subtask has", "problems or subtasks have")
+    return f"pass@{k}: {subject} {fewer}."
 
 
 def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
-    """Return each k of which some model has an estimate."""
-    return sorted({found.k for column in columns for found in column if found.value is not None})
+    """Return each k for which some model has an estimate."""
+    return sorted({passed.k for column in columns for passed in column if passed.value is not None})
 
 
-def estimate(found: PassAtK | None, *, brief: bool = False) -> str:
-    """Return an estimate, unless brief with its interval: 42.1 % (30.0 to 55.2); else how many lack k."""
-    if found is None:
+def estimate(passed: PassAtK | None, *, brief: bool = False) -> str:
+    """Return an estimate as `42.1 % (30.0 to 55.2)`, or how many problems have fewer than k submissions.
+
+    `brief` leaves out the interval.
+    """
+    if passed is None:
         return NOTHING
-    if found.value is None:
-        return f"{NOTHING} ({found.lacking:,} lack)" if found.lacking else NOTHING
-    sure = "" if brief or found.low is None or found.high is None else between(found.low, found.high)
-    return share(found.value, 1) + sure
+    if passed.value is None:
+        return f"{NOTHING} ({passed.lacking:,} lack)" if passed.lacking else NOTHING
+    interval = "" if brief or passed.low is None or passed.high is None else between(passed.low, passed.high)
+    return share(passed.value, 1) + interval
 
 
 def of_points(of: Sequence[Entry], unscored: int) -> Iterator[Section]:
-    """Yield what the models' points are worth, where that is known."""
-    found = filter(None, (passes(of, unscored), budgets(of), medals(of), *sections_of_parts(of)))
-    yield from (msgspec.structs.replace(section, is_whole=True) for section in found)
+    """Yield the sections about the models' points: pass@k, budgets, medals, and parts of plugins."""
+    there = filter(None, (passes(of, unscored), budgets(of), medals(of), *sections_of_parts(of)))
+    yield from (msgspec.structs.replace(section, is_whole=True) for section in there)
 
 
 def medals(of: Sequence[Entry]) -> Section | None:
-    """A line for each model and contest, a column for each budget; where nobody is given any, only why."""
+    """Return a table of medals by model, contest and budget, or only the reason why there are none."""
     awards = [given.award for entry in of for given in entry.model.awards]
     if not awards:
         return None
@@ -174,7 +182,7 @@ def medals(of: Sequence[Entry]) -> Section | None:
 
 
 def _no_medals(of: Sequence[Entry]) -> Iterator[str]:
-    """Why, in a sentence for each year; runs of different problems each have their own reason."""
+    """Yield a sentence for each year that says why there are no medals. Runs may have different reasons."""
     years: dict[int, dict[str, list[str]]] = {}
     for entry in of:
         for year, reason in dict.fromkeys(
@@ -203,7 +211,7 @@ def _awards(entry: Entry) -> Iterator[list[str]]:
 
 
 def groups(of: Sequence[Entry]) -> Iterator[Section]:
-    """Yield a section for difficulty, tags and years each: a line for each group, a column for each model."""
+    """Yield tables by difficulty, tag and year, with a row for each group and a column for each model."""
     measure, names = measure_of(entry.model for entry in of), by_name(of)
     there = [(entry, {each.problem_id: each for each in entry.model.problems}) for entry in of]
     bins = binned(problem.difficulty for problem in names.values())
@@ -237,7 +245,7 @@ def groups(of: Sequence[Entry]) -> Iterator[Section]:
 
 
 def _short(of: Sequence[Entry]) -> dict[str, str]:
-    """Return names for narrow columns, of those that are too long."""
+    """Return short names for those models whose names are too long for a column."""
     names = [entry.name for entry in of]
     pairs = zip(names, apart(names, _MAX_HEAD), strict=True)
     return {name: short for name, short in pairs if short != name}
@@ -252,7 +260,7 @@ _KINDS: Mapping[str, Callable[[ProblemSummary], Sequence[str]]] = {
 
 
 def by_name(of: Sequence[Entry]) -> dict[str, ProblemSummary]:
-    """Return a summary of each problem, of some model."""
+    """Return a summary of each problem, from any model that has one."""
     return {each.problem_id: each for entry in of for each in entry.model.problems}
 
 
@@ -274,9 +282,9 @@ def place(name: str) -> tuple[bool, int, float, str]:
 
 
 def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
-    """Return a line for each problem that any of them has, and a column for each of them.
+    """Return a table with a row for each problem and a column for each model.
 
-    `linked`: the pages of report/ lie beside it, so a cell opens the submissions that it is made of.
+    `linked`: the report has pages in report/, so that a cell links to its submissions.
     """
     measure = measure_of(entry.model for entry in of)
     with_points = measure is Measure.POINTS
@@ -322,7 +330,7 @@ _OF_PROBLEM = {
 
 
 def points(problem: ProblemSummary) -> str:
-    """Without subtasks, the best share of tests that a submission passed."""
+    """Return a problem's points; without subtasks the highest share of tests that a submission passed."""
     if not problem.scored:
         return NOTHING
     return share(problem.best_pass_rate, 1) if problem.points is None else number(problem.points)
@@ -336,7 +344,7 @@ def whole(problems: Sequence[ProblemSummary]) -> str:
 
 
 def uses(of: Sequence[Entry]) -> Section | None:
-    """Time and memory against their limits, where the run says these."""
+    """Return a table of how much of the time and memory limits submissions used; None without limits."""
     whats = [
         what
         for what in ("time", "memory")
@@ -408,13 +416,13 @@ def counts(found: Mapping[str, int], statuses: Sequence[str]) -> list[str]:
     return [f"{found.get(status, 0):,}" for status in statuses]
 
 
-_CAUSES = 40  # of a table; the others are one line of it
-_MAX_NAME = 200  # characters
+_MAX_CAUSES = 40  # rows of the table; all other causes are one row
+_MAX_NAME = 200  # maximum length of a name in the page's data, in characters
 
 
 def causes(run: Summary, links: Callable[[str], Link]) -> Section:
-    """Return why submissions have no full marks, with examples."""
-    shown, more = run.causes[:_CAUSES], run.causes[_CAUSES:]
+    """Return a table of why submissions have no full marks, with examples."""
+    shown, more = run.causes[:_MAX_CAUSES], run.causes[_MAX_CAUSES:]
     rows: list[list[Cell]] = []
     for each in shown:
         examples = Links(links=[links(key) for key in each.examples])
@@ -446,14 +454,14 @@ def causes(run: Summary, links: Callable[[str], Link]) -> Section:
 
 
 def explored(of: Sequence[Entry], run: Summary | None = None) -> str:
-    """Return JSON for report.js. It holds aggregates, so that its size does not grow with the rows.
+    """Return the JSON for report.js. It has aggregates, so that its size does not grow with the rows.
 
-    `of`: in the order of the tables; `run`: their run, where they have one.
+    `of`: the models, in the order of the tables; `run`: their run, if they are of one run.
     """
     measure, named = measure_of(entry.model for entry in of), by_name(of)
     names = sorted(named)
     places = {name: place for place, name in enumerate(names)}
-    listed = [each.cause for each in run.causes[:_CAUSES]] if run is not None else []
+    listed = [each.cause for each in run.causes[:_MAX_CAUSES]] if run is not None else []
     causes = {cause: place for place, cause in enumerate(listed)}
     languages = sorted({name for entry in of for each in entry.model.problems for name in each.languages})
     values: list[list[float | None]] = []
@@ -495,7 +503,7 @@ def explored(of: Sequence[Entry], run: Summary | None = None) -> str:
 
 
 def _value_in(own: LanguageSummary, problem: ProblemSummary, measure: Measure) -> float | None:
-    """Return the headline of a problem's submissions in one language; None where there is no such number."""
+    """Return the headline of a problem's submissions in one language; None if that has no such number."""
     match measure:
         case Measure.PASS_AT_1:
             return _rounded(own.pass_at_1)
@@ -505,7 +513,7 @@ def _value_in(own: LanguageSummary, problem: ProblemSummary, measure: Measure) -
 
 
 def choices(run: Summary) -> str:
-    """Return JSON for pages that list submissions: what they can be filtered by."""
+    """Return the JSON of the filters, for pages that list submissions."""
     of = entries(run)
     named = by_name(of)
     languages = {name for entry in of for each in entry.model.problems for name in each.languages}
@@ -516,7 +524,7 @@ def choices(run: Summary) -> str:
 def chosen_from(
     models: Sequence[str], problems: Sequence[ProblemSummary], languages: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the filters of a page offer."""
+    """Return the values that a page's filters offer."""
     bins = binned([each.difficulty for each in problems])
     return {
         "models": [*map(_text, models)],
@@ -533,7 +541,7 @@ _MOST_BINS = 8
 
 
 def binned(difficulties: Iterable[str]) -> dict[str, str]:
-    """Return the bin of each difficulty: of numbers that are many a range, else the word itself."""
+    """Return the bin of each difficulty: a range if there are many numbers, else the difficulty itself."""
     names = set(difficulties)
     numbers = {name: number for name in names if (number := as_number(name)) is not None}
     if len(numbers) <= _MOST_BINS or names - numbers.keys() - {""}:

@@ -54,7 +54,7 @@ _PARTS = {
 _VALUE = re.compile(r"-?\d?(\.\d+)?(em|ex|pt|mu|%)?|[a-z][a-z -]{0,40}")
 
 
-class DrawnStatement(Value):
+class StatementHtml(Value):
     text: str
 
     def html(self) -> Any:
@@ -119,11 +119,11 @@ def _named_picture(_renderer: Any, tokens: Sequence[Any], place: int, _options: 
 # --- formulas ----------------------------------------------------------------------------------------
 
 
-def _take_formula(state: Any, silent: bool) -> bool:
+def _take_formula(state: Any, ignore_progress: bool) -> bool:
     found = _FORMULA.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
-    if not silent:
+    if not ignore_progress:
         token = state.push("formula", "math", 0)
         token.markup, token.content = found.group(), next(filter(None, found.group(*_BODIES)))
         token.block = found["mark"] in _BLOCKS or found["square"] is not None

@@ -43,7 +43,7 @@ from ioi_eval.rules.scoring import ending, reason
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, bounded, model_of
 
 if TYPE_CHECKING:
-    from ioi_eval.reports.pages import Judged, Opened
+    from ioi_eval.reports.pages import ListRow, PageSelection
     from ioi_eval.store.tasks import Task
 
 MAX_FEEDBACK = 100  # characters
@@ -74,7 +74,12 @@ _LEXERS = {
 
 
 def submission_document(
-    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened, *, coloured: bool
+    row: Mapping[str, Any],
+    result: SubmissionResult,
+    task: Task | None,
+    selection: PageSelection,
+    *,
+    coloured: bool,
 ) -> Document:
     return Document(
         title=f"Submission {result.key}",
@@ -91,7 +96,7 @@ def submission_document(
                     _verdict(row, result),
                     *_compiled(result),
                     *wrong_output(row),
-                    _facts(row, result, task, opened),
+                    _facts(row, result, task, selection),
                 )
             ),
             *_program(row, coloured),
@@ -137,8 +142,10 @@ def _worth(result: SubmissionResult) -> float:
     return sum(part.points for part in result.subtasks) if result.subtasks else 1.0
 
 
-def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened) -> Section:
-    same = opened.link(result.repeats, result.verdict) if result.repeats else NOTHING
+def _facts(
+    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, selection: PageSelection
+) -> Section:
+    same = selection.link(result.repeats, result.verdict) if result.repeats else NOTHING
     others = Link(text="earlier and later ones of this model for this problem", href=_attempts(row, result))
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
@@ -292,13 +299,13 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
 class AttemptIndex:
     """The submissions of a problem that have pages, as a script: from a folder a browser loads no JSON."""
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
+    def __init__(self, selection: PageSelection) -> None:
+        self._opened = selection
         self._rows = list[tuple[str, str, int, float | None, str, str]]()
         self._models: dict[str, int] = {}
         self._left_out = False
 
-    def noting(self, rows: Iterable[Judged]) -> Iterator[Judged]:
+    def noting(self, rows: Iterable[ListRow]) -> Iterator[ListRow]:
         """Yield the rows as they are, and note each."""
         for judged_row in rows:
             if self._opened.has(judged_row.key, judged_row.ending):

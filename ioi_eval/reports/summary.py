@@ -1,5 +1,5 @@
-"""A run's numbers, in one pass over its rows. Memory grows with models, problems and the number of
-submissions that may be handed in, not with all that there are.
+"""A run's numbers, computed in one pass over its rows. Memory grows with the models, the problems and the
+submission limit, not with the number of rows.
 
 A submission that could not be judged is counted as unscored and is in no other number. No number depends
 on the order of the rows.
@@ -30,9 +30,10 @@ from ioi_eval.reports.parts import model_numbers, run_numbers, warnings_of_parts
 from ioi_eval.reports.records import (
     BudgetAward,
     Causes,
-    Ends,
+    EndingCounts,
     Failures,
     LanguageSummary,
+    LimitUsage,
     ModelSummary,
     ProblemSummary,
     ReportOptions,
@@ -40,7 +41,6 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
     TrustSummary,
-    Use,
     has_feedback,
     no_program_warning,
 )
@@ -67,21 +67,22 @@ from ioi_eval.store.folder import (
 from ioi_eval.store.rows import as_label, as_number, model_of
 from ioi_eval.store.tasks import Task, read_tasks
 
-# How many submissions curves are drawn at, and k of pass@k.
+# Numbers of submissions, and values of k, at which curves are drawn.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
-_ALLOCATED = 100_000  # objects between two searches for cycles
-# A row, but for its tests, its result, and where it is in results.jsonl.
-Each = Callable[[Mapping[str, Any], SubmissionResult, int], object]
+_GC_THRESHOLD = 100_000  # allocated objects between two runs of the garbage collector
+# Takes a row without its tests, its result, and its offset in results.jsonl.
+RowCallback = Callable[[Mapping[str, Any], SubmissionResult, int], object]
 
 
 # --- what a row says, read defensively; and counters that results run through one by one, in any order
 
-_TOKENS = ("output_tokens", "completion_tokens")  # in a row's metadata.usage
-_TEXTS = ("reasoning", "reasoning_content", "generation")  # the first that there is
+_TOKENS = ("output_tokens", "completion_tokens")  # keys of a row's metadata.usage
+_TEXTS = ("reasoning", "reasoning_content", "generation")  # columns, by priority
 _TRUE = frozenset({"true", "yes", "1"})
 
 
 def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
+    """Return a row as an attempt that selections may hand in."""
     target, metadata = row.get("target_subtask"), _mapping(row.get("metadata"))
     usage = _mapping(metadata.get("usage"))
     tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
@@ -91,14 +92,14 @@ def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
         target=target if isinstance(target, str) else None,
         number=as_number(row.get("solution_number")),
         time=_time(metadata.get("timestamp")),
-        # Tokens where the row counts them, else characters.
+        # In tokens if the row has their number, else in characters.
         length=int(next(tokens, len(next(texts, "")))),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
     )
 
 
 def structured(value: Any) -> Any:
-    """Return a structured column, also where a table made a text of it; None where that is broken."""
+    """Return a structured column, parsed if a table made a string of it; None if the string is broken."""
     try:
         return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
     except msgspec.DecodeError:
@@ -106,12 +107,12 @@ def structured(value: Any) -> Any:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    found = structured(value)
-    return found if isinstance(found, Mapping) else {}
+    parsed = structured(value)
+    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def _time(value: Any) -> str:
-    """Return a text that is ordered as times are, whatever their offsets; numbers by size."""
+    """Return a string that sorts as times do, whatever their time zones; numbers sort by size."""
     if not isinstance(value, str):
         number = as_number(value)
         return "" if number is None else f"{number:030.6f}"
@@ -123,29 +124,29 @@ def _time(value: Any) -> str:
 
 
 def _alike(models: Iterable[str]) -> Iterator[str]:
-    """Yield a warning of models that may be one: tables show names without differences of blanks."""
+    """Yield a warning if names of models differ only in case or white space, which tables do not show."""
     names: dict[str, list[str]] = {}
     for model in models:
         names.setdefault(" ".join(model.casefold().split()), []).append(model)
     for same in names.values():
         if len(same) > 1:
             shown = ", ".join(map(repr, sorted(same)))
-            yield f"Models whose names differ in case or blanks only are counted apart: {shown}."
+            yield f"Models whose names differ only in case or white space are counted separately: {shown}."
 
 
 # --- what a problem is like --------------------------------------------------------------------------
 
 
 class Traits(Value):
-    """The labels by which reports group problems."""
+    """The properties by which reports group problems."""
 
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
-    date: str = ""  # 2024-05-31
+    date: str = ""  # such as 2024-05-31
 
     def joined(self, other: Traits) -> Traits:
-        """Merge the labels of a problem's rows, in whatever order they come."""
+        """Return the merged properties of a problem's rows. The order of the rows does not matter."""
         years = {year for year in (self.year, other.year) if year is not None}
         return Traits(
             difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
@@ -156,13 +157,14 @@ class Traits(Value):
 
 
 def _tags_in(text: str) -> Any:
-    """Return the tags of a text: a list as JSON or as Python writes it, as tables have it, or with commas."""
+    """Return the tags in a string: a list as JSON or as a table or Python writes it, or names with commas."""
     if (listed := list_in(text)) is not None:
         return listed
     return [tag.strip() for tag in text.split(",")]
 
 
 def traits_of(row: Mapping[str, Any]) -> Traits:
+    """Return the properties of the row's problem."""
     difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
     if isinstance(tags, str):
         tags = _tags_in(tags)
@@ -176,48 +178,48 @@ def traits_of(row: Mapping[str, Any]) -> Traits:
 
 
 def _date(value: Any) -> str:
-    """Return the day of a text that begins with one, as ISO 8601 writes it."""
+    """Return the date at the beginning of an ISO 8601 string; empty if there is none."""
     try:
         return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else ""
     except ValueError:
         return ""
 
 
-_MAX_DISTINCT = 20  # machines and repairs that a report names
+_MAX_CONFINEMENTS = 20  # distinct confinement reports in the settings
 
 
 class LanguageTally(msgspec.Struct):
-    """The outcomes of one model's submissions for one problem in one language."""
+    """Counts of one model's submissions for one problem in one language."""
 
     scored: int = 0
-    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by what was asked for
-    passed: Counter[str | None] = msgspec.field(default_factory=Counter)
+    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by target: a subtask, or None
+    passed: Counter[str | None] = msgspec.field(default_factory=Counter)  # with full marks, by target
     causes: Counter[str] = msgspec.field(default_factory=Counter)
-    best: float = 0.0  # points of a submission
-    best_parts: dict[str, float] = {}  # by subtask: points of one
+    best: float = 0.0  # points of the best submission
+    best_parts: dict[str, float] = {}  # by subtask: points of the best submission
 
     def add(self, candidate: Attempt, why: str) -> None:
         result = candidate.result
-        # Full marks on what was asked for: the whole problem, or one of its subtasks.
+        # Passed means full marks on the target: the whole problem, or one of its subtasks.
         target = aim(candidate)
-        asked = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
+        has_full_marks = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
         self.scored += 1
         self.asked[target] += 1
-        self.passed[target] += result.verdict is Verdict.AC if target is None else any(asked)
+        self.passed[target] += result.verdict is Verdict.AC if target is None else any(has_full_marks)
         self.causes[why] += bool(why)
         self.best = max(self.best, result.points)
         for part in result.subtasks:
             self.best_parts[part.subtask] = max(self.best_parts.get(part.subtask, 0.0), part.weighted_score)
 
     def points(self, mode: Mode) -> float | None:
-        """Return the points of these submissions alone; None where there is no such number."""
+        """Return the points of these submissions alone; None if the mode has no such number."""
         if not self.best_parts or mode is Mode.MAX_TOKENED_LAST:
             return None
         return math.fsum(self.best_parts.values()) if mode is Mode.MAX_SUBTASK else self.best
 
 
 class Tally(msgspec.Struct):
-    """The outcomes of one model's submissions for one problem."""
+    """Counts of one model's submissions for one problem."""
 
     pool: SubmissionPool
     scored: int = 0
@@ -227,7 +229,7 @@ class Tally(msgspec.Struct):
     verdicts: Counter[str] = msgspec.field(default_factory=Counter)
     best_pass_rate: float | None = None
     uses: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
-    points: Fraction = Fraction()  # exact, so that the order of adding does not show
+    points: Fraction = Fraction()  # sum; exact, so that the order of rows does not matter
     languages: dict[str, LanguageTally] = {}
 
     def add(self, candidate: Attempt, language: str = "", why: str = "") -> None:
@@ -251,7 +253,7 @@ class Tally(msgspec.Struct):
 
 
 def trials(problem: str, *languages: LanguageTally) -> list[Trials]:
-    """Return each thing that was asked for: the whole problem, or one of its subtasks."""
+    """Return the trials of each target: of the whole problem, or of one of its subtasks."""
     asked, passed = Counter[str | None](), Counter[str | None]()
     for language in languages:
         asked.update(language.asked)
@@ -261,22 +263,22 @@ def trials(problem: str, *languages: LanguageTally) -> list[Trials]:
 
 
 def to_plain(value: object) -> Any:
-    """Return what msgspec can write in the place of a pool or a fraction."""
+    """Return a pool or a fraction as a value that msgspec can write."""
     return value.packed() if isinstance(value, SubmissionPool) else str(value)
 
 
 def from_plain(kind: Any, value: Any) -> Any:
-    """Return the pool, the fraction or the counter that msgspec has read as something plain."""
+    """Return the pool, fraction or counter of a value that msgspec has read."""
     if get_origin(kind) is Counter:
         return Counter(msgspec.convert(value, dict[get_args(kind)[0], int]))  # type: ignore[misc]
     return SubmissionPool.unpacked(value) if kind is SubmissionPool else Fraction(value)
 
 
-_MOST = 31  # steps of a use that are counted apart
+_MAX_STEPS = 31  # steps of a limit; a larger use counts as this many
 
 
 def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
-    """Return the steps of its limits of time and memory that a submission took, where they are known."""
+    """Yield the share of the time limit and of the memory limit that a submission used, in steps."""
     times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     sizes = [test.memory for test in result.tests if test.memory is not None]
     if times and task.cpu_time:
@@ -286,26 +288,29 @@ def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
 
 
 def _step(share: float) -> int:
-    return max(0, min(_MOST, math.ceil(share / Use.STEP)))  # somebody may have edited it to less than nothing
+    return max(
+        0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP))
+    )  # an edited row may have a negative value
 
 
-def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
+def uses(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
     total = Counter[tuple[str, int]]()
     for tally in tallies:
         total.update(tally.uses)
     kinds = [what for what in ("time", "memory") if any(kind == what for kind, _ in total)]
     return tuple(
-        Use(what=what, counts=tuple(total[what, steps] for steps in range(_MOST + 1))) for what in kinds
+        LimitUsage(what=what, counts=tuple(total[what, steps] for steps in range(_MAX_STEPS + 1)))
+        for what in kinds
     )
 
 
-class Facts(msgspec.Struct):
-    """The settings that the rows name."""
+class SettingsOfRows(msgspec.Struct):
+    """The settings that rows contain."""
 
     compilers: Counter[str] = msgspec.field(default_factory=Counter)
     repairs: Counter[str] = msgspec.field(default_factory=Counter)
     checkers: dict[str, set[str]] = {}  # by problem
-    confinements: set[bytes] = set()  # but for their uids: boxes differ by these, which says nothing
+    confinements: set[bytes] = set()  # as JSON, without the sandboxes' user ids
 
     def add(self, result: SubmissionResult) -> None:
         self.compilers[result.compiler] += 1
@@ -316,7 +321,7 @@ class Facts(msgspec.Struct):
             self.confinements.add(msgspec.json.encode(same, order="sorted"))
 
     def settings(self, info: RunInfo) -> Settings:
-        """Return them, beside what the run says itself."""
+        """Return the settings of the run's info and of its rows."""
         return Settings(
             dump=info.fingerprint.dump,
             problems=info.fingerprint.problems,
@@ -325,7 +330,7 @@ class Facts(msgspec.Struct):
             given=info.settings,
             compilers=_by_number(self.compilers),
             checkers={name: tuple(sorted(found - {""})) for name, found in sorted(self.checkers.items())},
-            confinements=tuple(map(msgspec.json.decode, sorted(self.confinements)[:_MAX_DISTINCT])),
+            confinements=tuple(map(msgspec.json.decode, sorted(self.confinements)[:_MAX_CONFINEMENTS])),
             repairs=_by_number(self.repairs),
         )
 
@@ -345,8 +350,8 @@ def worst_first(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
 # --- numbers of a model ------------------------------------------------------------------------------
 
 
-class Account:
-    """A model's tallies, by problem."""
+class ModelAccount:
+    """Computes a model's summary from its counts by problem."""
 
     def __init__(
         self,
@@ -357,21 +362,34 @@ class Account:
         *,
         has_feedback: bool = False,
     ) -> None:
-        """`source`: where the problems come from. With `has_feedback` there are no means and no pass@k."""
+        """Take a model's counts.
+
+        Args:
+            model: The model's name.
+            tallies: Counts by problem.
+            options: Options of the report.
+            source: The source of the problems, as the run names it.
+            has_feedback: The programs answer verdicts, so that there are no means and no pass@k.
+        """
         self._model, self._tallies, self._source = model, tallies, source
         self._has_feedback = has_feedback
         self._options = msgspec.structs.replace(options, ks=()) if has_feedback else options
 
     def summary(self, worths: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
-        """`worths` are the points of all problems of the run that have subtasks."""
+        """Return the model's summary.
+
+        Args:
+            worths: Maximum points of all problems of the run that have subtasks.
+            traits: Properties of problems.
+        """
         problems = tuple(
             self._problem(name, tally, worths.get(name), traits.get(name, Traits()))
             for name, tally in sorted(self._tallies.items())
         )
         budgets = _budgets(problems)
         ks, trials = self._options.ks, self._trials(problems)
-        fewest = min((trial.scored for trial in trials), default=0)  # beyond it there is no number
-        steps = () if self._has_feedback else (step for step in _STEPS if step <= fewest)
+        min_scored = min((trial.scored for trial in trials), default=0)  # a larger k has no estimate
+        steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
         passes = pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
         low, high = _sure(problems, means=not self._has_feedback)
         return ModelSummary(
@@ -388,14 +406,14 @@ class Account:
             problems=problems,
             budgets=budgets,
             mean_score=None if self._has_feedback else _mean_score(problems),
-            pass_at=tuple(found for found in passes if found.k in ks),
+            pass_at=tuple(estimate for estimate in passes if estimate.k in ks),
             awards=tuple(self._awards(problems)) if budgets else (),
             steps=tuple(self._steps(worths)),
             uses=uses(self._tallies.values()),
-            pass_curve=tuple(found for found in passes if found.value is not None),
+            pass_curve=tuple(estimate for estimate in passes if estimate.value is not None),
             share_low=low,
             share_high=high,
-            pass_at_1=next((found for found in passes if found.k == 1 and found.value is not None), None),
+            pass_at_1=next((each for each in passes if each.k == 1 and each.value is not None), None),
         )
 
     def _steps(self, worths: Mapping[str, float]) -> Iterator[Step]:
@@ -465,7 +483,7 @@ class Account:
         return sum(problem.is_solved(self._options.mode) for problem in problems)
 
     def _awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
-        """For every year of which there is a problem and a cut-off."""
+        """Yield the medals of each year that has problems in the run and known cut-offs."""
         contests = known_contests() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
@@ -482,13 +500,13 @@ def results(chosen: Iterable[Attempt]) -> list[SubmissionResult]:
 
 
 def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions) -> ModelSummary:
-    """Return what reports say of one model's scored submissions, each with its problem's label."""
+    """Return the summary of one model's scored submissions. Each comes with its problem's name."""
     tallies: dict[str, Tally] = {}
     for label, candidate in submissions:
         tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(candidate)
     bests = {label: best_subtasks(tally) for label, tally in tallies.items()}
     worths = {label: math.fsum(part.points for part in parts) for label, parts in bests.items() if parts}
-    return Account("", tallies, options).summary(worths, {})
+    return ModelAccount("", tallies, options).summary(worths, {})
 
 
 def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
@@ -497,7 +515,7 @@ def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
 
 
 def _budgets(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
-    """Points in total by budget; empty where no problem has subtasks."""
+    """Return the total points by budget; empty if no problem has subtasks."""
     columns = [problem.budgets for problem in problems if problem.budgets]
     return {budget: math.fsum(column[budget] for column in columns) for budget in Budget if columns}
 
@@ -507,7 +525,10 @@ def _mean_score(problems: Iterable[ProblemSummary]) -> float | None:
 
 
 def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, float] | tuple[None, None]:
-    """The interval of a model's share, over the problems that are in it; without points of means, if any."""
+    """Return the 95 % interval of a model's share of the points, over problems.
+
+    Without points it is the interval of the mean score, unless `means` is False.
+    """
     worth = [
         (problem.points, problem.max_points)
         for problem in problems
@@ -524,23 +545,29 @@ def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, fl
 
 SUMMARY = "summary.json"
 _MAX_REASONS, _MAX_EXAMPLES = 100, 5
-_MAX_SHARDS = 10  # that a warning names
+_MAX_SHARDS = 10  # missing shards that a warning lists
 
 
-def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> Summary:
-    """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
+def summary(folder: Path, options: ReportOptions | None = None, *more: RowCallback) -> Summary:
+    """Return the numbers of a run's folder, which a process may still be writing.
+
+    Args:
+        folder: The run's folder.
+        options: Options of the report.
+        more: Functions that are called with each row.
+    """
     reading = Pass(folder, options or ReportOptions())
     reading.go(*more)
     return reading.summary()
 
 
 class PassCounts(msgspec.Struct):
-    """The counts of a pass over a run's rows, which another one may go on from."""
+    """The counts of a pass over a run's rows. A later pass can continue from them."""
 
     tallies: dict[tuple[str, str], Tally] = {}  # by model and problem
     traits: dict[str, Traits] = {}
-    facts: Facts = msgspec.field(default_factory=Facts)
-    ends: dict[str, Ends] = {}  # by model
+    facts: SettingsOfRows = msgspec.field(default_factory=SettingsOfRows)
+    ends: dict[str, EndingCounts] = {}  # by model
     worths: dict[str, tuple[tuple[str, float], ...]] = {}  # by problem: its subtasks and their points
     causes: Causes = msgspec.field(default_factory=Causes)
     repeated: int = 0
@@ -549,29 +576,34 @@ class PassCounts(msgspec.Struct):
 
 
 class Pass:
-    """A pass over a run's rows: they go through it one by one, and leave counts and what selections need."""
+    """A pass over a run's rows, which counts them and keeps what selections need."""
 
     def __init__(self, folder: Path, options: ReportOptions, before: PassCounts | None = None) -> None:
-        """`before`: of the rows before those that `go` counts."""
+        """`before`: counts of the rows before those that `go` counts."""
         self._folder, self._options, self._counts = folder, options, before or PassCounts()
-        self._failures = read_failures(folder)  # what is left after the pass has no row
+        self._failures = read_failures(folder)  # the pass removes those that have a row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
         self._has_feedback = has_feedback(self._info.fingerprint.options)
 
     def go(
         self,
-        *more: Each,
+        *more: RowCallback,
         begin: int = 0,
         counted_from: int = 0,
         end: int | None = None,
         known: Callable[[Collection[str]], Collection[str]] = lambda keys: (),
     ) -> None:
-        """Go through the rows from `begin` to `end`. `more` see them all, the numbers those `counted_from`.
+        """Read the rows between two offsets.
 
-        `known`: which of some keys have rows before these.
+        Args:
+            more: Functions that are called with each row.
+            begin: Offset of the first row.
+            counted_from: Offset of the first row that is counted.
+            end: Offset after the last row; None means the end of the file.
+            known: Returns those of some keys that have rows before `counted_from`.
         """
         seen = set[str]()
-        with seldom_collected():
+        with rare_garbage_collection():
             for place, row, result in read_results(self._folder, begin, end):
                 if place >= counted_from:
                     if row["key"] in seen:
@@ -588,7 +620,7 @@ class Pass:
             self._failures.pop(key, None)
 
     def _check_worth(self, result: SubmissionResult, place: int) -> None:
-        """Refuse rows of a problem that were judged by two versions of it: they add up to no points."""
+        """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
         worth = tuple((part.subtask, part.points) for part in result.subtasks)
         if self._counts.worths.setdefault(result.problem_id, worth) != worth:
             with located(self._folder / RESULTS, place):
@@ -606,7 +638,7 @@ class Pass:
         if (task := self._tasks.get(problem)) is not None:
             tally.uses.update(uses_of(result, task))
         counts.facts.add(result)
-        counts.ends.setdefault(model, Ends()).add(result)
+        counts.ends.setdefault(model, EndingCounts()).add(result)
         counts.repeated += bool(result.repeats)
         again = [test for test in result.tests if test.cpu_times]
         counts.again += len(again)
@@ -617,11 +649,11 @@ class Pass:
 
     @property
     def kept(self) -> PassCounts | None:
-        """Return the state to go on from; None where later rows depend on the rows themselves."""
+        """Return the counts that a later pass can continue from; None if it needs the rows themselves."""
         return None if self._has_feedback else self._counts
 
     def summary(self) -> Summary:
-        """Return the numbers. Those that are kept count no submission that could not be judged."""
+        """Return the numbers, with the submissions that could not be judged. `kept` has none of those."""
         counts = self._counts
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
@@ -643,8 +675,8 @@ class Pass:
         warnings.extend(_alike(model.model for model in models))
         if is_torn(self._folder / RESULTS):
             warnings.append(
-                f"The last line of {RESULTS} does not end and is in no number here. Repeat the command that"
-                " made the run, which judges it again; a line that an editor left so needs a newline."
+                f"The last line of {RESULTS} is incomplete and in no number here. Repeat the command that"
+                " made the run, which judges that submission again. If only the newline is missing, add it."
             )
         warnings.extend(warnings_of_parts(self._folder))
         return Summary(
@@ -690,7 +722,7 @@ class Pass:
         )
 
     def _incomplete(self, judged: int) -> str:
-        """Return the warning of a run of which submissions have no result."""
+        """Return the warning about a run in which submissions have no result."""
         expected = self._info.expected
         number = (
             f"{counted(judged, 'submission')} judged, and its dump is not read to the end"
@@ -704,7 +736,7 @@ class Pass:
         else:
             next_step = "Repeat the command that made the run: it goes on."
         return (
-            f"This run is incomplete: {number}. No number here counts the others, which have no result, and a"
+            f"This run is incomplete: {number}. No number here counts submissions without a result, and a"
             f" model may be missing. {next_step}"
         )
 
@@ -719,7 +751,7 @@ class Pass:
     def _models(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> tuple[ModelSummary, ...]:
-        # Points of every problem with subtasks of which any model's submission has a result.
+        # Maximum points of every problem with subtasks for which any submission has a result.
         parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
         worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
         problems = self._problems(tallies)
@@ -731,19 +763,19 @@ class Pass:
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
             own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
-            account = Account(model, own, self._options, source, has_feedback=self._has_feedback)
+            account = ModelAccount(model, own, self._options, source, has_feedback=self._has_feedback)
             models.append(account.summary(worths, traits))
         return best_first(models)
 
 
 def _day(progress: Progress | None) -> str:
-    """Return the day on which a run was last at work, in UTC; empty if that is not known."""
+    """Return the day on which the run was last judging, in UTC; empty if it is unknown."""
     at = None if progress is None else progress.at
     return "" if at is None else datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _missing_shards(shard: str) -> str:
-    """Return the warning of a run that has only some shards, such as `1,3/4`; empty if it has all."""
+    """Return the warning about a run that has only some shards, such as `1,3/4`; empty if it has all."""
     present, _, last = shard.partition("/")
     number = int(last or 0)
     missing = [str(index) for index in range(1, number + 1) if str(index) not in present.split(",")]
@@ -762,11 +794,11 @@ def _missing_shards(shard: str) -> str:
 
 
 @contextlib.contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Look for cycles of objects less often: rows leave none, and looking is a fifth of the pass."""
+def rare_garbage_collection() -> Iterator[None]:
+    """Run the garbage collector less often: rows make no cycles, and it takes a fifth of the pass."""
     before = gc.get_threshold()
-    if before[0]:  # else somebody has switched it off
-        gc.set_threshold(max(before[0], _ALLOCATED), *before[1:])
+    if before[0]:  # 0 means that it is switched off
+        gc.set_threshold(max(before[0], _GC_THRESHOLD), *before[1:])
     try:
         yield
     finally:
@@ -774,14 +806,14 @@ def seldom_collected() -> Iterator[None]:
 
 
 def check_run(folder: Path) -> RunInfo:
-    """Return the run's facts, if it can be reported."""
+    """Return the info of a run's folder. Raise InputError if the folder has no run to report."""
     info = read_info(folder)
     if info is None:
         what = "there is no run in this folder" if folder.exists() else "no such file or folder"
         raise InputError(what, where=str(folder), remedy="Name a run's folder")
     if info.replacing:
         raise InputError(
-            "a new run is taking the place of the old one",
+            "a new run is replacing the old run",
             where=str(folder),
             remedy="Run `ioi-eval score` again",
         )

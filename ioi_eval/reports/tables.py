@@ -133,7 +133,7 @@ _MEASURED = frozenset({"cpu_time", "wall_time", "waited_time", "memory"})  # har
 _values_of = attrgetter(*_OF_TESTS)
 
 
-class KeptTests(Value):
+class TestsTableState(Value):
     """The groups of a table that later rows do not change, for the next table, which begins with them."""
 
     begin: int = 0  # in results.jsonl: the first row whose tests are not in them
@@ -154,14 +154,14 @@ class TestsTable:
     """Takes the tests of rows. Without pyarrow, as in a core that was installed alone, it takes nothing."""
 
     __test__ = False
-    kept = KeptTests()
+    kept = TestsTableState()
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
         """Add a row; `place` is its own in results.jsonl."""
 
 
 @contextlib.contextmanager
-def writing_tests(folder: Path, before: KeptTests | None = None) -> Iterator[TestsTable]:
+def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterator[TestsTable]:
     """Yield what adds the tests of a row. The old table stays until the new one is whole.
 
     `before`: the old table begins with these, and so does the new one.
@@ -175,7 +175,7 @@ def writing_tests(folder: Path, before: KeptTests | None = None) -> Iterator[Tes
     draft = draft_of(folder / TESTS)
     try:
         with draft.open("wb") as stream:
-            table = _Parquet(stream, folder / TESTS, before or KeptTests())
+            table = _Parquet(stream, folder / TESTS, before or TestsTableState())
             try:
                 yield table
                 table.close()
@@ -191,7 +191,7 @@ def writing_tests(folder: Path, before: KeptTests | None = None) -> Iterator[Tes
 class _Parquet(TestsTable):
     """Two tables in one: groups that stay as they are, and a last one, which the next table has anew."""
 
-    def __init__(self, stream: BinaryIO, old: Path, before: KeptTests) -> None:
+    def __init__(self, stream: BinaryIO, old: Path, before: TestsTableState) -> None:
         import pyarrow
         import pyarrow.parquet
 
@@ -222,7 +222,7 @@ class _Parquet(TestsTable):
         self._end_writer()
         if self._facts is not None:
             size, digest = self._sink.size, self._sink.digest.hexdigest()
-            self.kept = KeptTests(begin=self._first, size=size, sha256=digest, footer=self._footer())
+            self.kept = TestsTableState(begin=self._first, size=size, sha256=digest, footer=self._footer())
         self._writer = self._writer_here()
         self._write()  # also where there are no tests: such a run has a file too
         self._end_writer()

@@ -11,7 +11,7 @@ import msgspec
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import STATUS_ORDER, Problem, SubmissionResult, TestResult, Verdict, worst
 from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, counted, number, visible
-from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, Unjudged, Validation
+from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, UnjudgedSolution, Validation
 from ioi_eval.rules.expectations import (
     Expectation,
     ExpectedScore,
@@ -37,7 +37,7 @@ def validation(
     limits: Mapping[str, MeasuredLimit] | None = None,
 ) -> Validation:
     """All cases, in their order. `results` and `failures` (reasons) are by key; a case is in one of them."""
-    judged, unjudged, counted = list[SolutionCheck](), list[Unjudged](), list[tuple[str, Check]]()
+    judged, unjudged, counted = list[SolutionCheck](), list[UnjudgedSolution](), list[tuple[str, Check]]()
     unknown = Counter[str]()
     for case in cases:
         unknown.update(case.unknown)
@@ -48,7 +48,7 @@ def validation(
             solution = compared(case, problem, results[case.key])
         except JudgeFailure as failure:
             unjudged.append(
-                Unjudged(
+                UnjudgedSolution(
                     key=case.key,
                     problem=case.problem,
                     solution=case.solution,

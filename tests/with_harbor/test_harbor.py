@@ -12,19 +12,19 @@ from harbor.models.task.config import VerifierEnvironmentMode
 from harbor.models.task.task import Task
 from harbor.models.task.verifier_mode import resolve_verifier_environment_definition
 
-from ioi_eval.plugins.contest.harbor import Exported, write_tasks
+from ioi_eval.plugins.contest.harbor import ExportResult, write_tasks
 from ioi_eval.store import Store
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+def exported(tmp_path_factory: pytest.TempPathFactory) -> ExportResult:
     place = tmp_path_factory.mktemp("harbor")
     return write_tasks(str(PACKAGES), place / "tasks", store=Store(place / "cache"))
 
 
-def test_every_task_is_one_of_harbors(exported: Exported) -> None:
+def test_every_task_is_one_of_harbors(exported: ExportResult) -> None:
     assert len(exported.tasks) >= 20 and set(exported.left_out) == {"postman", "scales"}  # they ask for files
     for folder in exported.tasks:
         task = Task(folder)
@@ -34,7 +34,7 @@ def test_every_task_is_one_of_harbors(exported: Exported) -> None:
         assert task.instruction.startswith("# ")
 
 
-def test_the_tests_have_an_image_of_their_own(exported: Exported) -> None:
+def test_the_tests_have_an_image_of_their_own(exported: ExportResult) -> None:
     """The agent's image is made of `environment` alone, which has none of the package's tests."""
     for folder in exported.tasks:
         task = Task(folder)
@@ -44,7 +44,7 @@ def test_the_tests_have_an_image_of_their_own(exported: Exported) -> None:
         assert task.paths.test_path.stat().st_mode & 0o111
 
 
-def test_what_the_oracle_copies_is_collected(exported: Exported) -> None:
+def test_what_the_oracle_copies_is_collected(exported: ExportResult) -> None:
     with_solutions = [one for one in map(Task, exported.tasks) if one.paths.discovered_solve_path]
     assert len(with_solutions) >= 20
     for task in with_solutions:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ioi_eval.plugins.contest.rules import (
         CallInProgress,
         CutText,
-        Part,
-        Place,
         ProblemList,
         ProblemState,
         RefusedCall,
@@ -27,9 +25,11 @@ if TYPE_CHECKING:
         Sample,
         SampleResult,
         SamplesReply,
+        ScoreboardRow,
         Standing,
         Statement,
         SubmissionReply,
+        SubtaskFeedback,
         TextPart,
         UnjudgedCall,
         as_markdown,
@@ -42,8 +42,9 @@ else:
             "generate.turns": "Feedback Turns",
             "plugins.contest.contest": "MAX_PART_LENGTH Contest Record Session",
             "plugins.contest.hosting": "ContestOutcome compete open_contest",
-            "plugins.contest.rules": "CutText CallInProgress UnjudgedCall Part TextPart Place ProblemList ProblemState"
-            " RunReply RefusedCall Rules Sample Standing Statement SubmissionReply SamplesReply SampleResult as_markdown",
+            "plugins.contest.rules": "CallInProgress CutText ProblemList ProblemState RefusedCall Rules RunReply"
+            " Sample SampleResult SamplesReply ScoreboardRow Standing Statement SubmissionReply SubtaskFeedback"
+            " TextPart UnjudgedCall as_markdown",
         },
     )
 
@@ -54,8 +55,6 @@ __all__ = [
     "ContestOutcome",
     "CutText",
     "Feedback",
-    "Part",
-    "Place",
     "ProblemList",
     "ProblemState",
     "Record",
@@ -65,10 +64,12 @@ __all__ = [
     "Sample",
     "SampleResult",
     "SamplesReply",
+    "ScoreboardRow",
     "Session",
     "Standing",
     "Statement",
     "SubmissionReply",
+    "SubtaskFeedback",
     "TextPart",
     "Turns",
     "UnjudgedCall",

@@ -25,13 +25,13 @@ from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, Submissi
 from ioi_eval.plugins.contest.names import Names
 from ioi_eval.plugins.contest.rules import (
     CallInProgress,
-    Place,
     ProblemState,
     RefusedCall,
     Rules,
     RunReply,
     SampleResult,
     SamplesReply,
+    ScoreboardRow,
     Standing,
     Statement,
     SubmissionReply,
@@ -240,16 +240,16 @@ class Contest:
     def over(self) -> bool:
         return self.rules.seconds is not None and self.seconds >= self.rules.seconds
 
-    def scoreboard(self, *, frozen_from: float | None = None) -> tuple[Place, ...]:
+    def scoreboard(self, *, frozen_from: float | None = None) -> tuple[ScoreboardRow, ...]:
         """Return all participants: the most points first, then who had them earlier.
 
         `frozen_from`: seconds from the start; later submissions do not count.
         """
-        places = list[Place]()
+        places = list[ScoreboardRow]()
         for participant in self._known.values():
             progress = [attempts.before(frozen_from) for attempts in participant.problems.values()]
             places.append(
-                Place(
+                ScoreboardRow(
                     participant=participant.name,
                     points=round(sum(points for points, _ in progress), 6),
                     gained=max((gained for _, gained in progress if gained), default=None),

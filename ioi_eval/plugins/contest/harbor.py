@@ -56,14 +56,14 @@ is the share of the points that it gets. The files that the problem hands out ar
 """
 
 
-class Exported(Value):
+class ExportResult(Value):
     tasks: tuple[Path, ...]  # their folders
     left_out: Mapping[str, str]  # why, by problem
 
 
 def write_tasks(
     source: str, out: str | Path, *, choice: BenchmarkOptions | None = None, store: Store
-) -> Exported:
+) -> ExportResult:
     """Write a task for each package of a source. InputError where one is there already."""
     if benchmark_of(source) is not None:
         remedy = "Name a folder or a zip of problem packages"
@@ -105,7 +105,7 @@ def write_tasks(
                 raise InputError(what, where=str(target), remedy="Name another folder") from error
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-    return Exported(tasks=tuple(targets), left_out=left_out)
+    return ExportResult(tasks=tuple(targets), left_out=left_out)
 
 
 def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:

@@ -39,7 +39,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
-from ioi_eval.plugins.contest.rules import Place, RefusedCall, Rules, UnjudgedCall
+from ioi_eval.plugins.contest.rules import RefusedCall, Rules, ScoreboardRow, UnjudgedCall
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.records import WITH_FEEDBACK
@@ -133,7 +133,7 @@ async def open_contest(
                     what, remedy = f"{', '.join(lacking)}: not here", "Allow languages that are here"
                     raise InputError(what, field="languages", remedy=f"{remedy}: {', '.join(sorted(there))}")
                 journal.begin()
-                begun = _BegunSubmissions(journal, problems)
+                begun = _PendingFolder(journal, problems)
                 limits = time_limits(judge, setup, journal)
                 with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
@@ -222,7 +222,7 @@ async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
         say(ended=True)
 
 
-class _BegunSubmissions:
+class _PendingFolder:
     """A folder with a file for each submission that is being judged."""
 
     def __init__(self, journal: ResultLog, problems: Collection[str]) -> None:
@@ -325,7 +325,7 @@ class ContestOutcome(Value):
     """A contest that models took part in."""
 
     out: str  # the run's folder
-    scoreboard: tuple[Place, ...]
+    scoreboard: tuple[ScoreboardRow, ...]
     summary: Summary
     unwritten: Mapping[str, str]  # why a model stopped early, by participant and problem
     unasked: tuple[str, ...] = ()  # those of them that no call asks for

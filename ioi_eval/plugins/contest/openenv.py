@@ -37,7 +37,7 @@ _LONGEST = 600.0  # seconds of a call, unless the step says otherwise
 _SESSIONS = 1024
 
 
-class Begun(Observation):
+class StartObservation(Observation):
     """The observation of a reset."""
 
     problem: str
@@ -77,13 +77,13 @@ class OpenContest(MCPEnvironment):
 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
-    ) -> Begun:
+    ) -> StartObservation:
         """Begin anew, with a problem or with one that the seed chooses."""
         self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
-        return Begun(reward=0.0, problem=self.episode.label, prompt=self.episode.read())
+        return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read())
 
-    async def reset_async(self, *positional: Any, **named: Any) -> Begun:
+    async def reset_async(self, *positional: Any, **named: Any) -> StartObservation:
         return await asyncio.to_thread(self.reset, *positional, **named)
 
     async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
@@ -143,5 +143,5 @@ def app(source: str = "", **options: Any) -> Any:
         CallToolObservation,
         env_name=_NAME,
         max_concurrent_envs=_SESSIONS,
-        reset_observation_cls=Begun,
+        reset_observation_cls=StartObservation,
     )

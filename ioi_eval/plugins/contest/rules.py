@@ -241,7 +241,7 @@ class ProblemState(Value):
     gained: float | None = None  # seconds from the start to the last gain
 
 
-class Place(Value):
+class ScoreboardRow(Value):
     """A participant's line of the scoreboard."""
 
     participant: str
@@ -263,7 +263,7 @@ class Standing(Value):
     points_max: float
     seconds_left: float | None
     problems: tuple[ProblemState, ...]
-    scoreboard: tuple[Place, ...] = ()
+    scoreboard: tuple[ScoreboardRow, ...] = ()
     in_progress: tuple[CallInProgress, ...] = ()
 
 
@@ -297,7 +297,7 @@ class SamplesReply(Value):
     samples: tuple[SampleResult, ...] = ()
 
 
-class Part(Value):
+class SubtaskFeedback(Value):
     subtask: str
     points: float
     points_max: float
@@ -315,7 +315,7 @@ class SubmissionReply(Value):
     verdict: Verdict | None = None
     points: float | None = None
     points_max: float = 0.0
-    subtasks: tuple[Part, ...] = ()
+    subtasks: tuple[SubtaskFeedback, ...] = ()
     slowest_seconds: float | None = None
     best: float | None = None  # the problem's points by all submissions so far
     submissions_left: int | None = None  # None: no limit
@@ -326,18 +326,18 @@ class VisibleResult(Value):
 
     result: SubmissionResult  # without tests
     verdict: Verdict
-    parts: tuple[Part, ...]
+    parts: tuple[SubtaskFeedback, ...]
     compiler: str
     slowest: float | None
 
     @classmethod
     def of(cls, result: SubmissionResult, compiler: str) -> Self:
-        parts = list[Part]()
+        parts = list[SubtaskFeedback]()
         for part in result.subtasks:
             failing = (test.status for test in part.test_results if test.status not in _FINE)
             first = Verdict.AC if part.exact_score >= 1 else next(failing, part.status)
             points, of = part.weighted_score, part.points
-            parts.append(Part(subtask=part.subtask, points=points, points_max=of, verdict=first))
+            parts.append(SubtaskFeedback(subtask=part.subtask, points=points, points_max=of, verdict=first))
         return cls(
             result=bare(result),
             verdict=result.verdict,

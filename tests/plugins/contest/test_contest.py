@@ -791,7 +791,7 @@ async def test_closed_contest_leaves_no_call_behind() -> None:
     assert record.rows == record.failures == []
 
 
-class Begun:
+class StartObservation:
     """Begun submissions in memory."""
 
     def __init__(self) -> None:
@@ -806,7 +806,7 @@ class Begun:
 
 async def test_submission_of_a_stopped_contest_is_judged_by_the_next_one() -> None:
     """Also when its time is over by then: it had begun in time."""
-    record, left, clock, engine = Kept(), Begun(), Clock(), HeldEngine("run")
+    record, left, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
     rules = Rules(submissions=1, seconds=100)
     problems = {**PROBLEMS, "files": FILES}
     common: dict[str, Any] = {"record": record, "begun": left, "clock": clock, "problems": problems}

@@ -43,7 +43,7 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
 @pytest.mark.parametrize(
     ("how", "line", "words"),
     [
-        ({"code": None}, "", "hold no program. Likely the replies are empty or cut off"),
+        ({"code": None}, "", "contain no program. Likely the replies are empty or cut off"),
         ({"said": f"\n{MISSING}\n  1 | #include"}, MISSING, "do not compile, with the same first line"),
         ({"error": f"{NO_NUMPY}\nTraceback"}, NO_NUMPY, "fail with the same first line"),
     ],
@@ -89,16 +89,18 @@ def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0)
         (without(1, of=21), []),
         (
             without(1, of=20),
-            [f"1 of 20 scored submissions (5.0 %) hold no program. The commonest reason: {NO_FENCE} (1)."],
+            [f"1 of 20 scored submissions (5.0 %) contain no program. The commonest reason: {NO_FENCE} (1)."],
         ),
         (
             [*without(2, why=EMPTY), *without(3, of=8)],
-            [f"5 of 10 scored submissions (50.0 %) hold no program. The commonest reason: {NO_FENCE} (3)."],
+            [
+                f"5 of 10 scored submissions (50.0 %) contain no program. The commonest reason: {NO_FENCE} (3)."
+            ],
         ),
         (
             [*without(2, of=10, model="b", why=EMPTY), *without(4, of=10, model="a"), *without(0, of=20)],
             [
-                f"6 of 40 scored submissions (15.0 %) hold no program. The commonest reason: {NO_FENCE} (4)."
+                f"6 of 40 scored submissions (15.0 %) contain no program. The commonest reason: {NO_FENCE} (4)."
                 " a: 4 of 10 scored submissions (40.0 %)."
                 f" b: 2 of 10 scored submissions (20.0 %). The commonest reason: {EMPTY} (2)."
             ],
@@ -106,7 +108,7 @@ def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0)
         (
             [*without(1, of=4, model="a"), *without(0, of=40)],
             [
-                f"1 of 44 scored submissions (2.3 %) hold no program. The commonest reason: {NO_FENCE} (1)."
+                f"1 of 44 scored submissions (2.3 %) contain no program. The commonest reason: {NO_FENCE} (1)."
                 " a: 1 of 4 scored submissions (25.0 %)."
             ],
         ),
@@ -120,7 +122,7 @@ def test_five_percent_without_a_program_make_a_warning(
     assert (found.suspicious, list(found.warnings)) == ((), warnings)
     write_reports(tmp_path / "run")
     for name in ("report.md", "report.html"):
-        assert ("hold no program" in (tmp_path / "run" / name).read_text()) is bool(warnings)
+        assert ("contain no program" in (tmp_path / "run" / name).read_text()) is bool(warnings)
 
 
 @pytest.mark.parametrize("number", [1, 3, 20])
@@ -128,7 +130,7 @@ def test_model_without_any_program_is_suspicious_at_any_number_of_rows(tmp_path:
     found = reported(tmp_path / "run", [*without(number), *without(0, of=300, model="m2")])
     (one,) = found.suspicious
     assert (one.model, one.rows, one.of, one.line) == ("m1", number, number, NO_FENCE)
-    assert f"of m1 hold no program (most often: {NO_FENCE})" in found.warnings[0]
+    assert f"of m1 contain no program (most often: {NO_FENCE})" in found.warnings[0]
 
 
 def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None:
@@ -143,7 +145,9 @@ def test_models_whose_names_look_alike(tmp_path: Path) -> None:
         "gpt 4": 2, "gpt  4": 1, "GPT 4": 1, "other": 1,
     }  # fmt: skip
     (warning,) = found.warnings
-    assert warning.endswith("differ in case or blanks only are counted apart: 'GPT 4', 'gpt  4', 'gpt 4'.")
+    assert warning.endswith(
+        "differ only in case or white space are counted separately: 'GPT 4', 'gpt  4', 'gpt 4'."
+    )
     assert not found.suspicious
     only = reported(tmp_path / "only", [ended("a", model=" "), ended("b", model="")])
     assert ([model.model for model in only.models], only.warnings) == ([""], ())
@@ -184,13 +188,13 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
     dump = write_dump(cli.folder / "dump.jsonl", rows)
     done = cli("score", dump, "--problems", problems, "--out", "run")
     said = " ".join(done.stdout.split())
-    assert (done.returncode, f"hold no program (most often: {NO_FENCE})" in said) == (4, True)
+    assert (done.returncode, f"contain no program (most often: {NO_FENCE})" in said) == (4, True)
     right = {**row("d", ""), "code": None, "generation": f"```\n{PYTHON}\n```\n"}
     write_dump(dump, [*rows, right])
     mixed = cli("score", dump, "--problems", problems, "--out", "run")
     assert mixed.returncode == 0, mixed.stderr
     said = " ".join(mixed.stdout.split())
-    warning = f"3 of 4 scored submissions (75.0 %) hold no program. The commonest reason: {NO_FENCE} (2)."
+    warning = f"3 of 4 scored submissions (75.0 %) contain no program. The commonest reason: {NO_FENCE} (2)."
     assert 0 <= said.index(warning) < said.index("points")
     kept = [json.loads(line) for line in (cli.folder / "run/results.jsonl").read_text().splitlines()]
     assert {one["key"]: (one["language_from"], one["compile_output"]) for one in kept} == {
@@ -210,7 +214,7 @@ def test_a_dump_in_another_language(cli: CommandLine, problems: Path) -> None:
     assert first.returncode == 4, first.stderr
     said = " ".join(first.stdout.split())
     assert "10 of the 10 scored submissions of m do not compile, with the same first line" in said
-    assert "then say `--language NAME`" in said
+    assert "then set `--language NAME`" in said
     again = cli(*asked)
     assert (again.returncode, "Nothing new to do" in again.stdout) == (4, True)
     assert cli(*asked, "--allow-suspicious").returncode == 0

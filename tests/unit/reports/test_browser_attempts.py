@@ -17,7 +17,7 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.document import submission_page
-from ioi_eval.reports.records import PagesOf
+from ioi_eval.reports.records import PageChoice
 
 pytestmark = pytest.mark.usefixtures("nothing_went_wrong")
 
@@ -96,16 +96,16 @@ def test_j_and_k_go_through_the_attempts_of_all_models(tmp_path: Path, browser: 
 
 
 @pytest.mark.nightly(unless="all|sample|none")  # those that failed are some of all, as the sample is
-@pytest.mark.parametrize("pages", PagesOf)
+@pytest.mark.parametrize("pages", PageChoice)
 def test_every_link_leads_to_a_page(
-    tmp_path: Path, browser: Any, pages: PagesOf, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, browser: Any, pages: PageChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages._SAMPLE", 4)
     folder = written(tmp_path / "run", range(8), equal=(4, 6, 7))
     write_reports(folder, ReportOptions(pages=pages))
     files = sorted((folder / "report").glob("submission-*.html"))
-    assert len(list((folder / "report").glob("attempts-*.js"))) == (pages is not PagesOf.NONE)
-    assert len(files) == 8 or pages is not PagesOf.ALL
+    assert len(list((folder / "report").glob("attempts-*.js"))) == (pages is not PageChoice.NONE)
+    assert len(files) == 8 or pages is not PageChoice.ALL
     for page in files:
         browser.get(page.as_uri())
         hrefs = every(browser, f"{NAV} a", "href")

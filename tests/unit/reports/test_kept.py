@@ -18,7 +18,7 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
 from ioi_eval.reports import page, pages, summary, write_reports
 from ioi_eval.reports import tables as tests_table
-from ioi_eval.reports.records import PagesOf
+from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.summary import Pass
 from ioi_eval.store.tasks import Task, write_tasks
 
@@ -165,7 +165,7 @@ class History:
         self.options = ReportOptions(
             ks=self.dice.choice([(1, 5, 10), (2,)]),
             submissions=self.dice.choice([2, 50]),
-            pages=self.dice.choice([None, *PagesOf]),
+            pages=self.dice.choice([None, *PageChoice]),
         )
 
     def other_problem(self) -> None:

@@ -36,7 +36,7 @@ from ioi_eval.reports.document import (
     submission_page,
     visible,
 )
-from ioi_eval.reports.records import PagesOf
+from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.submissions import wrong_output
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
@@ -263,10 +263,11 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pages", "number"), [(PagesOf.ALL, 18), (PagesOf.FAILED, 15), (PagesOf.SAMPLE, 14), (PagesOf.NONE, 0)]
+    ("pages", "number"),
+    [(PageChoice.ALL, 18), (PageChoice.FAILED, 15), (PageChoice.SAMPLE, 14), (PageChoice.NONE, 0)],
 )
 def test_some_submissions_have_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: PagesOf, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: PageChoice, number: int
 ) -> None:
     """Failed and sampled ones, with the best and the examples that the report names. All links work."""
     monkeypatch.setattr(pages_of_report, "LONGEST_LIST", 7)
@@ -289,7 +290,7 @@ def test_some_submissions_have_pages(
     parts = [(folder / "report" / part_page(part)).read_text().count("<tr>") for part in range(4)]
     assert parts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
     assert (
-        "The first 2; 1 more are among all submissions."
+        "The first 2; 1 more are in the list of all submissions."
         in (folder / "report" / problem_page("sum")).read_text()
     )
 
@@ -307,7 +308,7 @@ def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("other", "subtasks"), [(Verdict.AC, 2), (Verdict.SKIPPED, 1), (Verdict.WA, 1)])
 def test_a_test_decides_a_subtask_only_where_all_others_ran(other: Verdict, subtasks: int) -> None:
     """A test that was skipped might have failed, too: 3-a is in the last subtask."""
-    tests = pages_of_report.Tests()
+    tests = pages_of_report.TestStatistics()
     tests.add(result(submission("a"), {"2-a": Verdict.WA, "3-a": other}), "m", None)
     assert tests.decided == {"2-a": subtasks}
 

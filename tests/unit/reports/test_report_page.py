@@ -260,7 +260,7 @@ def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
         "interpreter": "forked",
     }
     text = page(tmp_path / "run", [result_row(of, SUM, result(of, confinement=confinement))])
-    assert "- Not confined as it could be: Landlock: not there\n\n## " in text
+    assert "- Missing confinement: Landlock: not there\n\n## " in text
     assert ["Confinement", "no Landlock, seccomp, no namespaces, Python forked"] in cells(text)[-1]
 
 

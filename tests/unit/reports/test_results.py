@@ -159,7 +159,7 @@ def test_a_last_line_without_its_end_is_told(some: Results) -> None:
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
     found = some.summary()
     assert found.scored == 1
-    assert found.warnings[0].startswith("The last line of results.jsonl does not end and is in no number")
+    assert found.warnings[0].startswith("The last line of results.jsonl is incomplete and in no number")
 
 
 def test_pandas_is_loaded_for_frames_only(some: Results) -> None:

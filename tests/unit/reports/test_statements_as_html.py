@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ioi_eval.reports.statements import DrawnStatement, mathml
+from ioi_eval.reports.statements import StatementHtml, mathml
 
 
 class Elements(HTMLParser):
@@ -30,7 +30,7 @@ class Elements(HTMLParser):
 
 
 def shown(text: str) -> str:
-    return str(DrawnStatement(text=text).html())
+    return str(StatementHtml(text=text).html())
 
 
 def test_markdown_is_drawn_below_the_headings_of_the_page() -> None:

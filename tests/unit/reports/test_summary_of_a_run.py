@@ -19,7 +19,7 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import write_json
-from ioi_eval.reports.summary import SUMMARY, seldom_collected
+from ioi_eval.reports.summary import SUMMARY, rare_garbage_collection
 from ioi_eval.rules.scoring import best_of_subtasks
 
 MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
@@ -208,7 +208,7 @@ def test_a_run_that_is_being_replaced_has_no_summary(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [scored("a")])
     content = (folder / "run.json").read_text()
     (folder / "run.json").write_text(content.replace('"replacing": false', '"replacing": true'))
-    with pytest.raises(InputError, match="taking the place"):
+    with pytest.raises(InputError, match="is replacing the old run"):
         summary(folder)
 
 
@@ -230,6 +230,6 @@ def test_a_pass_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
     before = gc.get_threshold()
     summary(written(tmp_path, [scored("a")]))
     assert gc.get_threshold() == before
-    with pytest.raises(KeyError), seldom_collected():
+    with pytest.raises(KeyError), rare_garbage_collection():
         raise KeyError("a row")
     assert gc.get_threshold() == before
