@@ -1,6 +1,6 @@
-"""Several runs side by side in one document.
+"""The comparison of several runs as a document.
 
-For two runs also how much better the second is, and which verdicts of the same submissions differ, and why.
+For two runs it also has the differences of their models, and submissions whose results differ, with reasons.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from ioi_eval.store.folder import changes, read_results
 from ioi_eval.store.rows import PLACE, model_of
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
-_NAMED = 5  # in a sentence
-_SHOWN = 100  # other results in a document
+_MAX_NAMED = 5  # problems in a sentence
+_MAX_SHOWN = 100  # submissions with different results in a document
 _PRECISE = 1e-9
-_LONG = 40  # rows
+_LONG = 40  # rows from which on a table is folded
 
 
 class ComparedRun(Value):
-    """A run under the name that it has in a comparison."""
+    """A run and its name in a comparison."""
 
     name: str
     summary: Summary
 
 
 def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
-    """Runs by their folders' names; where two are alike, by as much of their paths as tells them apart."""
+    """Return the runs with names: the folder's name, or as much of its path as makes the names differ."""
     paths = {folder: folder.resolve().parts for folder in summaries}
     return [
         ComparedRun(name=_name(paths[folder], paths.values()), summary=of) for folder, of in summaries.items()
@@ -65,7 +65,7 @@ def _name(parts: tuple[str, ...], runs: Collection[tuple[str, ...]]) -> str:
 
 
 def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differences | None = None) -> Path:
-    """Writes comparison.json, comparison.md and comparison.html; returns the last one's path."""
+    """Write comparison.json, comparison.md and comparison.html, and return the path of the last one."""
     make_folder(folder)
     if differ is not None:
         write_json(folder / DIFFERENCES, differ)
@@ -128,23 +128,23 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
 
 
 def warnings(runs: Sequence[ComparedRun]) -> list[str]:
-    """Return the notes to read before any number of the runs."""
+    """Return the warnings that stand before any number of the runs."""
     return [f"{run.name}: {warning}" for run in runs for warning in run.summary.warnings]
 
 
 def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
-    """Every model of every run."""
+    """Return all models of all runs."""
     return [entry for run in runs for entry in sections.entries(run.summary, prefix=f"{run.name}: ")]
 
 
 def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Yield why numbers of these runs may not be comparable."""
+    """Yield the reasons why numbers of these runs may not be comparable."""
     columns = [
         {problem.problem_id for model in run.summary.models for problem in model.problems} for run in runs
     ]
     shared = set.intersection(*columns) if columns else set()
     if any(column != shared for column in columns):
-        yield f"Not of the same problems: {counted(len(shared), 'problem')} in all of these runs."
+        yield f"The runs have different problems: {counted(len(shared), 'problem')} in all of these runs."
     hashes = [run.summary.settings.problems for run in runs]
     changed = [
         name
@@ -152,17 +152,17 @@ def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
         if len({problems[name] for problems in hashes if name in problems}) > 1
     ]
     if changed:
-        more = f" and {len(changed) - _NAMED:,} more" if len(changed) > _NAMED else ""
-        yield f"Not of the same contents in all runs: {', '.join(changed[:_NAMED])}{more}."
+        more = f" and {len(changed) - _MAX_NAMED:,} more" if len(changed) > _MAX_NAMED else ""
+        yield f"Some problems differ between the runs: {', '.join(changed[:_MAX_NAMED])}{more}."
     if len({run.summary.mode for run in runs}) > 1:
-        yield "Not counted in the same mode."
+        yield "The points of the runs are counted in different modes."
 
 
 # --- model by model, problem by problem -------------------------------------------------------------
 
 
 class ProblemPair(Value):
-    """A model's value for a problem in two runs, in [0, 1]."""
+    """A model's values for a problem in two runs, in [0, 1]."""
 
     problem: str
     a: float
@@ -174,17 +174,17 @@ class ProblemPair(Value):
 
 
 class ModelPair(Value):
-    """A model in run A and run B, over the problems that both have scored."""
+    """A model in runs A and B, over the problems that both runs scored."""
 
     model: str
-    b_model: str  # another name if each run has one model
+    b_model: str  # name in run B, which may differ if each run has one model
     measure: Measure
     difference: Difference  # A minus B
     problems: tuple[ProblemPair, ...]
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return what sentences call the two: A and B if they have one name."""
+        """Return the names in sentences: A and B if both models have the same name."""
         names = model_name(self.model), model_name(self.b_model)
         return ("A", "B") if names[0] == names[1] else names
 
@@ -194,14 +194,14 @@ class ModelPair(Value):
 
     @property
     def sentence(self) -> str:
-        said = sentence_about(*self.names, self.measure, self.difference)
-        return said if self.model != self.b_model or not self.model else f"{model_name(self.model)}: {said}"
+        text = sentence_about(*self.names, self.measure, self.difference)
+        return text if self.model != self.b_model or not self.model else f"{model_name(self.model)}: {text}"
 
 
 def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
-    """Return the models of both runs, or the only model of each, problem by problem.
+    """Return pairs of models with the same name, or the pair of the only models of both runs.
 
-    Runs with feedback have no pairs: each of their programs answers the verdict on the one before.
+    Runs with feedback have no pairs: each of their programs answers the verdict on an earlier program.
     """
     if a.settings.has_feedback or b.settings.has_feedback:
         return ()
@@ -210,14 +210,14 @@ def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
     if not pairs and len(a.models) == len(b.models) == 1:
         pairs = [(a.models[0].model, b.models[0].model)]
     measure = measure_of([*a.models, *b.models])
-    found = list[ModelPair]()
+    model_pairs = list[ModelPair]()
     for name, other in pairs:
         values = values_by_problem(columns[0][name], measure, a.mode)
         other_values = values_by_problem(columns[1][other], measure, b.mode)
         names = sorted(values.keys() & other_values.keys())
         problems = [ProblemPair(problem=each, a=values[each], b=other_values[each]) for each in names]
         if problems:
-            found.append(
+            model_pairs.append(
                 ModelPair(
                     model=name,
                     b_model=other,
@@ -226,7 +226,7 @@ def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
                     problems=tuple(problems),
                 )
             )
-    return tuple(found)
+    return tuple(model_pairs)
 
 
 def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
@@ -247,11 +247,11 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
             rows=[
                 [
                     pair.name,
-                    f"{found.number:,}",
+                    f"{difference.number:,}",
                     *(f"{len(side):,}" for side in _better(pair)),
                     offset,
                 ]
-                for (pair, found), offset in zip(of, offsets([found for _, found in of]), strict=True)
+                for (pair, difference), offset in zip(of, offsets([each for _, each in of]), strict=True)
             ],
             align="lrrrl",
             meanings={"A better": "problems with a higher value in A", "B better": "with a higher one in B"},
@@ -261,7 +261,7 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
 
 
 def _better(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
-    """Return the problems in which A is better, and those in which B is."""
+    """Return the problems on which A is better, and the problems on which B is better."""
     return (
         [problem for problem in pair.problems if problem.difference > _PRECISE],
         [problem for problem in pair.problems if problem.difference < -_PRECISE],
@@ -287,7 +287,7 @@ def _paired_problems(pairs: Sequence[ModelPair]) -> Section:
 
 
 def changed_ranks(a: Summary, b: Summary) -> Section | None:
-    """Compare the ranks of the models that are in both runs."""
+    """Return a table of the ranks in both runs, for models that both runs have."""
     measure = measure_of([*a.models, *b.models])
     names = {model.model for model in a.models} & {model.model for model in b.models}
     if len(names) < 2:
@@ -295,8 +295,8 @@ def changed_ranks(a: Summary, b: Summary) -> Section | None:
     of_runs = list[dict[str, int]]()
     for run in (a, b):
         of = [entry for entry in sections.entries(run) if entry.model.model in names]
-        found = ranks(of, measure)
-        of_runs.append({entry.model.model: rank for entry, rank in zip(of, found, strict=True)})
+        run_ranks = ranks(of, measure)
+        of_runs.append({entry.model.model: rank for entry, rank in zip(of, run_ranks, strict=True)})
     rows: list[list[Cell]] = []
     for name, new in of_runs[1].items():
         old = of_runs[0][name]
@@ -304,7 +304,7 @@ def changed_ranks(a: Summary, b: Summary) -> Section | None:
         rows.append([model_name(name), f"{old}", f"{new}", change])
     return Section(
         title="Ranks",
-        text=[f"Of the models that are in both runs, by {measure.noun}."],
+        text=[f"Ranks of the models that both runs have, by {measure.noun}."],
         table=TableBlock(heads=["Model", "Rank in A", "Rank in B", "Change"], rows=rows),
     )
 
@@ -313,18 +313,18 @@ def changed_ranks(a: Summary, b: Summary) -> Section | None:
 
 
 class JudgedRow(Value):
-    """A submission as its row has it."""
+    """The result of a submission."""
 
     verdict: Verdict
     points: float
-    share: float  # of the points that there are
+    share: float  # share of the maximum points
     compiler: str
     checker: str
     tests: Mapping[str, Verdict]
 
 
 class ChangedSubmission(Value):
-    """A submission with another verdict, or other points, in run B."""
+    """A submission whose verdict or points differ between run A (`before`) and run B (`after`)."""
 
     key: str
     problem: str
@@ -333,36 +333,36 @@ class ChangedSubmission(Value):
     after: Verdict
     points_before: float
     points_after: float
-    why: tuple[str, ...]  # what differs besides: the problem, the compiler, the first such test
+    why: tuple[str, ...]  # what else differs: the problem, the compiler, the first test
 
 
 class ModelDifference(Value):
-    """A model's submissions that are in both runs."""
+    """The differences of a model's submissions that both runs have."""
 
     model: str
     submissions: int
     a_better: int
     b_better: int
-    difference: Difference  # A minus B in the share of points that a submission earns, over problems
+    difference: Difference  # A minus B in a submission's share of the points, over problems
 
 
 class Differences(Value):
-    """Submissions are the same where their keys and their programs are."""
+    """Differences of two runs. Submissions are the same if their keys and their programs are the same."""
 
     before: str
     after: str
     shared: int
     only_before: int
     only_after: int
-    options: tuple[str, ...]  # what the runs differ by: options, versions
-    confusion: Mapping[Verdict, Mapping[Verdict, int]]  # verdict before, verdict after, submissions
+    options: tuple[str, ...]  # options and versions that differ
+    confusion: Mapping[Verdict, Mapping[Verdict, int]]  # submissions by verdict before and verdict after
     models: tuple[ModelDifference, ...]
     changed: tuple[ChangedSubmission, ...]
-    paired: tuple[ModelPair, ...] = ()  # also where the submissions are others
+    paired: tuple[ModelPair, ...] = ()  # models of both runs, also if their submissions differ
 
 
 def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
-    """Compare two runs submission by submission. `pairs`: what `paired` found of the same runs."""
+    """Compare two runs submission by submission. `pairs`: the result of `paired` for the same runs."""
     old, new = check_run(before), check_run(after)
     edited = new.fingerprint.edited(old.fingerprint)
     first = dict[tuple[str, str], JudgedRow]()
@@ -407,17 +407,19 @@ def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> D
 
 
 def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
-    """Return what only rows of the same submission have in common. `run`: which run the row is of.
+    """Return an identity that only rows of the same submission share.
 
     A row that was judged elsewhere has no hash of its program. Its key, problem, model and columns of code
-    stand for the hash. A row without a key equals none.
+    replace the hash. A row without a key of its own equals no other row.
+
+    `run` tells the rows of the two runs apart.
     """
     if digest := row.get("submission_sha256"):
         return row["key"], digest
     if row["key"].startswith(PLACE):
         return row["key"], run
-    said = [row["problem_id"], model_of(row), row.get("code"), row.get("generation")]
-    return row["key"], hashlib.sha256(as_json(said)).hexdigest()
+    contents = [row["problem_id"], model_of(row), row.get("code"), row.get("generation")]
+    return row["key"], hashlib.sha256(as_json(contents)).hexdigest()
 
 
 def _outcome(result: SubmissionResult) -> JudgedRow:
@@ -461,21 +463,25 @@ def _model(name: str, problems: Mapping[str, list[float]]) -> ModelDifference:
 # --- shown -------------------------------------------------------------------------------------------
 
 
-def sentence(found: Differences) -> str:
-    both = counted(found.shared, "submission")
-    if not found.changed:
+def sentence(run_differences: Differences) -> str:
+    """Return how many submissions of both runs have different results."""
+    both = counted(run_differences.shared, "submission")
+    if not run_differences.changed:
         return (
             f"The same result for all {both} of both runs"
-            if found.shared
+            if run_differences.shared
             else "No submission is in both runs"
         )
-    return f"Another result for {len(found.changed):,} of {both} of both runs"
+    return f"Different results for {len(run_differences.changed):,} of {both} of both runs"
 
 
-def sections_of(found: Differences) -> Iterator[Section]:
+def sections_of(run_differences: Differences) -> Iterator[Section]:
     alone = [
         f"{counted(number_of, 'submission')} only in {name}"
-        for name, number_of in ((found.before, found.only_before), (found.after, found.only_after))
+        for name, number_of in (
+            (run_differences.before, run_differences.only_before),
+            (run_differences.after, run_differences.only_after),
+        )
         if number_of
     ]
     of_models = [
@@ -486,18 +492,18 @@ def sections_of(found: Differences) -> Iterator[Section]:
             f"{group.b_better:,}",
             between(group.difference),
         ]
-        for group in found.models
+        for group in run_differences.models
     ]
     yield Section(
         title="Same submissions",
-        items=[f"{sentence(found)}.", *alone, *found.options],
+        items=[f"{sentence(run_differences)}.", *alone, *run_differences.options],
         table=TableBlock(heads=["Model", "Submissions", "A better", "B better", "A minus B"], rows=of_models)
         if of_models
         else None,
     )
-    if not found.changed:
+    if not run_differences.changed:
         return
-    counts = found.confusion
+    counts = run_differences.confusion
     verdicts = sorted({after for afters in counts.values() for after in afters} | counts.keys())
     confusion = [
         [before, *(f"{counts[before].get(after, 0):,}" for after in verdicts)] for before in sorted(counts)
@@ -516,16 +522,16 @@ def sections_of(found: Differences) -> Iterator[Section]:
             f"{number(change.points_before)} -> {number(change.points_after)}",
             "; ".join(change.why) or NOTHING,
         ]
-        for change in found.changed[:_SHOWN]
+        for change in run_differences.changed[:_MAX_SHOWN]
     ]
-    more = len(found.changed) - _SHOWN
+    more = len(run_differences.changed) - _MAX_SHOWN
     yield Section(
-        title="Other results",
+        title="Different results",
         table=TableBlock(
             heads=["Submission", "Problem", "Model", "In A", "In B", "Points", "Why"],
             rows=changed,
             align="lllllrl",
         ),
         notes=[f"and {more:,} more in {DIFFERENCES}"] if more > 0 else [],
-        long=len(changed) > _SHOWN // 2,
+        long=len(changed) > _MAX_SHOWN // 2,
     )

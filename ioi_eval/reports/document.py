@@ -1,6 +1,6 @@
-"""A report as sections of sentences, tables and lines, all of it plain text; and as Markdown and as HTML.
+"""The parts of a document (sections, tables, cells), and the document as Markdown and as HTML.
 
-Text of others is shown as it is, and never obeyed.
+All parts are plain text. Text of users is escaped, so that it shows as it is and is never markup.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ioi_eval.store.rows import bounded
 if TYPE_CHECKING:
     import jinja2
 
-_MAX_CELL = 300  # characters of a cell or a heading in Markdown
-_BINARY = 1e-9  # what adding binary fractions leaves
-_MAX_PADDED = 60  # a longer cell does not widen its column
+_MAX_CELL = 300  # maximum length of a cell or a heading in Markdown, in characters
+_BINARY = 1e-9  # tolerance for rounding errors of sums
+_MAX_PADDED = 60  # maximum width of a padded column in Markdown, in characters
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$#]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.")
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, direction, surrogates, line breaks
 
 
 class Markdown(str):
-    """Text that is Markdown already; everything else is escaped where it is put into a page."""
+    """A string that is Markdown already. All other strings are escaped when a page is made."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    """Return one line without anything that a terminal or a page could act on."""
+    """Return a string as one line, without control characters and other invisible characters."""
     return " ".join(harmless(text, "").split())
 
 
 def harmless(text: str, kept: str) -> str:
-    """Without hidden characters, but for those that are kept; blanks of all kinds become a blank."""
+    """Return a string without invisible characters, except those in `kept`. White space becomes spaces."""
     if text.isprintable():
         return text
     return "".join(
@@ -59,31 +59,31 @@ def harmless(text: str, kept: str) -> str:
 
 
 def inline(value: Any) -> Markdown:
-    """Return a value as Markdown on one line, with all its text: of a paragraph or a list."""
+    """Return a value as Markdown on one line, for a paragraph or a list."""
     if isinstance(value, Markdown):
         return value
     return Markdown(_SPECIAL.sub(lambda found: "\\" + found.group(), visible(str(value))))
 
 
 def cell(value: Any) -> Markdown:
-    """Return a value as Markdown for a cell or a heading, which are cut at 300 characters."""
+    """Return a value as Markdown for a cell or a heading, cut at 300 characters."""
     return inline(value if isinstance(value, Markdown) else bounded(visible(str(value)), _MAX_CELL))
 
 
 def block(text: str, language: str = "sh") -> Markdown:
-    """Lines to be copied, in a fence that they cannot close."""
+    """Return lines as a fenced block of code. The lines cannot close the fence."""
     shown = "\n".join(visible(line) for line in text.split("\n"))
     fence = fence_for(shown)
     return Markdown(f"{fence}{language}\n{shown}\n{fence}")
 
 
 def fence_for(text: str) -> str:
-    """Return a fence that no run of backticks in a text can end."""
+    """Return a fence that is longer than any run of backticks in a string."""
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
-    """A table that can be read in its source too. `align` has `l` or `r` for each column."""
+    """Return a table as Markdown with padded columns. `align` has `l` or `r` for each column."""
     cells = [[cell(value) for value in row] for row in (heads, *rows)]
     widths = [max(3, *(min(_MAX_PADDED, len(row[n])) for row in cells)) for n in range(len(heads))]
     rules = [
@@ -103,48 +103,51 @@ def _line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
 
 # --- numbers -----------------------------------------------------------------------------------------
 
-NOTHING = "–"  # noqa: RUF001 - a dash, where there is no number
+NOTHING = "–"  # noqa: RUF001 - shown if there is no value
 
 
 def number(value: float | None) -> str:
-    """At most two digits after the point, and none that say nothing: 100, 30.5, 33.33."""
+    """Return a number with at most two decimals and no trailing zeros: 100, 30.5, 33.33."""
     if value is None:
         return NOTHING
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def share(part: float | None, whole: float | None) -> str:
+    """Return a share in percent, or a dash if one of the numbers is missing."""
     return NOTHING if part is None or not whole else f"{percent(part / whole, 1)} %"
 
 
 def percent(part: float, digits: int) -> str:
-    """Return a share of 1 in percent; less than all is never rounded to 100."""
+    """Return a number in [0, 1] in percent. A number below 1 is never rounded to 100."""
     most = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
     return f"{min(100 * part, most):.{digits}f}"
 
 
 def between(low: float, high: float) -> str:
-    """An interval of shares, as it stands behind one."""
+    """Return an interval of shares as ` (30.0 to 55.2)`, in percent."""
     return f" ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def bar(part: float, whole: float, width: int = 12) -> str:
+    """Return a bar of block characters."""
     full = round(min(max(width * part / whole, 0), width)) if whole else 0
     return "█" * full + "░" * (width - full)
 
 
 def counted(value: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun in singular or plural: `1 problem`, `2 problems`."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 class Meter(Value):
-    """A cell that shows how much of a whole, and between which shares that surely is."""
+    """A cell with a bar that shows a share of a whole, and its interval."""
 
     part: float
     whole: float
     low: float | None = None
     high: float | None = None
-    said: str = ""  # the text; empty: the share
+    said: str = ""  # text of the cell; empty: the share
 
     def __str__(self) -> str:
         return f"{bar(self.part, self.whole)} {self.text}"
@@ -161,14 +164,14 @@ class Meter(Value):
 
 
 class Offset(Value):
-    """A cell that shows a number and its interval on both sides of a line at 0."""
+    """A cell that draws a number and its interval relative to a line at 0."""
 
     text: str
     value: float | None
     low: float | None
     high: float | None
-    least: float  # of the column, at most 0
-    most: float
+    least: float  # lower end of the column's scale, at most 0
+    most: float  # upper end
 
     def __str__(self) -> str:
         return self.text
@@ -185,17 +188,17 @@ def _across(value: float, least: float, most: float) -> str:
 
 
 def _whisker(low: float | None, high: float | None, least: float, most: float) -> tuple[str, str]:
-    """Return where a line from low to high begins, and how long it is."""
+    """Return the position and the length of a line from low to high, in percent of the width."""
     if low is None or high is None:
         return "0", "0"
     return _across(low, least, most), f"{max(1.0, 100 * (high - low) / ((most - least) or 1)):.2f}"
 
 
 class Link(Value):
-    """A cell, or an entry on top of a page, that opens another page of ours."""
+    """A cell, or an entry at the top of a page, that links to another page of the report."""
 
     text: str
-    href: str  # empty: none
+    href: str  # empty: no link
     share: float | None = None  # in [0, 1], colours the cell
     note: str = ""  # small text under the link
 
@@ -204,7 +207,7 @@ class Link(Value):
 
 
 class Links(Value):
-    """A cell that opens several pages."""
+    """A cell with several links."""
 
     links: Sequence[Link]
 
@@ -232,14 +235,14 @@ class Squares(Value):
 
 
 class Code(Value):
-    """A program to be shown with the numbers of its lines."""
+    """A program, shown with line numbers."""
 
     text: str
-    lexer: str = ""  # what Pygments calls the language; empty: without colours
+    lexer: str = ""  # name of the language in Pygments; empty: without colours
 
 
 class Outputs(Value):
-    """A program's output beside the expected one."""
+    """A program's output and the expected output."""
 
     output: str
     expected: str
@@ -251,11 +254,11 @@ Cell = str | Meter | Offset | Link | Links | Squares
 class TableBlock(Value):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    align: str = ""  # `l` or `r` for each column; empty: a name and numbers
-    meanings: Mapping[str, str] = {}  # of heads
+    align: str = ""  # `l` or `r` for each column; empty: `l`, then only `r`
+    meanings: Mapping[str, str] = {}  # explanations of heads
     script_data: str = ""  # JSON for the script of the section
-    short: Mapping[str, str] = {}  # heads as a browser shows them
-    kind: str = ""  # what report.js fills anew when something is chosen; `board`: two columns stay in view
+    short: Mapping[str, str] = {}  # short forms of heads for browsers
+    kind: str = ""  # what report.js updates when filters change; `board`: two columns stay in view
 
     @property
     def sides(self) -> str:
@@ -264,23 +267,23 @@ class TableBlock(Value):
 
 
 class Figure(Value):
-    """A drawing and the numbers that it shows."""
+    """A drawing, and the numbers that it shows."""
 
     title: str
-    drawing: str  # SVG, in which all text of others is escaped
+    drawing: str  # SVG, in which all text of users is escaped
     numbers: str  # CSV
 
 
 class CodeLines(Value):
-    """Lines to be shown as they are: evidence, a command. `sentence` says what they are, if anything does."""
+    """Lines that are shown as they are, such as a command. `sentence` comes before them."""
 
     lines: Sequence[str]
     sentence: str = ""
-    language: str = "sh"  # of the block in Markdown
+    language: str = "sh"  # language of the block in Markdown
 
 
 class HtmlPart(Protocol):
-    """A part that writes its own HTML and escapes all text of others."""
+    """A part that makes its own HTML and escapes all text of users."""
 
     def html(self) -> Any: ...
 
@@ -297,28 +300,28 @@ OVERVIEW, PROBLEMS, FAILED, SLICES, SUBMISSIONS, SETTINGS = TABS = (
 
 class Section(Value):
     title: str
-    anchor: str = ""  # what links call it; empty: they call it by its place
+    anchor: str = ""  # id for links; empty: the number of the section
     level: int = 2
-    lead: str = ""  # what there is to know first
-    text: Sequence[str] = ()  # paragraphs before the table; the first goes on where the lead ends
+    lead: str = ""  # sentence that stands out, before the text
+    text: Sequence[str] = ()  # paragraphs before the table; in Markdown the first one follows the lead
     figures: Sequence[Figure] = ()
     table: TableBlock | None = None
-    notes: Sequence[str] = ()  # behind it
+    notes: Sequence[str] = ()  # paragraphs after the table
     code: Code | None = None
     outputs: Outputs | None = None
     items: Sequence[str] = ()
     lines: Sequence[CodeLines] = ()
-    folded: str = ""  # what opens the lines, where they are folded up
+    folded: str = ""  # text that unfolds the lines; empty: they are not folded
     drawn: HtmlPart | None = None
-    long: bool = False  # may be shown folded up
-    tab: str = OVERVIEW  # the part of a report that it is in
-    side: str = ""  # where it stands on a wide screen: code, beside, or over both
-    is_whole: bool = False  # of the whole run, whatever is chosen on the page
+    long: bool = False  # the table is folded
+    tab: str = OVERVIEW  # the tab of the report
+    side: str = ""  # column on a wide screen: `code-side` or `beside`; empty: both
+    is_whole: bool = False  # is about the whole run, also if the page is filtered
     script: str = ""  # JavaScript of a plugin, which runs after the scripts of all pages
 
 
 class Tab(NamedTuple):
-    """An entry of a report's bar of parts."""
+    """An entry in a report's bar of tabs."""
 
     name: str
     href: str
@@ -327,24 +330,24 @@ class Tab(NamedTuple):
 
 class Document(Value):
     title: str
-    about: str = ""  # what it is made of, below the title
-    ribbon: Sequence[str] = ()  # what is not whole: short pieces
-    answer: str = ""  # the sentence that answers
+    about: str = ""  # line below the title: numbers of models, problems and submissions
+    ribbon: Sequence[str] = ()  # short notes on what is incomplete
+    answer: str = ""  # sentence that says which model is best
     lead: str = ""
     text: Sequence[str] = ()
-    links: Sequence[Link] = ()  # to other pages of ours
-    lists_submissions: bool = False  # a list of them lies beside it
+    links: Sequence[Link] = ()  # links to other pages, at the top
+    lists_submissions: bool = False  # report/ has a list of the submissions
     sections: Sequence[Section] = ()
-    page: str = ""  # its file, where a script beside it leads to pages of the same kind
-    script: str = ""  # that script, or what can be chosen
-    data: str = ""  # JSON for report.js: what can be chosen, and the numbers of all choices
-    in_parts: bool = False  # sections are shown by their tabs
-    tab: str = ""  # of a page beside a report: the part that it belongs to
-    is_live: bool = False  # its scripts may ask the server that the page came from
+    page: str = ""  # its file name, if a script links it with other attempts
+    script: str = ""  # file name of a script in the same folder
+    data: str = ""  # JSON for report.js: filters, and the numbers for all of their values
+    in_parts: bool = False  # sections are shown by tabs
+    tab: str = ""  # tab of the report to which a page in report/ belongs
+    is_live: bool = False  # scripts may fetch from the server that served the page
 
     @property
     def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
-        """Return the sections with their anchors, which are numbers because titles are text of others."""
+        """Return the sections with their anchors, by tab or side. Titles, text of users, are no anchors."""
         anchors = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
         ]
@@ -355,7 +358,7 @@ class Document(Value):
 
     @property
     def tabs(self) -> list[Tab]:
-        """Return the bar of a report's parts, which all pages beside it have, too."""
+        """Return the bar of tabs, which the pages in report/ also have."""
         if not (self.in_parts or self.tab):
             return []
         there = {name for name, _ in self.parts} | ({SUBMISSIONS} if self.lists_submissions else set())
@@ -368,11 +371,11 @@ class Document(Value):
 
 
 # --- names of pages ----------------------------------------------------------------------------------
-# They are hashes, because keys and problems are text of others.
+# They are hashes, because keys and names of problems are text of users.
 
 
 FOLDER, ALL = "report", "submissions.html"
-EQUAL = "equal"  # the place on a problem's page that lists equal programs
+EQUAL = "equal"  # anchor of the equal programs on a problem's page
 
 
 def submission_page(key: str) -> str:
@@ -380,7 +383,7 @@ def submission_page(key: str) -> str:
 
 
 def part_page(number: int) -> str:
-    """Return the page with a part of a long list of all submissions; parts count from 0."""
+    """Return the file name of a part of the list of all submissions. Parts are counted from 0."""
     return f"submissions-{number + 1}.html"
 
 
@@ -401,7 +404,7 @@ def model_anchor(model: str) -> str:
 
 
 def drawn(key: str) -> int:
-    """Return the number of a key by which samples are drawn."""
+    """Return a number made from a key's hash, by which samples are drawn."""
     return int(_short_hash(key)[-15:], 16)
 
 
@@ -413,7 +416,7 @@ def _short_hash(name: str) -> str:
 
 
 def markdown(document: Document) -> str:
-    """Return the document as Markdown. Everything is escaped but the output of our own tables."""
+    """Return the document as Markdown, with all text escaped."""
     return _markdown_template().render(document=document).rstrip("\n") + "\n"
 
 
@@ -427,7 +430,7 @@ def _markdown_template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # that is for HTML: `finalize` escapes for Markdown
+        autoescape=False,  # `finalize` escapes for Markdown
     )
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
     helpers = {
@@ -443,7 +446,7 @@ def _markdown_template() -> jinja2.Template:
 # --- as HTML -----------------------------------------------------------------------------------------
 
 
-STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
+STYLE, SCRIPT = "style.css", "script.js"  # file names in report/
 _PARTS = {
     STYLE: ("style.css", "figures.css"),
     SCRIPT: ("tables.js", "report.js", "saving.js", "attempts.js"),
@@ -459,9 +462,9 @@ _OFFSET = (
     '<rect class="dot" x="{}" y=".15" width="{}" height=".7"/></svg>'
 )
 _FOLDER = Path(__file__).parent
-MAX_TEXT = 2000  # characters of one piece
-_SHORT = 34  # characters that are not worth a line break
-_PAGE = 200  # rows of a table that are there from the beginning
+MAX_TEXT = 2000  # maximum length of a string in a page, in characters
+_SHORT = 34  # maximum length of a cell that is not wrapped, in characters
+_PAGE = 200  # rows of a table that are shown at first
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
 _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad", Reason.NO_PROGRAM: "bad"}
@@ -469,14 +472,14 @@ _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad", Reason.NO_PROGRAM: "b
 
 @cache
 def asset(name: str) -> str:
-    """The style or the script of all pages."""
+    """Return the style sheet or the script of all pages."""
     return "".join((_FOLDER / part).read_text("utf-8") for part in _PARTS[name])
 
 
 def html(document: Document, *, beside: bool = False) -> str:
-    """Return the page. Everything that is put into it is escaped but for what is ours.
+    """Return the document as HTML, with all text of users escaped.
 
-    `beside`: style and script lie beside it; otherwise they are in it, and it needs no other file.
+    `beside`: style and script are files in the same folder; otherwise the page contains them.
     """
     scripts = [] if beside else list(dict.fromkeys(filter(None, (part.script for part in document.sections))))
     return _html_template(beside).render(document=document, scripts=scripts) + "\n"
@@ -498,7 +501,7 @@ def _html_template(beside: bool) -> jinja2.Template:
     style, script = asset(STYLE), asset(SCRIPT)
 
     def policy(document: Document, scripts: Sequence[str]) -> str:
-        # Chromium knows no 'self' of a file. So any file may bring style and script that lie beside a page.
+        # Chromium does not match 'self' for files, so all files are allowed as style and script.
         sources = "file: 'self'" if beside else ""
         hashes = " ".join(map(_quoted_hash, (script, *scripts)))
         allowed = [f"style-src {sources or _quoted_hash(style)}", f"script-src {sources or hashes}"]
@@ -519,26 +522,26 @@ def _html_template(beside: bool) -> jinja2.Template:
 
 
 def _quoted_hash(text: str) -> str:
-    """As a content-security policy names what a page holds itself."""
+    """Return a script's or style's hash as content-security policies write it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _finalized(value: Any) -> Any:
-    """Text without anything hidden in it. Escaped text is not text of others."""
+    """Return a string without invisible characters and with bounded length; other values as they are."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return bounded(visible(value), MAX_TEXT)
 
 
 def rows_of(table: TableBlock) -> Any:
-    """The rows of a table as HTML. Not in the template: there are a hundred cells for a line of it."""
+    """Return the rows of a table as HTML. A template would be too slow for so many cells."""
     from markupsafe import Markup
 
     lines = []
     for place, row in enumerate(table.rows):
         if (
             place == _PAGE
-        ):  # a browser needs seconds to lay out ten thousand rows, so a script brings the rest
+        ):  # laying out ten thousand rows takes seconds, so a script shows the rest on request
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
             _text_cell(cell, side) if isinstance(cell, str) else _cell(cell, side)
@@ -571,53 +574,56 @@ def _link(link: Link) -> str:
     return f'<a href="{link.href}">{text}</a>' if link.href else text
 
 
-# Tests have the same names, verdicts and scores in thousands of submissions.
+# Thousands of submissions have tests with the same names, verdicts and scores.
 _text_cell = lru_cache(1 << 14)(_cell)
 
 
 def shade(share: float) -> str:
-    """Return the class of a colour for a share: only nothing is g0, and only all of it is g10."""
+    """Return the class of a share's colour. Only 0 is g0, and only 1 is g10."""
     step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounded as report.js does
     return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else step}"
 
 
 def style_of(cell: Cell, side: str) -> str:
-    """Classes of a cell: only words of ours get a colour."""
+    """Return the classes of a cell. Verdicts, medals and a few other keywords have colours."""
     if isinstance(cell, Meter | Offset | Links | Squares):
         return ""
-    found = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
+    classes = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):
-        return " ".join([*found, *([] if cell.share is None else [shade(cell.share)])])
+        return " ".join([*classes, *([] if cell.share is None else [shade(cell.share)])])
     last = cell.rpartition(" ")[2]
     if cell in _STATUSES:
-        found += ["status", cell.lower()]
+        classes += ["status", cell.lower()]
     elif cell in _WORDS:
-        found += ["word", _WORDS[cell]]
+        classes += ["word", _WORDS[cell]]
     elif side == "r" and last in _MEDALS:
-        found += ["word", last]
-    return " ".join(found)
+        classes += ["word", last]
+    return " ".join(classes)
 
 
 # --- listings ----------------------------------------------------------------------------------------
-# Programs, and what models and compilers wrote, as HTML: line by line, with the blanks that they have.
+# Programs, replies of models and messages of compilers as HTML, line by line with all their spaces.
 
 
-_MAX_CODE, _MAX_COLOURED = 200_000, 50_000  # characters of a program that are shown, and that have colours
-# What Pygments looks for in words and blanks takes the square of their number: minutes for a page of them.
+_MAX_CODE, _MAX_COLOURED = (
+    200_000,
+    50_000,
+)  # maximum lengths of a shown and of a coloured program, in characters
+# Pygments takes quadratic time in the number of words without punctuation: minutes for a page of them.
 _MAX_STRETCH, _ENDS = 1000, re.compile(r"[;(){},=+]")
 
 
 @cache
 def _pygments(language: str) -> tuple[Any, Any]:
-    """The two that make HTML of a language; they hold nothing of what they were given."""
-    from pygments.formatters.html import HtmlFormatter  # not of the package: it replaces itself
+    """Return the lexer and the formatter for a language. Both are stateless."""
+    from pygments.formatters.html import HtmlFormatter  # the package `formatters` replaces itself
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
 
 
 def numbered(code: Code) -> Any:
-    """The lines of a program as HTML: each with its number, which is a link to it."""
+    """Return a program as HTML lines. Each begins with its number, which links to the line."""
     from markupsafe import Markup, escape
     from pygments import highlight
 
@@ -636,22 +642,22 @@ def numbered(code: Code) -> Any:
 
 
 def indented(line: str) -> Any:
-    """A line of a program or a compiler as HTML, with the blanks that it has."""
+    """Return a line of a program or a compiler as HTML, with all its spaces."""
     from markupsafe import escape
 
     return escape(bounded(harmless(line, "\t"), MAX_TEXT))
 
 
 # --- outputs beside answers --------------------------------------------------------------------------
-# A wrong output beside the expected one, line by line. What differs is marked, blanks and line ends too.
+# A wrong output next to the expected output, line by line. Differences are marked, also in white space.
 
 
-_PIECE = re.compile(r"\n|[^\S\n]+|\S+")  # words, blanks between them, and the line's end
+_PIECE = re.compile(r"\n|[^\S\n]+|\S+")  # a word, white space between words, or the line's end
 _SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 
 def compared(output: str, expected: str) -> Any:
-    """The rows of a table as HTML: the number of a line, the line that was written, the expected one."""
+    """Return rows of a table as HTML: line number, line of the output, expected line."""
     from markupsafe import Markup
 
     pairs = enumerate(_pairs(_ended_lines(output), _ended_lines(expected)), start=1)
@@ -663,12 +669,12 @@ def compared(output: str, expected: str) -> Any:
 
 
 def _ended_lines(text: str) -> list[str]:
-    """Lines with their ends; the last one may have none."""
+    """Return the lines with their line ends. The last line may have no end."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _pairs(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Lines that belong together by their words; where one of the two has more of them, beside none."""
+    """Yield pairs of lines that belong together by their words; None stands for a missing line."""
     left, other = ([tuple(line.split()) for line in lines] for lines in (output, expected))
     for _, start, end, other_start, other_end in SequenceMatcher(
         None, left, other, autojunk=False
@@ -683,16 +689,18 @@ def _marked(output: list[str] | None, expected: list[str] | None) -> tuple[str, 
     for same, start, end, other_start, other_end in SequenceMatcher(
         None, output, expected, autojunk=False
     ).get_opcodes():
-        for found, pieces, tag in (
+        for cell_parts, pieces, tag in (
             (left, output[start:end], "del"),
             (other, expected[other_start:other_end], "ins"),
         ):
-            found += map(_plain_piece, pieces) if same == "equal" else [_in(tag, pieces)] if pieces else []
+            cell_parts += (
+                map(_plain_piece, pieces) if same == "equal" else [_in(tag, pieces)] if pieces else []
+            )
     return f"<td>{''.join(left)}</td>", f"<td>{''.join(other)}</td>"
 
 
 def _marked_cell(pieces: list[str] | None, tag: str) -> str:
-    """A line that the other side has not; or its place, where this side has none."""
+    """Return the cell of a line that only this side has, or an empty cell if this side has no line."""
     return '<td class="none"></td>' if pieces is None else f"<td>{_in(tag, pieces)}</td>"
 
 
@@ -701,14 +709,14 @@ def _in(tag: str, pieces: Sequence[str]) -> str:
 
 
 def _plain_piece(piece: str) -> str:
-    """A piece that both have. One blank between two words is a blank."""
+    """Return a piece that both sides have, as HTML. A single space stays a space."""
     if piece == " ":
         return piece
     return f'<span class="blank">{_seen(piece)}</span>' if piece.isspace() else _seen(piece)
 
 
 def _seen(piece: str) -> str:
-    """A piece as HTML, with a symbol for each blank."""
+    """Return a piece as HTML, with a symbol for each white-space character."""
     from markupsafe import escape
 
     if piece.isspace():

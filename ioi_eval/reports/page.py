@@ -364,8 +364,8 @@ def _about(settings: Settings) -> Iterator[Section]:
         lines=[CodeLines(lines=[command])] if isinstance(command, str) and command else [],
         notes=[
             "Every number of this report is computed from results.jsonl, which has the verdict, time and "
-            "memory of every test. Two runs of the same dump and problems have the same rows after sorting by "
-            "key, except for times and memory."
+            "memory of every test. Two runs of the same dump and problems have the same rows after sorting "
+            "by key, except for times and memory."
         ],
     )
 

@@ -578,4 +578,4 @@ def _of_rows(reasons: Counter[str], scored: int) -> str:
 
 def _most_often(reasons: Counter[str]) -> str:
     line, rows = _commonest(reasons)
-    return f" The commonest reason: {line} ({rows:,})." if line else ""
+    return f" The main reason: {line} ({rows:,})." if line else ""

@@ -1,8 +1,8 @@
 r"""A problem's statement as HTML: Markdown, with formulas of TeX as MathML.
 
-Statements are text of others. No HTML of theirs is kept, no picture is asked for, links lead to the web and
-nowhere else, and of a formula only elements and attributes pass that draw. A formula that cannot be drawn, or
-that is long or deep, stands there as text: a statement costs a bounded time.
+Statements are untrusted text. Their HTML is escaped, pictures are not loaded, links only lead to the web, and
+formulas keep only elements and attributes that draw. A formula that cannot be drawn, or that is long or deep,
+is shown as TeX, so that a statement takes a bounded time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LATEX = re.compile(r"\\(documentclass|section\b|begin\{(problem|document|statement)\}|InputFile)")
 _WEB = re.compile(r"https?://", re.I)
-_MAX_ADDRESS = 300  # characters of a picture's
+_MAX_ADDRESS = 300  # maximum length of a picture's address, in characters
 _FORMULA = re.compile(
     r"""(?P<mark>\${6}|\${2,3})(?P<wide>(?:\\.|[^$\\]){1,1000}?)(?P=mark)
     | \$(?![\s$])(?P<plain>(?:\\.|[^$\\]){1,1000}?)(?<!\s)\$(?!\d)
@@ -30,7 +30,7 @@ _FORMULA = re.compile(
     | \\\[(?P<square>.{1,1000}?)\\\]""",
     re.S | re.X,
 )
-_BLOCKS = ("$$", "$$$$$$")  # marks of formulas that stand alone; $$$ is Codeforces' within a line
+_BLOCKS = ("$$", "$$$$$$")  # delimiters of displayed formulas; Codeforces uses $$$ for inline ones
 _DEFINES = re.compile(r"\\(?:(?:re|provide)?newcommand|[egx]?def\b|let\b|DeclareMathOperator)")
 _MAX_DEPTH = 40
 _ELEMENTS = re.compile(
@@ -55,13 +55,15 @@ _VALUE = re.compile(r"-?\d?(\.\d+)?(em|ex|pt|mu|%)?|[a-z][a-z -]{0,40}")
 
 
 class StatementHtml(Value):
-    text: str
+    """A statement as a part of a page."""
+
+    text: str  # Markdown, or LaTeX, which is shown as it is
 
     def html(self) -> Any:
         from markupsafe import Markup
 
         text = harmless(self.text.replace("\r\n", "\n"), "\n\t")
-        is_latex = _LATEX.search(self.text) is not None  # a whole document, which is no Markdown
+        is_latex = _LATEX.search(self.text) is not None  # a LaTeX document, not Markdown
         shown = f"<pre>{html.escape(text)}</pre>" if is_latex else _markdown(text)
         group = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'
         return Markup(f"{group}\n{shown}</div>\n")
@@ -70,10 +72,10 @@ class StatementHtml(Value):
 def _markdown(text: str) -> str:
     try:
         parser = _parser()
-    except ModuleNotFoundError:  # the package was installed without its dependencies
+    except ModuleNotFoundError:  # the package is installed without its dependencies
         return f"<pre>{html.escape(text)}</pre>"
     tokens = parser.parse(text)
-    _tame(tokens)
+    _restrict(tokens)
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -83,23 +85,26 @@ def _parser() -> Any:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.inline.ruler.before("escape", "formula", _take_formula)
-    parser.add_render_rule("formula", _drawn_formula)
-    parser.add_render_rule("image", _named_picture)
+    parser.add_render_rule("formula", _formula_html)
+    parser.add_render_rule("image", _picture_name)
     return parser
 
 
-def _tame(tokens: Sequence[Any]) -> None:
-    """Let headings go on from the page's own, links lead to the web, and tables be no tables of ours."""
-    above = 2  # the section's heading
-    used = sorted({token.tag for token in tokens if token.type == "heading_open"})
-    tags = list[str]()
+def _restrict(tokens: Sequence[Any]) -> None:
+    """Change tokens in place: headings continue the page's levels, and links lead to the web or nowhere.
+
+    Tables get the class `plain`, so that the page's scripts leave them alone.
+    """
+    level = 2  # the section's heading
+    used_tags = sorted({token.tag for token in tokens if token.type == "heading_open"})
+    open_tags = list[str]()
     for token in tokens:
         if token.type == "heading_open":
-            above = min(6, above + 1, 3 + used.index(token.tag))
-            tags.append(f"h{above}")
-            token.tag = tags[-1]
+            level = min(6, level + 1, 3 + used_tags.index(token.tag))
+            open_tags.append(f"h{level}")
+            token.tag = open_tags[-1]
         elif token.type == "heading_close":
-            token.tag = tags.pop()
+            token.tag = open_tags.pop()
         elif token.type == "table_open":
             token.attrs = {"class": "plain"}
         for child in token.children or ():
@@ -108,9 +113,9 @@ def _tame(tokens: Sequence[Any]) -> None:
                 child.attrs = {"href": address, "rel": "noreferrer"} if _WEB.match(address) else {}
 
 
-def _named_picture(_renderer: Any, tokens: Sequence[Any], place: int, _options: Any, _env: Any) -> str:
-    """Name a picture: a page asks no network."""
-    token = tokens[place]
+def _picture_name(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
+    """Return a picture's name as HTML. The picture itself is not loaded."""
+    token = tokens[index]
     address = bounded(str(token.attrs.get("src", "")), _MAX_ADDRESS)
     name = html.escape(": ".join(filter(None, (token.content, address))))
     return f'<span class="quiet">[picture {name}]</span>'
@@ -119,30 +124,34 @@ def _named_picture(_renderer: Any, tokens: Sequence[Any], place: int, _options: 
 # --- formulas ----------------------------------------------------------------------------------------
 
 
-def _take_formula(state: Any, ignore_progress: bool) -> bool:
-    found = _FORMULA.match(state.src, state.pos, state.posMax)
-    if found is None:
+def _take_formula(state: Any, silent: bool) -> bool:
+    """Parse a formula at the current position, as a rule of markdown-it, and return True if there is one.
+
+    With `silent` the position moves and no token is made.
+    """
+    match = _FORMULA.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
-    if not ignore_progress:
+    if not silent:
         token = state.push("formula", "math", 0)
-        token.markup, token.content = found.group(), next(filter(None, found.group(*_BODIES)))
-        token.block = found["mark"] in _BLOCKS or found["square"] is not None
-    state.pos = found.end()
+        token.markup, token.content = match.group(), next(filter(None, match.group(*_BODIES)))
+        token.block = match["mark"] in _BLOCKS or match["square"] is not None
+    state.pos = match.end()
     return True
 
 
 _BODIES = ("wide", "plain", "round", "square")
 
 
-def _drawn_formula(_renderer: Any, tokens: Sequence[Any], place: int, _options: Any, _env: Any) -> str:
-    token = tokens[place]
-    drawn = mathml(token.content, block=token.block)
-    return f'<code class="tex">{html.escape(token.markup)}</code>' if drawn is None else drawn
+def _formula_html(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
+    token = tokens[index]
+    formula = mathml(token.content, block=token.block)
+    return f'<code class="tex">{html.escape(token.markup)}</code>' if formula is None else formula
 
 
 @lru_cache(1 << 12)
 def mathml(tex: str, *, block: bool = False) -> str | None:
-    """Return a formula as MathML; None where it cannot be drawn, or defines commands of its own."""
+    """Return a formula as MathML; None if it cannot be converted or defines its own commands."""
     try:
         from latex2mathml.converter import Converter
     except ModuleNotFoundError:
@@ -150,27 +159,27 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
     if _DEFINES.search(tex):
         return None
     try:
-        drawn = Converter(display="block" if block else "inline").convert_to_element(tex)
-        return _element(drawn, 0)
-    except _not_understood():
+        root = Converter(display="block" if block else "inline").convert_to_element(tex)
+        return _element(root, 0)
+    except _converter_errors():
         return None
 
 
 @cache
-def _not_understood() -> tuple[type[Exception], ...]:
-    """Return what the converter raises for a formula that it cannot make anything of."""
+def _converter_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions that the converter raises for a formula that it cannot convert."""
     from latex2mathml import exceptions
 
-    own = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
-    return (*own, StopIteration, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
+    of_package = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
+    return (*of_package, StopIteration, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
 
 
 def _element(element: Element, depth: int) -> str:
-    """Not the converter's own text: that holds what a formula quotes as HTML."""
+    """Return an element as a string. The converter's own string would contain a formula's HTML unescaped."""
     if depth > _MAX_DEPTH:
-        raise ValueError("a formula nests too deep")
+        raise ValueError("the formula is nested too deeply")
     if len(element) != _PARTS.get(element.tag, len(element)):
-        raise ValueError(f"a formula lacks a part of its {element.tag}")
+        raise ValueError(f"a {element.tag} of the formula lacks a part")
     tag = element.tag if _ELEMENTS.fullmatch(element.tag) else "mrow"
     more = "".join(
         f' {name}="{html.escape(value)}"'

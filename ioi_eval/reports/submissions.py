@@ -1,8 +1,7 @@
-"""The page of a submission: its code, and beside it the result in a sentence, tests and the failing one.
+"""The page of a submission: its code, and next to it the result, the tests and the first failed test.
 
-A page is kept from one report to the next (`pages.py`), so it says only what its own row and its problem say.
-A script beside it, which is written with every report, leads to other attempts and equal programs, and so
-does its problem's page.
+Reports reuse a page of an earlier report (`pages.py`), so it depends only on its row and its problem. A
+script that every report writes anew, and the page of the problem, lead to other attempts and equal programs.
 """
 
 from __future__ import annotations
@@ -46,16 +45,16 @@ if TYPE_CHECKING:
     from ioi_eval.reports.pages import ListRow, PageSelection
     from ioi_eval.store.tasks import Task
 
-MAX_FEEDBACK = 100  # characters
-_LONGEST_KEY = 300  # characters
-_MAX_GENERATION = 8000  # characters
-_MAX_SQUARES, _MANY_TESTS = 300, 20  # of a subtask; and of a submission, more are folded up
+MAX_FEEDBACK = 100  # maximum length of feedback in lists and sentences, in characters
+_MAX_KEY = 300  # maximum length of a key in the script of attempts, in characters
+_MAX_GENERATION = 8000  # maximum length of a reply, in characters
+_MAX_SQUARES, _MANY_TESTS = 300, 20  # squares of a subtask, and tests from which on their table is folded
 _CODE, _BESIDE = "code-side", "beside"
 _SHOWN_ABOVE = "[the code above]"
-_BLANKS = "· is a blank, ⇥ a tab, \\r a carriage return, ↵ the end of a line. What differs is underlined."
+_BLANKS = "· is a space, ⇥ a tab, \\r a carriage return, ↵ the end of a line. Differences are underlined."
 _NOT_KEPT = (
-    "The run kept nothing of its tests. With the option keep-outputs it keeps how the input and output of "
-    "the first test that fails begin, with what was expected."
+    "The run did not keep any outputs. With the option keep-outputs it keeps the beginning of the input, the "
+    "output and the expected output of the first failed test."
 )
 _LEXERS = {
     "c": "c",
@@ -108,7 +107,7 @@ def submission_document(
 
 
 def limits(task: Task) -> Iterator[tuple[str, str]]:
-    """A problem's limits, of those that there are."""
+    """Yield names and values of a problem's known limits."""
     if task.cpu_time is not None:
         yield (
             "Time limit",
@@ -120,6 +119,7 @@ def limits(task: Task) -> Iterator[tuple[str, str]]:
 
 
 def first_failed(result: SubmissionResult) -> TestResult | None:
+    """Return the first failed test, or None if there is none."""
     return next((test for test in result.tests if test.status not in PASSED), None)
 
 
@@ -129,16 +129,16 @@ def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
 
 def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     """Return a submission's result in a sentence or two."""
-    first = first_failed(result)
-    lead = f"{ending(result)}: {number(result.points)} of {number(_worth(result))} points."
-    if result.compiles and first is not None:
-        says = f": {bounded(visible(first.feedback), MAX_FEEDBACK)}" if first.feedback else ""
-        lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
-    unknown = result.compiles and first is not None and not row.get("wrong_output")
-    return Section(title="Result", lead=lead, notes=[_NOT_KEPT] if unknown else [])
+    failed_test = first_failed(result)
+    lead = f"{ending(result)}: {number(result.points)} of {number(_max_points(result))} points."
+    if result.compiles and failed_test is not None:
+        feedback = f": {bounded(visible(failed_test.feedback), MAX_FEEDBACK)}" if failed_test.feedback else ""
+        lead += f" The first failed test is {failed_test.test_name} ({failed_test.status}){feedback}"
+    has_no_output = result.compiles and failed_test is not None and not row.get("wrong_output")
+    return Section(title="Result", lead=lead, notes=[_NOT_KEPT] if has_no_output else [])
 
 
-def _worth(result: SubmissionResult) -> float:
+def _max_points(result: SubmissionResult) -> float:
     return sum(part.points for part in result.subtasks) if result.subtasks else 1.0
 
 
@@ -146,20 +146,20 @@ def _facts(
     row: Mapping[str, Any], result: SubmissionResult, task: Task | None, selection: PageSelection
 ) -> Section:
     same = selection.link(result.repeats, result.verdict) if result.repeats else NOTHING
-    others = Link(text="earlier and later ones of this model for this problem", href=_attempts(row, result))
+    others = Link(text="all of this model for this problem", href=_attempts(row, result))
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
         ["Model", model_of(row) or NOTHING],
         ["Verdict", ending(result)],
-        ["Points", f"{number(result.points)} of {number(_worth(result))}"],
+        ["Points", f"{number(result.points)} of {number(_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],
         ["Checker", result.checker or NOTHING],
-        ["Asked for subtask", str(row.get("target_subtask") or NOTHING)],
+        ["Target subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
         ["Attempts", others],
-        ["Judged as", same],  # the equal submission that was judged for this one
+        ["Same result as", same],  # the equal submission that was judged
         ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
     ]
     rows += [[what, limit] for what, limit in (limits(task) if task else ())]
@@ -168,7 +168,7 @@ def _facts(
 
 
 def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a failing test's input, and its output beside the expected one, where the run kept them."""
+    """Yield the failed test's input, and its output next to the expected output, if the run kept them."""
     kept = row.get("wrong_output")
     if not kept:
         return
@@ -176,20 +176,20 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     if given is not None:
         yield _text(f"Input of test {name}", given)
     title = f"Output of test {name}"
-    if output is None:  # empty, or the test ended early
+    if output is None:  # the output was empty, or the test ended early
         if expected is not None:
             yield _text(f"Expected output of test {name}", expected)
         return
     if expected is None:
         yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
         return
-    long = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
-    notes = [f"The first {MAX_OUTPUT:,} bytes of each."] if long else []
+    is_cut = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
+    notes = [f"Only the first {MAX_OUTPUT:,} bytes of both are shown."] if is_cut else []
     if output.split() == expected.split():
-        notes.append("They differ further on." if long else "Only blanks and line ends differ.")
-    if not long and output.endswith("\n") != expected.endswith("\n"):
-        which = ("output", "expected one") if expected.endswith("\n") else ("expected one", "output")
-        notes.append("The {} has no line break at its end, the {} has one.".format(*which))
+        notes.append("The difference comes later." if is_cut else "Only white space differs.")
+    if not is_cut and output.endswith("\n") != expected.endswith("\n"):
+        names = ("output", "expected output") if expected.endswith("\n") else ("expected output", "output")
+        notes.append("The {} does not end with a line break, the {} does.".format(*names))
     yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
 
 
@@ -259,7 +259,7 @@ def _tests(result: SubmissionResult) -> Section:
 
 
 def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
-    """Yield the program as it was written, before any repair, and folded up the reply that it stands in."""
+    """Yield the program before any repair, and the reply that contains it, folded."""
     code, written = row.get("code"), row.get("generation")
     written = written if isinstance(written, str) else ""
     try:
@@ -270,7 +270,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         if not (isinstance(code, str) and code.strip()):
             code = extract(written, language, extraction_of(row.get("repairs") or ())) if written else None
         yield (
-            Section(title="Code", text=["The run's rows hold none."], side=_CODE)
+            Section(title="Code", text=["The run's rows contain no code."], side=_CODE)
             if code is None
             else Section(
                 title="Code",
@@ -280,16 +280,16 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         )
     if not written:
         return
-    core = code.strip("\n") if isinstance(code, str) else ""
-    around = written.replace(core, _SHOWN_ABOVE, 1) if core else written
-    if around.strip() == _SHOWN_ABOVE:
+    program = code.strip("\n") if isinstance(code, str) else ""
+    reply = written.replace(program, _SHOWN_ABOVE, 1) if program else written
+    if reply.strip() == _SHOWN_ABOVE:
         return
-    long = len(around) > _MAX_GENERATION
+    is_cut = len(reply) > _MAX_GENERATION
     yield Section(
         title="Reply",
         folded=f"The reply of {counted(len(written), 'character')}"
-        + (f", the first {_MAX_GENERATION:,} of them" if long else ""),
-        lines=[CodeLines(lines=bounded(around, _MAX_GENERATION).splitlines())],
+        + (f", the first {_MAX_GENERATION:,} of them" if is_cut else ""),
+        lines=[CodeLines(lines=bounded(reply, _MAX_GENERATION).splitlines())],
     )
 
 
@@ -297,40 +297,40 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
 
 
 class AttemptIndex:
-    """The submissions of a problem that have pages, as a script: from a folder a browser loads no JSON."""
+    """Collects a problem's submissions that have pages, for a script: from a file, browsers load no JSON."""
 
     def __init__(self, selection: PageSelection) -> None:
-        self._opened = selection
+        self._selection = selection
         self._rows = list[tuple[str, str, int, float | None, str, str]]()
         self._models: dict[str, int] = {}
-        self._left_out = False
+        self._is_whole = True
 
     def noting(self, rows: Iterable[ListRow]) -> Iterator[ListRow]:
-        """Yield the rows as they are, and note each."""
-        for judged_row in rows:
-            if self._opened.has(judged_row.key, judged_row.ending):
-                model = self._models.setdefault(judged_row.model, len(self._models))
-                judged = judged_row.repeats or judged_row.key
+        """Yield the rows unchanged, and add each to the index."""
+        for list_row in rows:
+            if self._selection.has(list_row.key, list_row.ending):
+                model = self._models.setdefault(list_row.model, len(self._models))
+                judged_key = list_row.repeats or list_row.key
                 self._rows.append(
                     (
-                        judged_row.key,
-                        judged,
+                        list_row.key,
+                        judged_key,
                         model,
-                        judged_row.attempt,
-                        judged_row.ending,
-                        submission_page(judged_row.key),
+                        list_row.attempt,
+                        list_row.ending,
+                        submission_page(list_row.key),
                     )
                 )
             else:
-                self._left_out = True
-            yield judged_row
+                self._is_whole = False
+            yield list_row
 
     def script(self) -> str:
         equal = Counter(judged for _, judged, *_ in self._rows)
         groups = {judged: place for place, (judged, number) in enumerate(equal.items(), 1) if number > 1}
         rows = [
-            (page, bounded(visible(key), _LONGEST_KEY), model, attempt, ending, groups.get(judged, 0))
+            (page, bounded(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged, 0))
             for key, judged, model, attempt, ending, page in self._rows
         ]
-        shown = json.dumps({"whole": not self._left_out, "rows": rows}, separators=(",", ":"))
+        shown = json.dumps({"whole": self._is_whole, "rows": rows}, separators=(",", ":"))
         return f"const ATTEMPTS = {shown};\n"

@@ -42,9 +42,9 @@ else:
             "generate.turns": "Feedback Turns",
             "plugins.contest.contest": "MAX_PART_LENGTH Contest Record Session",
             "plugins.contest.hosting": "ContestOutcome compete open_contest",
-            "plugins.contest.rules": "CallInProgress CutText ProblemList ProblemState RefusedCall Rules RunReply"
-            " Sample SampleResult SamplesReply ScoreboardRow Standing Statement SubmissionReply SubtaskFeedback"
-            " TextPart UnjudgedCall as_markdown",
+            "plugins.contest.rules": "CallInProgress CutText ProblemList ProblemState RefusedCall Rules"
+            " RunReply Sample SampleResult SamplesReply ScoreboardRow Standing Statement SubmissionReply"
+            " SubtaskFeedback TextPart UnjudgedCall as_markdown",
         },
     )
 

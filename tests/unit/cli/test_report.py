@@ -135,7 +135,7 @@ def test_runs_of_other_problems_are_told_apart(cli: CommandLine) -> None:
         )
     done = cli("report", "a", "b", "--out", "both")
     assert done.returncode == 0, done.stderr
-    assert "Not of the same problems: 1 problem in all of these runs." in done.stdout.splitlines()
+    assert "The runs have different problems: 1 problem in all of these runs." in done.stdout.splitlines()
 
 
 def test_open_starts_a_browser(cli: CommandLine) -> None:

@@ -89,26 +89,24 @@ def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0)
         (without(1, of=21), []),
         (
             without(1, of=20),
-            [f"1 of 20 scored submissions (5.0 %) contain no program. The commonest reason: {NO_FENCE} (1)."],
+            [f"1 of 20 scored submissions (5.0 %) contain no program. The main reason: {NO_FENCE} (1)."],
         ),
         (
             [*without(2, why=EMPTY), *without(3, of=8)],
-            [
-                f"5 of 10 scored submissions (50.0 %) contain no program. The commonest reason: {NO_FENCE} (3)."
-            ],
+            [f"5 of 10 scored submissions (50.0 %) contain no program. The main reason: {NO_FENCE} (3)."],
         ),
         (
             [*without(2, of=10, model="b", why=EMPTY), *without(4, of=10, model="a"), *without(0, of=20)],
             [
-                f"6 of 40 scored submissions (15.0 %) contain no program. The commonest reason: {NO_FENCE} (4)."
+                f"6 of 40 scored submissions (15.0 %) contain no program. The main reason: {NO_FENCE} (4)."
                 " a: 4 of 10 scored submissions (40.0 %)."
-                f" b: 2 of 10 scored submissions (20.0 %). The commonest reason: {EMPTY} (2)."
+                f" b: 2 of 10 scored submissions (20.0 %). The main reason: {EMPTY} (2)."
             ],
         ),
         (
             [*without(1, of=4, model="a"), *without(0, of=40)],
             [
-                f"1 of 44 scored submissions (2.3 %) contain no program. The commonest reason: {NO_FENCE} (1)."
+                f"1 of 44 scored submissions (2.3 %) contain no program. The main reason: {NO_FENCE} (1)."
                 " a: 1 of 4 scored submissions (25.0 %)."
             ],
         ),
@@ -194,7 +192,7 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
     mixed = cli("score", dump, "--problems", problems, "--out", "run")
     assert mixed.returncode == 0, mixed.stderr
     said = " ".join(mixed.stdout.split())
-    warning = f"3 of 4 scored submissions (75.0 %) contain no program. The commonest reason: {NO_FENCE} (2)."
+    warning = f"3 of 4 scored submissions (75.0 %) contain no program. The main reason: {NO_FENCE} (2)."
     assert 0 <= said.index(warning) < said.index("points")
     kept = [json.loads(line) for line in (cli.folder / "run/results.jsonl").read_text().splitlines()]
     assert {one["key"]: (one["language_from"], one["compile_output"]) for one in kept} == {

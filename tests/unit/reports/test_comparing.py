@@ -114,12 +114,12 @@ def test_what_may_not_be_compared_is_said(tmp_path: Path) -> None:
         run(tmp_path / "b", {"m1": True}, {"sum": "other", "plain": "b"}, plain=False),
     ]
     assert section(compared(folders), "Runs").items == [
-        "Not of the same problems: 1 problem in all of these runs.",
-        "Not of the same contents in all runs: sum.",
+        "The runs have different problems: 1 problem in all of these runs.",
+        "Some problems differ between the runs: sum.",
     ]
     one, other = (summary(folders[0], ReportOptions(mode=mode)) for mode in (Mode.MAX, Mode.MAX_SUBTASK))
     page = comparison([ComparedRun(name="a", summary=one), ComparedRun(name="b", summary=other)])
-    assert section(page, "Runs").items == ["Not counted in the same mode."]
+    assert section(page, "Runs").items == ["The points of the runs are counted in different modes."]
 
 
 def test_runs_have_names_that_tell_them_apart(tmp_path: Path) -> None:

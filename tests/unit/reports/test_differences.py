@@ -165,7 +165,7 @@ def test_two_runs_are_compared_row_by_row_and_three_are_not(tmp_path: Path) -> N
     done = report_sync(folders[:2], out=tmp_path / "out")
     assert done.differences is not None and len(done.differences.changed) == 1
     page = (tmp_path / "out" / "comparison.md").read_text()
-    assert "Another result for 1 of 1 submission of both runs" in page and "test 1-a: AC -\\> WA" in page
+    assert "Different results for 1 of 1 submission of both runs" in page and "test 1-a: AC -\\> WA" in page
     written = json.loads((tmp_path / "out" / "differences.json").read_text())
     assert written["changed"][0]["key"] == "a" and written["confusion"] == {"AC": {"WA": 1}}
     assert report_sync(folders, out=tmp_path / "three").differences is None

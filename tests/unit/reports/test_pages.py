@@ -126,7 +126,7 @@ def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
         "ac",
         "wa",
     ]
-    assert re.search(r"<strong>WA: \S+ of \S+ points. The first test that it fails is 2-a \(WA\)", page)
+    assert re.search(r"<strong>WA: \S+ of \S+ points. The first failed test is 2-a \(WA\)", page)
     assert 'class="status pa"' not in page and ">51.17" not in page
 
 
@@ -143,9 +143,9 @@ def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
     ("output", "expected", "notes"),
     [
         ("1\n", "2\n", []),
-        ("1 2\n", "1  2\n", ["Only blanks and line ends differ."]),
-        ("2", "1\n", ["The output has no line break at its end, the expected one has one."]),
-        ("2\n", "1", ["The expected one has no line break at its end, the output has one."]),
+        ("1 2\n", "1  2\n", ["Only white space differs."]),
+        ("2", "1\n", ["The output does not end with a line break, the expected output does."]),
+        ("2\n", "1", ["The expected output does not end with a line break, the output does."]),
     ],
 )
 def test_blanks_and_line_ends_that_differ_are_told(output: str, expected: str, notes: list[str]) -> None:
