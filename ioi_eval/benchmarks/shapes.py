@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import PurePath
@@ -71,10 +71,12 @@ class Shape(NamedTuple):
     ids: bool = True  # `id` is the row's id
     # Makes rows with standard columns from the columns in `columns`.
     made: Callable[[FileRow, str], Iterator[FileRow]] | None = None
-    also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
+    also: Callable[[Mapping[str, Any]], bool] = lambda columns: True  # checks values
+    # Yields the names of a row's problems, if they are not in a column.
+    problems: Callable[[Mapping[str, Any]], Iterable[Any]] | None = None
 
     def fits(self, names: Collection[str]) -> bool:
-        """Return True if the column names match this schema. (`also` checks values.)"""
+        """Return True if the column names match this schema."""
         return set(names) >= set(self.needs) and not (self.one_of and set(names).isdisjoint(self.one_of))
 
     @property
@@ -130,21 +132,14 @@ def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[
     `names` are all columns of the file; `columns` may be a part of them.
     """
     shape = shape_of(columns) or shape_of(dict.fromkeys(names))
-    request = columns.get("key") if shape is not None and shape.made is _rows_of_batch else None
     if shape is not None and shape.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
         yield None
-    elif shape is _BY_PROBLEM:
-        yield from columns
-    elif isinstance(request_id := columns.get("custom_id", request), str):
-        yield next(
-            (columns[name] for name in PROBLEM_COLUMNS if name in columns), _SAMPLE_NUMBER.sub("", request_id)
-        )
-    elif shape is not None and shape.made is _rows_of_inspect:
-        yield _problem_of_sample(columns)
+    elif shape is not None and shape.problems is not None:
+        yield from shape.problems(columns)
     else:
         shape_columns = (shape.named.get("problem_id"),) if shape is not None else ()
         value = next((columns[name] for name in (*shape_columns, *PROBLEM_COLUMNS) if name in columns), None)
-        if value is not None or (value := _problem_of_document(columns)) is not None:
+        if value is not None or (value := _problem_of_request(columns) or _problem_of_document(columns)):
             yield None if is_statement(value) else value
         elif prompts_in({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
             yield None
@@ -159,6 +154,7 @@ def heads() -> frozenset[str]:
 # --- rows made from other rows -------------------------------------------------------------------------
 
 _SAMPLE_NUMBER = re.compile(r"[#/:]\d+\Z")
+_REQUEST_ID_COLUMNS = ("custom_id", "key")  # columns of a batch with the id that the user gave a request
 _JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program starts like this
 _ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in answers of servers
 # Keys of an answer in a batch. Gemini omits `candidates` if it refused the prompt.
@@ -191,7 +187,7 @@ def _rows_of_batch(row: FileRow, where: str) -> Iterator[FileRow]:
     Raises:
         FailedRequest: The request failed.
     """
-    field, id_columns = ("result" if "result" in row.columns else "response"), ("custom_id", "key")
+    field = "result" if "result" in row.columns else "response"
     answer = row.columns.get(field)
     body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
     replies = _replies(body) if isinstance(body, dict) else []
@@ -204,13 +200,26 @@ def _rows_of_batch(row: FileRow, where: str) -> Iterator[FileRow]:
             field=field,
             remedy="Ask again, or exclude such rows",
         )
-    name = next(str(row.columns[column]) for column in id_columns if column in row.columns)
     added = _generation_column(replies)
     if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
-        added["problem_id"] = _SAMPLE_NUMBER.sub("", name)
+        added["problem_id"] = _problem_of_request(row.columns, _REQUEST_ID_COLUMNS)
     if model := body.get("model", body.get("modelVersion")):
         added["model"] = model
     yield FileRow(row.line, {**added, **row.columns})
+
+
+def _problem_of_request(
+    columns: Mapping[str, Any], id_columns: Collection[str] = ("custom_id",)
+) -> str | None:
+    """Return the problem that a batch request's id names, without the number of a sample, or None."""
+    request_id = next((columns[name] for name in id_columns if name in columns), None)
+    return None if request_id is None else _SAMPLE_NUMBER.sub("", str(request_id))
+
+
+def _problems_of_request(columns: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the problem of a batch request: a standard column, or else the request's id names it."""
+    standard = (columns[name] for name in PROBLEM_COLUMNS if name in columns)
+    yield next(standard, _problem_of_request(columns, _REQUEST_ID_COLUMNS))
 
 
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
@@ -396,13 +405,6 @@ def _rows_by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
 
 # --- the table -----------------------------------------------------------------------------------------
 
-_BY_PROBLEM = Shape(
-    "programs by problem",
-    (),
-    columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
-    made=_rows_by_problem,
-    also=_is_by_problem,
-)
 # The first schema that matches is used. The table in docs/dumps.md is generated from this one.
 SHAPES = (
     Shape(
@@ -410,6 +412,7 @@ SHAPES = (
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
         made=_rows_of_batch,
+        problems=_problems_of_request,
         also=_is_batch,
     ),
     Shape(
@@ -417,6 +420,7 @@ SHAPES = (
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
         made=_rows_of_batch,
+        problems=_problems_of_request,
         also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
     Shape(
@@ -425,6 +429,7 @@ SHAPES = (
         ("response", "error"),
         columns={"problem_id": "key", "generation": "response"},
         made=_rows_of_batch,
+        problems=_problems_of_request,
         also=_is_batch,
     ),
     Shape(
@@ -438,6 +443,7 @@ SHAPES = (
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
         made=_rows_of_inspect,
+        problems=lambda columns: (_problem_of_sample(columns),),
     ),
     # `id` is the subtask's id, which is the same in the file of every sample, and `name` is a title.
     Shape("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
@@ -496,5 +502,12 @@ SHAPES = (
         for whose, column in (("OpenAI's", "choices"), ("Gemini's", "candidates"))
     ),
     Shape("lists of replies, one for each problem", (PLACE,), columns={"problem_id": PLACE}),
-    _BY_PROBLEM,
+    Shape(
+        "programs by problem",
+        (),
+        columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
+        made=_rows_by_problem,
+        also=_is_by_problem,
+        problems=iter,
+    ),
 )
