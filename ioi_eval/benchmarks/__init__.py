@@ -9,12 +9,12 @@ from __future__ import annotations
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions
 from ioi_eval.benchmarks.dump_reader import ASKED_FOR, DumpOptions, Finder, Selection
 from ioi_eval.benchmarks.dumps import (
+    DetectedColumns,
     Dump,
     DumpFile,
     DumpInfo,
     Dumps,
     Located,
-    Understood,
     as_files,
     find_dumps,
     mentioned,
@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.dumps import (
     open_dump,
 )
 from ioi_eval.benchmarks.loaded import BENCHMARKS, Loaded, benchmarks, find_benchmark, load, of_columns
-from ioi_eval.benchmarks.official import Official, read_official
+from ioi_eval.benchmarks.official import ReferenceScores, read_reference_scores
 from ioi_eval.problems.collection import LeftOut
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "BENCHMARKS",
     "Benchmark",
     "BenchmarkOptions",
+    "DetectedColumns",
     "Dump",
     "DumpFile",
     "DumpInfo",
@@ -39,9 +40,8 @@ __all__ = [
     "LeftOut",
     "Loaded",
     "Located",
-    "Official",
+    "ReferenceScores",
     "Selection",
-    "Understood",
     "as_files",
     "benchmarks",
     "find_benchmark",
@@ -51,5 +51,5 @@ __all__ = [
     "of_columns",
     "open_beginning",
     "open_dump",
-    "read_official",
+    "read_reference_scores",
 ]

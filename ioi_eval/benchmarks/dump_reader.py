@@ -25,11 +25,11 @@ from ioi_eval.benchmarks.shapes import (
     PROBLEM_COLUMNS,
     PROMPT_COLUMNS,
     USUAL,
-    Shape,
+    RowSchema,
     is_statement,
     prompts_in,
     replies_in,
-    shape_of,
+    schema_of,
     usual_columns,
 )
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
@@ -688,7 +688,7 @@ class DumpRows:
         rows = (row for row in rows_or_faults(path) if not isinstance(row, InputError))
         first_row = next(rows, None)
         columns = first_row.columns if first_row else {}
-        shape = shape_of(columns)
+        shape = schema_of(columns)
         if shape is not None and not shape.ids:
             return _NO_COLUMN
         if "uuid" not in columns and self._names_problem_by_id(columns):
@@ -720,7 +720,7 @@ class DumpRows:
                 yield row.but(where=place.label)
                 continue
             key_prefix = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
-            shape = shape_of(row.columns)
+            shape = schema_of(row.columns)
             if shape is not None:
                 self.noted[f"read as {shape.name}"] += 1
             try:
@@ -743,7 +743,7 @@ class DumpRows:
         self,
         row: FileRow,
         policy: Strict,
-        shape: Shape | None,
+        shape: RowSchema | None,
         list_columns: Collection[str] | None,
         original_columns: Mapping[str, Any],
     ) -> Iterator[tuple[str, Columns]]:
@@ -885,7 +885,7 @@ class DumpRows:
         place: RowFile,
         id_column: str,
         identity: tuple[str, str],
-        shape: Shape | None,
+        shape: RowSchema | None,
     ) -> UsableRow:
         """Return a usable row.
 
@@ -943,7 +943,7 @@ class DumpRows:
         return StatementIndex(self._problems.values())
 
     def _problem(
-        self, columns: Columns, whole: Mapping[str, Any], year: int | None, shape: Shape | None
+        self, columns: Columns, whole: Mapping[str, Any], year: int | None, shape: RowSchema | None
     ) -> tuple[Problem | None, str, str]:
         """Return the problem or None, the reason why it is excluded, and the column that names it.
 

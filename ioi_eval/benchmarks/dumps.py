@@ -98,7 +98,7 @@ class DumpFile(Value):
             raise InputError("changed while it was being scored", where=self.path, remedy=remedy)
 
 
-class Understood(Value):
+class DetectedColumns(Value):
     """How the first selected rows were read: columns, languages, and rows without a program."""
 
     rows: int  # number of these rows
@@ -140,7 +140,7 @@ class DumpInfo(Value):
     keys: Keys  # of selected rows, in order
     passed_over: frozenset[str]  # keys of rows that are not selected
     sha256: str  # hash of the contents of all files, in any order
-    understood: Understood
+    understood: DetectedColumns
     left_out: Mapping[str, int] = {}  # number of rows that are not selected, by reason
     rejected: int = 0  # number of rows that cannot be used
     noted: Mapping[str, int] = {}  # number of selected rows, by note
@@ -529,7 +529,7 @@ class _FirstPass:
             passed_over=frozenset(self.reader.passed_over),
             left_out=dict(self.reader.left_out),
             noted=dict(self.reader.noted),
-            understood=Understood(
+            understood=DetectedColumns(
                 rows=counts.looked_at,
                 whole=self._max_rows is None and counts.looked_at == len(self.reader.taken),
                 columns=counts.columns,

@@ -43,7 +43,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Official(Value):
+class ReferenceScores(Value):
     """The facts that a file gives about its solutions."""
 
     column: str
@@ -51,13 +51,13 @@ class Official(Value):
     cases: tuple[KeyedExpectation, ...]
 
 
-def read_official(
+def read_reference_scores(
     dump: Dump,
     problems: Mapping[str, Problem],
     *,
     column: str | None = None,
     scale: str | None = None,
-) -> Official:
+) -> ReferenceScores:
     """The expectations of a dump's submissions. `scale` is points or fraction; None: the column decides."""
     files = [Path(file.path) for file in dump.info.files]
     name = _column(files, column)
@@ -71,7 +71,7 @@ def read_official(
     cases = [_case(row, problems, name, fraction, digits) for row in dump.located()]
     scores = any(case.score is not None for case in cases)
     kind = ("fractions" if fraction else "points") if scores else "verdicts"
-    return Official(column=name, kind=kind, cases=tuple(cases))
+    return ReferenceScores(column=name, kind=kind, cases=tuple(cases))
 
 
 # --- which column ------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ KNOWN = frozenset(name for names in USUAL.values() for name in names)
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 
 
-class Shape(NamedTuple):
+class RowSchema(NamedTuple):
     """A row schema: the columns by which it is recognized, and the columns that hold the standard fields."""
 
     name: str
@@ -89,15 +89,15 @@ class Shape(NamedTuple):
         yield from self.made(row, where) if self.made else (row,)
 
 
-def shape_of(columns: Mapping[str, Any]) -> Shape | None:
+def schema_of(columns: Mapping[str, Any]) -> RowSchema | None:
     """Return the first schema that matches a row, or None."""
     return next((shape for shape in _matching_shapes(tuple(columns)) if shape.also(columns)), None)
 
 
 @lru_cache(1024)  # most rows of a file have the same columns
-def _matching_shapes(names: tuple[str, ...]) -> tuple[Shape, ...]:
+def _matching_shapes(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
     """Return the schemas that match the column names."""
-    return tuple(shape for shape in SHAPES if shape.fits(names))
+    return tuple(shape for shape in ROW_SCHEMAS if shape.fits(names))
 
 
 @lru_cache(1024)
@@ -131,7 +131,7 @@ def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[
 
     `names` are all columns of the file; `columns` may be a part of them.
     """
-    shape = shape_of(columns) or shape_of(dict.fromkeys(names))
+    shape = schema_of(columns) or schema_of(dict.fromkeys(names))
     if shape is not None and shape.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
         yield None
     elif shape is not None and shape.problems is not None:
@@ -147,7 +147,7 @@ def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[
 
 def heads() -> frozenset[str]:
     """Return the columns that `problems_in` reads."""
-    shape_columns = (shape.columns.get("problem_id", "") for shape in SHAPES)
+    shape_columns = (shape.columns.get("problem_id", "") for shape in ROW_SCHEMAS)
     return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, shape_columns)})
 
 
@@ -406,8 +406,8 @@ def _rows_by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
 # --- the table -----------------------------------------------------------------------------------------
 
 # The first schema that matches is used. The table in docs/dumps.md is generated from this one.
-SHAPES = (
-    Shape(
+ROW_SCHEMAS = (
+    RowSchema(
         "OpenAI's batch results",
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
@@ -415,7 +415,7 @@ SHAPES = (
         problems=_problems_of_request,
         also=_is_batch,
     ),
-    Shape(
+    RowSchema(
         "Anthropic's batch results",
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
@@ -423,7 +423,7 @@ SHAPES = (
         problems=_problems_of_request,
         also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
-    Shape(
+    RowSchema(
         "Gemini's batch results",
         ("key",),
         ("response", "error"),
@@ -432,13 +432,13 @@ SHAPES = (
         problems=_problems_of_request,
         also=_is_batch,
     ),
-    Shape(
+    RowSchema(
         "a log of lm-evaluation-harness",
         ("doc", "resps"),
         columns={"problem_id": "doc", "generation": "resps"},
         made=_rows_of_harness,
     ),
-    Shape(
+    RowSchema(
         "a log of inspect_ai",
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
@@ -446,10 +446,10 @@ SHAPES = (
         problems=lambda columns: (_problem_of_sample(columns),),
     ),
     # `id` is the subtask's id, which is the same in the file of every sample, and `name` is a title.
-    Shape("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
-    Shape("NeMo-Skills' outputs", ("generation",), ("num_generated_tokens", "release_version")),
-    Shape("LiveCodeBench's outputs", ("question_id", "code_list"), language="python"),
-    Shape(
+    RowSchema("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
+    RowSchema("NeMo-Skills' outputs", ("generation",), ("num_generated_tokens", "release_version")),
+    RowSchema("LiveCodeBench's outputs", ("question_id", "code_list"), language="python"),
+    RowSchema(
         "EvalPlus' samples",
         ("task_id",),
         ("solution", "completion"),
@@ -458,41 +458,41 @@ SHAPES = (
             isinstance(columns["task_id"], str) and bool(_EVALPLUS_ID.fullmatch(columns["task_id"]))
         ),
     ),
-    Shape(
+    RowSchema(
         "OJBench's replies",
         ("id", "content"),
         columns={"problem_id": "id", "generation": "content"},
         ids=False,
         also=lambda columns: columns.keys().isdisjoint(PROBLEM_COLUMNS),
     ),
-    Shape(
+    RowSchema(
         "verl's rollouts",
         ("input", "output", "gts"),
         columns={"problem_id": "gts", "generation": "output"},
         prompt="input",
     ),
-    Shape("TRL's completions", ("step", "prompt", "completion"), prompt="prompt"),
-    Shape("slime's samples", ("group_index", "prompt", "response"), prompt="prompt"),
-    Shape(
+    RowSchema("TRL's completions", ("step", "prompt", "completion"), prompt="prompt"),
+    RowSchema("slime's samples", ("group_index", "prompt", "response"), prompt="prompt"),
+    RowSchema(
         "lighteval's details",
         ("doc", "model_response"),
         columns={"generation": "model_response.text"},
         prompt="doc.query",
     ),
-    Shape(
+    RowSchema(
         "lighteval's details",
         ("full_prompt", "predictions"),
         columns={"generation": "predictions"},
         prompt="full_prompt",
     ),
-    Shape(
+    RowSchema(
         "CURE's outputs",
         ("question", "full_code_generation"),
         columns={"problem_id": "question", "generation": "full_code_generation"},
         prompt="question",
     ),
     *(
-        Shape(
+        RowSchema(
             f"answers of {whose} API",
             (column,),
             columns={"generation": column},
@@ -501,8 +501,8 @@ SHAPES = (
         )
         for whose, column in (("OpenAI's", "choices"), ("Gemini's", "candidates"))
     ),
-    Shape("lists of replies, one for each problem", (PLACE,), columns={"problem_id": PLACE}),
-    Shape(
+    RowSchema("lists of replies, one for each problem", (PLACE,), columns={"problem_id": PLACE}),
+    RowSchema(
         "programs by problem",
         (),
         columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.benchmarks import Understood
+from ioi_eval.benchmarks import DetectedColumns
 from ioi_eval.engines.contract import HealthCheck, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
@@ -33,7 +33,7 @@ class RowsRead(Value):
 class RowsUnderstood(Value):
     """A dump is looked through, and nothing is judged yet: what its rows are taken for."""
 
-    rows: Understood
+    rows: DetectedColumns
 
 
 class RunStarted(Value):

@@ -15,12 +15,12 @@ import msgspec
 from ioi_eval.benchmarks import (
     ASKED_FOR,
     BenchmarkOptions,
+    DetectedColumns,
     Dump,
     DumpInfo,
     DumpOptions,
     Dumps,
     Selection,
-    Understood,
     as_files,
     find_dumps,
     mentioned,
@@ -397,7 +397,7 @@ class Forecast(Value):
     cpu_hours: float | None  # where each test took its whole limit; None: a limit is not known yet
     expected_cpu_hours: float | None  # by what the run's programs took so far; None: there are none
     rejected: int  # rows that cannot be used
-    understood: Understood
+    understood: DetectedColumns
     notes: tuple[str, ...]  # of rows left out, or understood in one of several ways
     again: JudgedAgain | None = None  # results that would count no longer
 

@@ -22,7 +22,7 @@ from ioi_eval.benchmarks import (
     as_files,
     find_dumps,
     open_dump,
-    read_official,
+    read_reference_scores,
 )
 from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.engines.registry import EngineChoice
@@ -197,7 +197,7 @@ def _plan_of_file(
     """Yield the plan for the solutions in a file."""
     with opened(problems, choice, setup.store, rows.mentioned) as usable:
         dump = looked_through(rows, usable, setup)
-        official = read_official(dump, usable, column=column, scale=scale)
+        official = read_reference_scores(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
         yield _ValidationPlan(
             work=msgspec.structs.replace(rows.work(dump, usable, setup.matter, named), trusted=True),
@@ -218,7 +218,7 @@ def read_solutions(
     """
     with as_files(str(dump)) as files:
         rows = open_dump(find_dumps(files), problems=problems, options=DumpOptions(), selection=Selection())
-        cases = {case.key: case for case in read_official(rows, problems, column=column).cases}
+        cases = {case.key: case for case in read_reference_scores(rows, problems, column=column).cases}
         return [
             (submission.problem_id, _as_solution(submission, cases[submission.key], problems))
             for submission in rows

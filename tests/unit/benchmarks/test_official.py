@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.datasets import Problems, Selection, open_dump
 
-from ioi_eval.benchmarks import Official, read_official
+from ioi_eval.benchmarks import ReferenceScores, read_reference_scores
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Subtask, Test
 
@@ -38,9 +38,9 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
 
 def official(
     folder: Path, *rows: dict[str, Any], column: str | None = None, scale: str | None = None
-) -> Official:
+) -> ReferenceScores:
     dump = open_dump([write(folder, *rows)], problems=PROBLEMS)
-    return read_official(dump, PROBLEMS, column=column, scale=scale)
+    return read_reference_scores(dump, PROBLEMS, column=column, scale=scale)
 
 
 def test_the_published_columns(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_whole_column_decides_what_its_scores_count(tmp_path: Path) -> None:
     """Also when only some rows were asked for."""
     path = write(tmp_path, {"id": "x", "score": 1}, {"id": "y", "score": 40})
     dump = open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"x"})))
-    found = read_official(dump, PROBLEMS)
+    found = read_reference_scores(dump, PROBLEMS)
     assert [case.key for case in found.cases] == ["x"]
     assert found.kind == "points"
 

@@ -15,7 +15,7 @@ from support.datasets import Problems, find_benchmark, load, open_dump
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
 from ioi_eval.benchmarks.dumps import CONTINUED, guessed
-from ioi_eval.benchmarks.shapes import SHAPES, USUAL, shape_of
+from ioi_eval.benchmarks.shapes import ROW_SCHEMAS, USUAL, schema_of
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission
 
@@ -238,7 +238,7 @@ def shape_lines() -> list[str]:
         "| rows are read as | told by the columns | problem | program or reply | language |",
         "|---|---|---|---|---|",
     ]
-    for shape in SHAPES:
+    for shape in ROW_SCHEMAS:
         by = " ".join(f"`{name}`" for name in shape.needs) or "none of the usual ones"
         by += f" and one of {' '.join(f'`{name}`' for name in shape.one_of)}" if shape.one_of else ""
         problem = _shown(shape.columns.get("problem_id", ""))
@@ -269,7 +269,7 @@ def _shown(column: str) -> str:
 def test_page_has_an_example_row_of_every_shape() -> None:
     _, _, block = PAGE.read_text().partition("reads each of these rows -->\n```json\n")
     rows = [json.loads(line) for line in block.partition("\n```")[0].splitlines()]
-    assert [shape_of(row) for row in rows] == [*SHAPES]
+    assert [schema_of(row) for row in rows] == [*ROW_SCHEMAS]
 
 
 # --- from the command line -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
-from ioi_eval.benchmarks.shapes import shape_of
+from ioi_eval.benchmarks.shapes import schema_of
 from ioi_eval.errors import FailedRequest, InputError
 from ioi_eval.integrations.tasks import explanation_of, metadata_of, share, summary_of
 from ioi_eval.models import (
@@ -114,7 +114,7 @@ def test_a_sample_is_a_row_that_is_told() -> None:
         **SAMPLE,
         "metadata": {"problem_id": "nile", "year": 2024, "language": "python", "colour": "blue"},
     }
-    shape = shape_of(named)
+    shape = schema_of(named)
     assert shape is not None and shape.name == "a log of inspect_ai"
     [row] = shape.rows(FileRow(1, named), "a.eval")
     assert {name: row.columns[name] for name in ("problem_id", "year", "language", "solution_number")} == {
@@ -129,7 +129,7 @@ def test_a_sample_is_a_row_that_is_told() -> None:
 
 def test_a_sample_that_failed_is_no_submission() -> None:
     failed = {**SAMPLE, "error": "no network"}
-    shape = shape_of(failed)
+    shape = schema_of(failed)
     assert shape is not None
     with pytest.raises(
         FailedRequest, match=r"a\.eval, line 3, field 'error': the sample failed: no network.*eval-retry"
