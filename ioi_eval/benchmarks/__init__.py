@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.dumps import (
     open_dump,
 )
 from ioi_eval.benchmarks.loaded import BENCHMARKS, Loaded, benchmarks, find_benchmark, load, of_columns
-from ioi_eval.benchmarks.official import ReferenceScores, read_reference_scores
+from ioi_eval.benchmarks.reference_scores import ReferenceScores, read_reference_scores
 from ioi_eval.problems.collection import LeftOut
 
 __all__ = [

@@ -19,7 +19,7 @@ import msgspec
 from ioi_eval.benchmarks.asked import StatementIndex, Unclear
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
-from ioi_eval.benchmarks.shapes import (
+from ioi_eval.benchmarks.row_schemas import (
     KNOWN,
     OF_DATASETS,
     PROBLEM_COLUMNS,

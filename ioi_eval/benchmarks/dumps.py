@@ -48,7 +48,7 @@ from ioi_eval.benchmarks.row_files import (
     scan_growth,
     stamp,
 )
-from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, heads, is_statement, problems_in
+from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, heads, is_statement, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Strict
 from ioi_eval.model.languages import Language

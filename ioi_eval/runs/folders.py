@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.benchmarks.row_files import bare_name, read_rows, scan
-from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS
+from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import (

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
-from ioi_eval.benchmarks.shapes import schema_of
+from ioi_eval.benchmarks.row_schemas import schema_of
 from ioi_eval.errors import FailedRequest, InputError
 from ioi_eval.integrations.tasks import explanation_of, metadata_of, share, summary_of
 from ioi_eval.models import (

@@ -15,7 +15,7 @@ from support.datasets import Problems, find_benchmark, load, open_dump
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
 from ioi_eval.benchmarks.dumps import CONTINUED, guessed
-from ioi_eval.benchmarks.shapes import ROW_SCHEMAS, USUAL, schema_of
+from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, schema_of
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission
 
