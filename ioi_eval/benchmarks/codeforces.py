@@ -1,4 +1,4 @@
-"""Codeforces (open-r1), and CodeContests: problems of Codeforces and of five other judges."""
+"""The benchmarks Codeforces (open-r1) and CodeContests."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken,
 from ioi_eval.store.tasks import People
 
 # --- Codeforces: a row for each problem with the tests that the site shows --------------------------------
-# The site cuts long tests off; rows hold those that are whole. `official_tests_complete` says where that is
-# all of them, and `generated_tests` how many more there are in test_cases_<contest>.parquet.
+# The site cuts long tests off, and rows contain only complete tests. `official_tests_complete` is true if
+# these are all tests. `generated_tests` is the number of further tests in test_cases_<contest>.parquet.
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
 NOT_EXECUTABLE = "the dataset says that it cannot be executed"
 NO_TESTS = "no tests"
 NO_LIMITS = "no time limit"
-_MB = 1 << 20
-_PARTS = (
+_MEBIBYTE = 1 << 20
+# Headings of a statement, and the columns with the text below them.
+_STATEMENT_PARTS = (
     ("", "description"),
     ("Input", "input_format"),
     ("Output", "output_format"),
@@ -37,6 +38,8 @@ _PARTS = (
 
 
 class Codeforces(Benchmark):
+    """Problems of Codeforces with the site's tests, generated tests and generated checkers."""
+
     name: ClassVar = "codeforces"
     about: ClassVar = "Codeforces problems with official and generated tests, and generated checkers"
     ids: ClassVar = r"[0-9]+/[A-Z][0-9]?"
@@ -48,7 +51,10 @@ class Codeforces(Benchmark):
     other_files: ClassVar = "test_cases_*"
 
     def candidate(self, row: Row) -> Candidate:
-        start, interactive = row.whole("contest_start", 0), row.text("interaction_format", "").strip()
+        start, is_interactive = (
+            row.whole("contest_start", 0),
+            bool(row.text("interaction_format", "").strip()),
+        )
         return Candidate(
             id=row.name("id"),
             rows=(row.index,),
@@ -56,7 +62,11 @@ class Codeforces(Benchmark):
             difficulty=str(row.whole("rating")) if row.has("rating") else "",
             tags=row.texts("tags"),
             date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
-            unusable=INTERACTIVE if interactive else "" if row.flag("executable", True) else NOT_EXECUTABLE,
+            unusable=INTERACTIVE
+            if is_interactive
+            else ""
+            if row.flag("executable", True)
+            else NOT_EXECUTABLE,
         )
 
     def people(self, tables: Tables) -> People:
@@ -70,15 +80,16 @@ class Codeforces(Benchmark):
         row = tables.main[candidate.rows[0]]
         if not row.has("time_limit"):
             raise Unusable(NO_LIMITS)
-        found: dict[str, Test] = {}  # by what they read: one whose input was there already is left out
-        numbers = Counter[str]()
+        tests: dict[str, Test] = {}  # by the hash of the input
+        numbers = Counter[str]()  # number of tests by kind
 
-        def add(kind: str, given: str | memoryview, expected: str | memoryview) -> None:
-            blob = keep.blob(given)
-            if blob.sha256 not in found:
+        def add(kind: str, input_text: str | memoryview, expected: str | memoryview) -> None:
+            """Add a test, unless an earlier test has the same input."""
+            blob = keep.blob(input_text)
+            if blob.sha256 not in tests:
                 numbers[kind] += 1
                 name = f"{kind}-{numbers[kind]:03}"
-                found[blob.sha256] = Test(name=name, input=blob, answer=keep.blob(expected))
+                tests[blob.sha256] = Test(name=name, input=blob, answer=keep.blob(expected))
 
         for kind, field in (("example", "examples"), ("official", "official_tests")):
             for item in row.items(field):
@@ -89,25 +100,25 @@ class Codeforces(Benchmark):
             )
             for index in table.groups("problem_id").get(row.name("id"), ()):
                 add("generated", table[index].content("input"), table[index].content("output"))
-        if not found:
+        if not tests:
             raise Unusable(NO_TESTS)
-        in_files = row.text("input_mode", "stdio") == "file"
-        checker = row.text("generated_checker", "")  # the site's own are not public
-        memory = int(row.number("memory_limit", 0.0) * _MB) or None
+        uses_files = row.text("input_mode", "stdio") == "file"
+        checker = row.text("generated_checker", "")  # the site's checkers are not public
+        memory = int(row.number("memory_limit", 0.0) * _MEBIBYTE) or None
         return Problem(
             id=candidate.id,
             name=row.text("title", candidate.id),
             year=candidate.year,
             source=row.table.where,
             options=TaskOptions(
-                input_file="input.txt" if in_files else "",
-                output_file="output.txt" if in_files else "",
+                input_file="input.txt" if uses_files else "",
+                output_file="output.txt" if uses_files else "",
                 online_judge=True,
             ),
             limits=Limits.contest(row.number("time_limit", above=0), memory),
-            # Where an answer is the only one, its tokens are compared.
+            # Problems without a checker have one answer, so tokens are compared.
             checker=python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
-            tests=tuple(found.values()),
+            tests=tuple(tests.values()),
             difficulty=candidate.difficulty,
             tags=candidate.tags,
             statement=Blob.of(_statement(row)),
@@ -115,6 +126,7 @@ class Codeforces(Benchmark):
 
 
 def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
+    """Return a test's input or output. Raise an InputError if it is not a string."""
     value = item.get(side)
     if isinstance(value, str):
         return value
@@ -122,42 +134,47 @@ def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
 
 
 def _generated_file(row: Row) -> str:
+    """Return the path of the file with the generated tests of the row's contest."""
     contest = row.name("contest_id")
     return f"generated_tests/test_cases_{contest:0>4}.parquet"
 
 
 def _statement(row: Row) -> str:
-    heads = [f"# {row.text('title', row.name('id'))}"]
-    for head, field in _PARTS:
+    """Return the statement in Markdown, with the examples."""
+    parts = [f"# {row.text('title', row.name('id'))}"]
+    for heading, field in _STATEMENT_PARTS:
         if text := row.text(field, "").strip():
-            heads.append(f"## {head}\n\n{text}" if head else text)
+            parts.append(f"## {heading}\n\n{text}" if heading else text)
     for item in row.items("examples") if row.has("examples") else ():
-        heads.append(f"## Example\n\n```\n{item.get('input')}\n```\n\n```\n{item.get('output')}\n```")
-    return "\n\n".join(heads) + "\n"
+        parts.append(f"## Example\n\n```\n{item.get('input')}\n```\n\n```\n{item.get('output')}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 # --- CodeContests: three kinds of tests, and solutions right and wrong ----------------------------------
 
-# What the dataset's own runner gives a test, for the few problems without limits.
+# Limits for the few problems without limits, as in the dataset's own runner.
 TIME_LIMIT = 10.0  # seconds
 MEMORY_LIMIT = 256 << 20  # bytes
-TOLERANCE = 1e-5  # of its own runner, too
-_STANDARD = "gnu++17"  # of the time that the solutions are from
+TOLERANCE = 1e-5  # tolerance of numbers, as in the dataset's own runner
+_CPP_STANDARD = "gnu++17"  # the usual standard when the dataset's solutions were written
 
-# Enumerations of the dataset, as its numbers count.
+# Enumerations of the dataset, in the order of its numbers.
 _SOURCES = ("", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
 _DIFFICULTIES = ("", "EASY", "MEDIUM", "HARD", "HARDER", "HARDEST", "EXTERNAL", *"ABCDEFGHIJKLMNOPQRSTUV")
 _LANGUAGES = ("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA")
-# Ours. Python 2 has none.
-_OURS: Mapping[str, str] = MappingProxyType(
+# Names of languages in the judge, by the dataset's names. The judge does not support Python 2.
+_LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
     {"PYTHON": "python2", "CPP": "c++", "PYTHON3": "python3", "JAVA": "java"}
 )
-_OFFICIAL = ("public_tests", "private_tests")
-_GENERATED = "generated_tests"
+_OFFICIAL = ("public_tests", "private_tests")  # columns with tests of the contests
+_GENERATED = "generated_tests"  # column with further tests
+# A number with a decimal point.
 _DECIMAL = re.compile(r"(?<!\S)[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?!\S)")
 
 
 class CodeContests(Benchmark):
+    """Problems of six judges with three kinds of tests, and with correct and incorrect solutions."""
+
     name: ClassVar = "code_contests"
     about: ClassVar = "13,000 problems of Codeforces and five other judges, with generated tests"
     ids: ClassVar = r"[0-9]+_[A-Z][0-9]?\. .+"
@@ -170,13 +187,13 @@ class CodeContests(Benchmark):
     def candidates(self, main: Table) -> Iterator[Candidate]:
         names = Counter(row.name("name") for row in main)
         for row in main:
-            name, source = row.name("name"), _word(row, "source", _SOURCES)
+            name, source = row.name("name"), _member(row, "source", _SOURCES)
             contest, index = row.whole("cf_contest_id", 0), row.text("cf_index", "")
             yield Candidate(
                 id=name if names[name] == 1 else f"{name} [{source or 'row'} {row.index}]",
                 rows=(row.index,),
-                alias=f"{contest}/{index}" if contest and index else "",  # as Codeforces' own
-                difficulty=_word(row, "difficulty", _DIFFICULTIES),
+                alias=f"{contest}/{index}" if contest and index else "",  # id on Codeforces
+                difficulty=_member(row, "difficulty", _DIFFICULTIES),
                 tags=tuple(tag for tag in (source, *row.texts("cf_tags")) if tag),
             )
 
@@ -188,12 +205,11 @@ class CodeContests(Benchmark):
             cases = tuple(case for field in fields for case in _pairs(row, field))
             if not cases:
                 raise CasesError(NO_CASES)
-            # As the dataset's own runner, but that numbers may differ a little only where an answer has a
-            # point. It compares whole numbers beyond 32 bits so, too: those that a double cannot tell apart
-            # are equal to it.
+            # As the dataset's own runner, except that numbers may differ only if an answer has a decimal
+            # point. The runner also compares integers beyond 32 bits as doubles, so that some are equal.
             tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
             checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
-            problem = replace(problem, options=_files(row), checker=checker)
+            problem = replace(problem, options=_file_options(row), checker=checker)
             return with_cases(problem, Cases(cases=cases), keep.blob)
 
         return self.of_row(
@@ -203,7 +219,7 @@ class CodeContests(Benchmark):
             limits=Limits.contest(
                 _seconds(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
             ),
-            cpp_standard=_STANDARD,
+            cpp_standard=_CPP_STANDARD,
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
@@ -214,17 +230,20 @@ class CodeContests(Benchmark):
         )
 
 
-def _word(row: Row, field: str, words: Sequence[str]) -> str:
-    """A member of an enumeration, by its number or its name; empty where it is unknown."""
+def _member(row: Row, field: str, names: Sequence[str]) -> str:
+    """Return the name of an enumeration's member, or an empty string if it is unknown.
+
+    Rows contain the member's number or its name.
+    """
     value = row.value(field)
     if isinstance(value, str):
         return "" if value.startswith("UNKNOWN") else value
     number = row.whole(field, 0)
-    return words[number] if 0 <= number < len(words) else ""
+    return names[number] if 0 <= number < len(names) else ""
 
 
 def _seconds(row: Row) -> float:
-    """Return the seconds of a time limit; 0 where there is none."""
+    """Return the time limit in seconds, or 0 if there is none."""
     value = row.value("time_limit") or {}
     parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
     if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):
@@ -233,11 +252,12 @@ def _seconds(row: Row) -> float:
     return float(seconds + nanos / 1e9)
 
 
-def _files(row: Row) -> TaskOptions:
+def _file_options(row: Row) -> TaskOptions:
+    """Return the options with the names of the program's input and output files."""
     names = [row.text(field, "").strip() for field in ("input_file", "output_file")]
     for name in names:
         if "/" in name or name in (".", ".."):
-            raise broken(f"{name!r} is no name of a file")
+            raise broken(f"{name!r} is not a file name")
     return TaskOptions(input_file=names[0], output_file=names[1])
 
 
@@ -245,17 +265,18 @@ def _files(row: Row) -> TaskOptions:
 
 
 def _pairs(row: Row, field: str) -> Iterator[Case]:
+    """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
     inputs, outputs = _columns(row.value(field), ("input", "output"))
     if len(inputs) != len(outputs):
         raise broken(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
-    for given, wanted in zip(inputs, outputs, strict=True):
-        if not isinstance(given, str) or not isinstance(wanted, str):
+    for input_text, output_text in zip(inputs, outputs, strict=True):
+        if not isinstance(input_text, str) or not isinstance(output_text, str):
             raise broken(f"{field}: a test without a text")
-        yield Case(given, wanted)
+        yield Case(input_text, output_text)
 
 
 def _columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
-    """An object of lists, or a list of objects, as lists."""
+    """Return the columns of an object of lists, or of a list of objects."""
     if isinstance(value, list):
         return [[item.get(name) for item in value if isinstance(item, dict)] for name in names]
     return [list(value.get(name) or ()) if isinstance(value, dict) else [] for name in names]
@@ -265,9 +286,10 @@ def _columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
 
 
 def _solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
+    """Yield the dataset's own solutions in a column."""
     languages, codes = _columns(row.value(field), ("language", "solution"))
     for number, (language, code) in enumerate(zip(languages, codes, strict=False)):
         if isinstance(code, str):
-            known = isinstance(language, int) and 0 <= language < len(_LANGUAGES)
-            own = _OURS.get(_LANGUAGES[language] if known else str(language), "")
-            yield Solution(name=f"{field} {number}", language=own, code=code, expected=expected)
+            is_number = isinstance(language, int) and 0 <= language < len(_LANGUAGES)
+            name = _LANGUAGE_NAMES.get(_LANGUAGES[language] if is_number else str(language), "")
+            yield Solution(name=f"{field} {number}", language=name, code=code, expected=expected)

@@ -1,6 +1,6 @@
-"""A run to keep or to share: its rows in one file, or as a dataset on the hub with the report as its card.
+"""Export a run: its rows in one file, or as a dataset on the hub with the report as the dataset's card.
 
-A .jsonl has an object for each, with the tests written out, a .parquet the same as columns.
+A .jsonl file has one JSON object per row, including the tests. A .parquet file has the same as columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.store.folder import EARLIER, FAILURES, REJECTED, RESULTS, RUN, RUNS, TURNS, read_rows
 
 SUFFIXES = (".parquet", ".jsonl")
-_OWN = {
+_RUN_FILES = {  # names of files in a run's folder
     RESULTS,
     FAILURES,
     EARLIER,
@@ -34,11 +34,11 @@ _OWN = {
     "generations.jsonl",
     "instances.jsonl",
 }
-_BATCH = 500  # rows in memory, and in a row group
+_BATCH_ROWS = 500  # rows in memory, and rows in a row group
 
 
 def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
-    """Raises InputError where rows could not be written at the end of a run, or would replace its sources."""
+    """Raise an InputError if rows cannot be written to a file, or if they would replace their own source."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
@@ -46,33 +46,37 @@ def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
             field="results",
             remedy=f"Expected one of {', '.join(SUFFIXES)}",
         )
-    is_own = path.name in _OWN and (path.parent / RUN).exists()
-    if is_own or (path.exists() and any(Path(dump).exists() and path.samefile(dump) for dump in dumps)):
+    is_run_file = path.name in _RUN_FILES and (path.parent / RUN).exists()
+    if is_run_file or (path.exists() and any(Path(dump).exists() and path.samefile(dump) for dump in dumps)):
         raise InputError(
-            f"is a file of {'a run' if is_own else 'the dump'}, and would be replaced",
+            f"is a file of {'a run' if is_run_file else 'the dump'}, and would be replaced",
             where=str(path),
             field="results",
             remedy="Name another one",
         )
-    with _part(path):
+    with _temporary_file(path):
         pass
 
 
 def write_results(run: Path, path: Path) -> None:
-    """The rows of a run's folder. The file at `path` is whole, or it is not there."""
+    """Write the rows of a run's folder to a file. The file is complete, or it does not exist."""
     check_results_path(path)
-    with _part(path) as part:
+    with _temporary_file(path) as temporary_path:
         if path.suffix.lower() == ".jsonl":
-            with part.open("wb") as stream:
+            with temporary_path.open("wb") as stream:
                 stream.writelines(as_json(row) + b"\n" for row in read_rows(run))
         else:
-            _write_parquet(run, part)
-        part.replace(path)
+            _write_parquet(run, temporary_path)
+        temporary_path.replace(path)
 
 
 @contextmanager
-def _part(path: Path) -> Iterator[Path]:
-    """A file beside it, of which nothing is left."""
+def _temporary_file(path: Path) -> Iterator[Path]:
+    """Yield a path in a temporary folder next to `path`.
+
+    Raises:
+        InputError: Nothing can be written there.
+    """
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -83,26 +87,33 @@ def _part(path: Path) -> Iterator[Path]:
         raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
 
 
-def _write_parquet(run: Path, part: Path) -> None:
-    """Write the rows as columns, in a second pass: the first finds the types. Mixed ones are JSON's text."""
+def _write_parquet(run: Path, path: Path) -> None:
+    """Write the rows as columns. The first pass finds the types, and the second pass writes.
+
+    A column with values of several types becomes a column of JSON strings.
+    """
     import pyarrow.parquet
 
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for batch in _batches(read_rows(run)):
         for name in dict.fromkeys(name for row in batch for name in row):
             try:
-                new = pyarrow.field(name, pyarrow.array([row.get(name) for row in batch]).type)
-                pair = [pyarrow.schema([field]) for field in (found.get(name), new) if field is not None]
-                found[name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
+                new_field = pyarrow.field(name, pyarrow.array([row.get(name) for row in batch]).type)
+                schemas = [
+                    pyarrow.schema([field]) for field in (fields.get(name), new_field) if field is not None
+                ]
+                fields[name] = pyarrow.unify_schemas(schemas, promote_options="permissive")[0]
             except (pyarrow.ArrowException, OverflowError):
-                found[name] = pyarrow.field(name, pyarrow.string())
-    schema = pyarrow.schema([(name, _writable(field.type)) for name, field in found.items()])
-    texts = {field.name for field in schema if pyarrow.types.is_string(field.type)}
-    with pyarrow.parquet.ParquetWriter(part, schema) as writer:
+                fields[name] = pyarrow.field(name, pyarrow.string())
+    schema = pyarrow.schema([(name, _writable(field.type)) for name, field in fields.items()])
+    string_columns = {field.name for field in schema if pyarrow.types.is_string(field.type)}
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         for batch in _batches(read_rows(run)):
             rows = [
                 {
-                    name: json.dumps(value) if name in texts and not isinstance(value, str | None) else value
+                    name: json.dumps(value)
+                    if name in string_columns and not isinstance(value, str | None)
+                    else value
                     for name, value in row.items()
                 }
                 for row in batch
@@ -110,26 +121,28 @@ def _write_parquet(run: Path, part: Path) -> None:
             writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
 
 
-def _writable(type_: Any) -> Any:
-    """Parquet has no objects without fields; what was always empty is written as text."""
+def _writable(arrow_type: Any) -> Any:
+    """Return the type, or the type of strings if it has objects without fields, which Parquet lacks."""
     import pyarrow
 
     def has_empty(kind: Any) -> bool:
+        """Return True if the type contains an object without fields."""
         if pyarrow.types.is_struct(kind):
             return kind.num_fields == 0 or any(has_empty(kind.field(n).type) for n in range(kind.num_fields))
         return pyarrow.types.is_list(kind) and has_empty(kind.value_type)
 
-    return pyarrow.string() if has_empty(type_) else type_
+    return pyarrow.string() if has_empty(arrow_type) else arrow_type
 
 
 def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the rows in lists of at most `_BATCH_ROWS`."""
     iterator = iter(rows)
-    while batch := list(islice(iterator, _BATCH)):
+    while batch := list(islice(iterator, _BATCH_ROWS)):
         yield batch
 
 
-TABLE = "data/results.parquet"
-_HEAD = f"""---
+TABLE = "data/results.parquet"  # path of the rows in the dataset
+_CARD_HEADER = f"""---
 tags:
 - ioi-eval
 configs:
@@ -138,49 +151,58 @@ configs:
 ---
 
 """
-_BESIDE = ("summary.json", "failures.jsonl")
+_OTHER_FILES = ("summary.json", "failures.jsonl")  # files of the run that are pushed with its rows
 
 
 class Published(Value):
-    """A dataset that was pushed, or would be."""
+    """A dataset that was pushed, or that a dry run would push."""
 
     repo: str
     private: bool
-    files: dict[str, int]  # sizes by name
+    files: dict[str, int]  # sizes by name, in bytes
     card: str
-    url: str = ""  # empty: nothing was sent
+    url: str = ""  # empty if nothing was sent
 
 
 def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> Published:
-    """Push the run's folder to a dataset, which is made where there is none. `dry` sends nothing."""
+    """Push a run's rows, report and summary to a dataset on the hub.
+
+    Args:
+        run: The run's folder.
+        repo: The dataset's name. It is created if it does not exist.
+        private: A new dataset is private.
+        token: The hub's token.
+        dry: Send nothing; only return what would be sent.
+    """
     with tempfile.TemporaryDirectory() as folder:
         table, readme = Path(folder) / "results.parquet", Path(folder) / "README.md"
         write_results(run, table)
-        card = _HEAD + (run / "report.md").read_text()
+        card = _CARD_HEADER + (run / "report.md").read_text()
         readme.write_text(card)
-        beside = {name: run / name for name in _BESIDE if (run / name).exists()}
-        files = {"README.md": readme, TABLE: table, **beside}
+        other_files = {name: run / name for name in _OTHER_FILES if (run / name).exists()}
+        files = {"README.md": readme, TABLE: table, **other_files}
         sizes = {name: path.stat().st_size for name, path in files.items()}
         url = "" if dry else _push(files, repo, private=private, token=token)
     return Published(repo=repo, private=private, files=sizes, card=card, url=url)
 
 
 def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
+    """Commit the files, by name, to a dataset. Return the commit's address."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
     api = HfApi(token=token or None)
-    refusals: tuple[type[Exception], ...] = (*network_errors(), ValueError)
-    added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
+    hub_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError)
+    operations = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
     try:
         with asking(repo):
             api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
-            done = api.create_commit(repo, added, commit_message="Results", repo_type="dataset")
-    except refusals as error:
+            commit = api.create_commit(repo, operations, commit_message="Results", repo_type="dataset")
+    except hub_errors as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(
             f"cannot be pushed ({token.out_of(reason).rstrip('.')})",
             where=repo,
             field="repo",
             remedy="Is there a network, and is the token allowed to write there?",
-        ) from None  # the hub's own words may repeat the token
-    return token.out_of(str(done.commit_url))
+        ) from None  # the hub's message may contain the token
+    return token.out_of(str(commit.commit_url))

@@ -1,8 +1,8 @@
-"""Dumps on the hub: names with configs, wildcards and revisions become files on disk.
+"""Fetch dumps from the hub: a name with config, split and revision becomes files on disk.
 
-org/name                    every config and split of a dataset
-org/name/config             one config, or several: `*` and `?` stand for anything, also in name
-org/name/config/split
+org/name                    all configs and splits of a dataset
+org/name/config             one config, or several: `*` and `?` are wildcards, also in the name
+org/name/config/split       one split, or several
 org/name@revision           a branch, a tag or a commit
 """
 
@@ -25,16 +25,19 @@ from ioi_eval.model.retry import HUB
 _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
 )
-_DEFAULT = "default"  # the config of a dataset that has none of its own
+_DEFAULT_CONFIG = "default"  # name of the config of a dataset without configs
 _log = logging.getLogger(__name__)
-_offline_once = threading.RLock()  # the client's setting is one for the whole process
-_CONNECT = 8.0  # seconds for one attempt: a lost packet is sent for the fourth time by then
-_NOBODY = frozenset({"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"})
+_offline_lock = threading.RLock()  # the client's offline setting holds for the whole process
+_CONNECT_TIMEOUT_S = 8.0  # seconds; by then a lost packet was sent four times
+# Names of the errors that mean that there is no connection.
+_CONNECTION_ERRORS = frozenset(
+    {"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"}
+)
 _REMEDY = "Is the name right, and is there a network? Copies on disk can be named as files"
 
 
 class HubName(NamedTuple):
-    """A dataset's name as the user wrote it; parts may be patterns."""
+    """The parts of a dataset's name. Name, config and split may contain wildcards."""
 
     owner: str
     name: str
@@ -44,11 +47,15 @@ class HubName(NamedTuple):
 
     @property
     def repo(self) -> str:
+        """Return the dataset's name with its owner."""
         return f"{self.owner}/{self.name}"
 
 
 class RowFile(NamedTuple):
-    """A file of rows: where it is, what messages call it, and who wrote rows that do not say."""
+    """A file of rows.
+
+    `label` is its name in messages, and `model` the model of rows that name none.
+    """
 
     path: Path
     label: str
@@ -56,131 +63,142 @@ class RowFile(NamedTuple):
 
 
 def hub_name(text: str) -> HubName | None:
-    """Parse a dataset's name; None for texts that cannot be one."""
-    found = _NAME.fullmatch(text)
-    if found is None:
+    """Return the parts of a dataset's name, or None if the string is not such a name."""
+    match = _NAME.fullmatch(text)
+    if match is None:
         return None
-    owner, name, config, split, revision = found.groups()
+    owner, name, config, split, revision = match.groups()
     return HubName(owner, name, config or "*", split or "*", revision)
 
 
 def fetch(name: HubName) -> list[RowFile]:
-    """Every file of every dataset, config and split that fits; downloads what is not there yet."""
-    with _said(name.repo), asking(name.repo):
-        places = [place for repo in _repos(name) for place in _of_repo(repo, name)]
-    if not places:
+    """Return the files of all datasets, configs and splits that match. Download missing files."""
+    with _input_errors(name.repo), asking(name.repo):
+        files = [file for repo in _repos(name) for file in _files_of_repo(repo, name)]
+    if not files:
         raise InputError(f"no config {name.config!r} with a split {name.split!r}", where=name.repo)
-    return places
+    return files
 
 
 def file_of_hub(repo: str, name: str) -> Path | None:
-    """Fetch a file of a dataset; None where the dataset has none of this name."""
+    """Return a file of a dataset, or None if it does not exist. Download it if necessary."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    with _said(repo), asking(repo):
+    with _input_errors(repo), asking(repo):
         try:
             return Path(hf_hub_download(repo, name, repo_type="dataset"))
-        except LocalEntryNotFoundError:  # nobody was reached
+        except LocalEntryNotFoundError:  # the hub cannot be reached
             raise
         except EntryNotFoundError:
             return None
 
 
 def _repos(name: HubName) -> list[str]:
+    """Return the names of the datasets that match."""
     if not _is_pattern(name.name):
         return [name.repo]
     from huggingface_hub import HfApi
 
-    start = re.split(r"[*?]", name.name, maxsplit=1)[0]
-    names = [found.id for found in HfApi().list_datasets(author=name.owner, search=start or None)]
-    fitting = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
-    if not fitting:
-        listed = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
-        raise InputError("no dataset of such a name", where=name.repo, remedy=listed)
-    return fitting
+    prefix = re.split(r"[*?]", name.name, maxsplit=1)[0]
+    names = [dataset.id for dataset in HfApi().list_datasets(author=name.owner, search=prefix or None)]
+    matching = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
+    if not matching:
+        remedy = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
+        raise InputError("no dataset of such a name", where=name.repo, remedy=remedy)
+    return matching
 
 
-def _of_repo(repo: str, name: HubName) -> Iterator[RowFile]:
+def _files_of_repo(repo: str, name: HubName) -> Iterator[RowFile]:
+    """Yield the files of a dataset's configs and splits that match."""
     import datasets
 
     datasets.disable_progress_bars()
-    with _said(repo):
+    with _input_errors(repo):
         configs = datasets.get_dataset_config_names(repo, revision=name.revision)
-    for config in _fitting(configs, name.config):
-        with _said(f"{repo}/{config}"):
+    for config in _matching(configs, name.config):
+        with _input_errors(f"{repo}/{config}"):
             splits: dict[str, Any] = datasets.load_dataset(repo, config, revision=name.revision)
-        own = "" if config == _DEFAULT else config
-        model = own if own and not _is_pattern(name.name) else _joined(repo.partition("/")[2], own)
-        for split in _fitting(splits, name.split):
-            shown = split if len(splits) > 1 else ""
-            label = _joined(repo, own, shown)
+        config_label = "" if config == _DEFAULT_CONFIG else config
+        is_model = bool(config_label) and not _is_pattern(name.name)
+        model = config_label if is_model else _joined(repo.partition("/")[2], config_label)
+        for split in _matching(splits, name.split):
+            label = _joined(repo, config_label, split if len(splits) > 1 else "")
             files = (Path(file["filename"]) for file in splits[split].cache_files)
             yield from (RowFile(file, label, model) for file in files)
 
 
-def _fitting(names: Iterable[str], pattern: str) -> list[str]:
+def _matching(names: Iterable[str], pattern: str) -> list[str]:
+    """Return the names that match a pattern."""
     return [name for name in names if fnmatchcase(name, pattern)]
 
 
 def _joined(*parts: str) -> str:
+    """Return the parts that are not empty, joined by slashes."""
     return "/".join(part for part in parts if part)
 
 
 def _is_pattern(text: str) -> bool:
+    """Return True if the string contains a wildcard."""
     return "*" in text or "?" in text
 
 
 @contextmanager
-def asking(what: str) -> Iterator[None]:
-    """Around calls of the hub's client. It tries for half a minute where nobody can be reached, in silence.
+def asking(repo: str) -> Iterator[None]:
+    """Call the hub's client in a `with` block, offline if the hub cannot be reached.
 
-    So this looks first whether the hub can be reached. If not, the client looks only for what was fetched
-    before, and where there is nothing this raises ConnectionError.
+    Without a connection the client would silently try for half a minute. So the connection is checked first.
+    Without one, the client uses only files that were fetched before.
+
+    Raises:
+        ConnectionError: There is no connection, and a file was not fetched before.
     """
     from huggingface_hub import constants
 
-    _log.info("%s: asking %s", what, constants.ENDPOINT)
-    with _offline_once:  # no other call has set it for a while
-        wanted = constants.HF_HUB_OFFLINE
-    if wanted or (fault := _unreached()) is None:
+    _log.info("%s: asking %s", repo, constants.ENDPOINT)
+    with _offline_lock:  # while no other call changes the setting
+        is_offline = constants.HF_HUB_OFFLINE
+    if is_offline or (reason := _connection_error()) is None:
         yield
         return
-    _log.info("%s cannot be reached (%s): looking for what was fetched before", constants.ENDPOINT, fault)
-    failures: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
+    _log.info("%s cannot be reached (%s): looking for what was fetched before", constants.ENDPOINT, reason)
+    client_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
     try:
-        with _offline_once, _offline():
+        with _offline_lock, _offline():
             yield
-    except failures:
-        raise ConnectionError(f"{constants.ENDPOINT} cannot be reached: {fault}") from None
+    except client_errors:
+        raise ConnectionError(f"{constants.ENDPOINT} cannot be reached: {reason}") from None
 
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """Lets the client look only for what it has, which no call of it can be asked for, and then as it was."""
+    """Make the hub's client use only fetched files in a `with` block. Its calls have no such option."""
     from huggingface_hub import constants
 
     clients = [constants, *(loaded.config for name, loaded in sys.modules.items() if name == "datasets")]
-    before = [client.HF_HUB_OFFLINE for client in clients]
+    previous = [client.HF_HUB_OFFLINE for client in clients]
     try:
         for client in clients:
             client.HF_HUB_OFFLINE = True
         yield
     finally:
-        for client, value in zip(clients, before, strict=True):
+        for client, value in zip(clients, previous, strict=True):
             client.HF_HUB_OFFLINE = value
 
 
-def _unreached() -> str | None:
-    """Why no connection can be made, on the client's own ways: proxies, certificates. Answers may be slow."""
+def _connection_error() -> str | None:
+    """Return why the hub cannot be reached, or None if it can. A slow answer counts as a connection.
+
+    The check uses the client's proxies and certificates.
+    """
     from huggingface_hub import constants, get_session
 
     begin, attempt = time.monotonic(), 1
     while True:
         try:
-            get_session().head(constants.ENDPOINT, timeout=_CONNECT)
+            get_session().head(constants.ENDPOINT, timeout=_CONNECT_TIMEOUT_S)
         except network_errors() as error:
-            if type(error).__name__ not in _NOBODY:
+            if type(error).__name__ not in _CONNECTION_ERRORS:
                 return None
             if HUB.is_last(attempt) or time.monotonic() - begin >= HUB.max_seconds:
                 return f"{str(error) or type(error).__name__}, {HUB.used_up(attempt)}"
@@ -192,14 +210,14 @@ def _unreached() -> str | None:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of the network: the hub's client lets those of its HTTP library through."""
-    loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    return (OSError, *(library.HTTPError for library in loaded if library is not None))
+    """Return the types of network errors, including those of the HTTP library of the hub's client."""
+    libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    return (OSError, *(library.HTTPError for library in libraries if library is not None))
 
 
 @contextmanager
-def _said(where: str) -> Iterator[None]:
-    """Turn failures of the hub, and of data that came from it, into one sentence."""
+def _input_errors(where: str) -> Iterator[None]:
+    """Turn errors of the hub and of its data into an InputError with one sentence."""
     import datasets
 
     try:

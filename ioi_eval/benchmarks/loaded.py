@@ -1,4 +1,4 @@
-"""The benchmarks that there are, and problems of one: listed, selected, made once, found."""
+"""Find benchmarks by name or columns, and load the problems of a benchmark."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ from ioi_eval.store.tasks import People
 
 _T = TypeVar("_T")
 
-Test = Callable[[Candidate], bool]
-# A new benchmark is one file with a `Benchmark`, and an entry in the registry of benchmarks, as
-# docs/extending.md shows.
+# The benchmarks of the core. docs/extending.md shows how to add a benchmark.
 BENCHMARKS: tuple[Benchmark, ...] = (
     Ioi(),
     Codeforces(),
@@ -59,62 +57,73 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 
 def benchmarks() -> tuple[Benchmark, ...]:
-    """Return the benchmarks of the core, of its plugins and of other packages, each an instance."""
-    return (*BENCHMARKS, *(each() for each in registered(Registry.BENCHMARKS).values()))
+    """Return all benchmarks: those of the core, of its plugins and of other packages."""
+    return (*BENCHMARKS, *(make() for make in registered(Registry.BENCHMARKS).values()))
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """By its name; hyphens and capitals do not matter."""
-    plain = name.strip().lower().replace("-", "_")
+    """Return the benchmark with this name. Case, hyphens and underscores do not matter.
+
+    Raises:
+        InputError: The name is unknown.
+    """
+    normal_name = name.strip().lower().replace("-", "_")
     for benchmark in benchmarks():
-        if benchmark.name == plain:
+        if benchmark.name == normal_name:
             return benchmark
-    find_registered(Registry.BENCHMARKS, plain)  # InputError if it belongs to a plugin that was removed
+    find_registered(Registry.BENCHMARKS, normal_name)  # raises an InputError if its plugin was removed
     names = tuple(benchmark.name for benchmark in benchmarks())
-    raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, names))
+    raise InputError(f"unknown benchmark {name!r}", remedy=nearest(normal_name, names))
 
 
 def of_columns(
     names: Collection[str], *, where: str, row: Mapping[str, Any] = MappingProxyType({})
 ) -> Benchmark:
-    """Return the benchmark that a file of rows belongs to: the one whose columns are all there.
+    """Return the benchmark of a file of rows, detected by its columns.
 
-    The benchmark that needs most columns wins: rows of TACO have all columns of APPS. `row`: the first row,
-    whose values tell benchmarks with the same columns apart.
+    If several benchmarks match, the one with the most specific columns wins: rows of TACO have all columns of
+    APPS.
+
+    Args:
+        names: The file's columns.
+        where: The file's name in messages.
+        row: The first row, whose values distinguish benchmarks with the same columns.
+
+    Raises:
+        InputError: Not exactly one benchmark matches.
     """
-    fitting = [
+    matching = [
         benchmark
         for benchmark in benchmarks()
         if set(benchmark.columns) <= set(names) and benchmark.may_have(row)
     ]
-    found = [
+    most_specific = [
         benchmark
-        for benchmark in fitting
-        if not any(set(benchmark.columns) < set(more.columns) for more in fitting)
+        for benchmark in matching
+        if not any(set(benchmark.columns) < set(other.columns) for other in matching)
     ]
-    if len(found) != 1:
-        several = " and ".join(benchmark.name for benchmark in found)
+    if len(most_specific) != 1:
+        several = " and ".join(benchmark.name for benchmark in most_specific)
         raise InputError(
-            f"rows that may be of {several}" if found else "rows of no benchmark that is known",
+            f"rows that may be of {several}" if several else "rows of no benchmark that is known",
             where=where,
             remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )
-    return found[0]
+    return most_specific[0]
 
 
 def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:
-    """Return those that pass every option, in the order of the rows; at last the sample of what is left.
+    """Return the candidates that match all options, in the order of the rows, or a sample of them.
 
-    Raise InputError for an id that no problem has, for difficulties, tags or years of which no problem has
-    any, and for a word that is nearly one that problems have.
+    Raises:
+        InputError: No problem has an id, a difficulty, a tag or a year that the options name. If several are
+            named, one match suffices, unless the others look misspelled.
     """
-    found, difficulty, tags = (
-        list(candidates),
-        _lower(map(as_label, options.difficulty)),
-        _lower(options.tags),
-    )
+    selected = list(candidates)
+    difficulty, tags = _lower(map(as_label, options.difficulty)), _lower(options.tags)
     begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
-    tests: list[tuple[object, Test]] = [
+    # An option's value, and whether a candidate matches it. An empty value matches all.
+    filters: list[tuple[object, Callable[[Candidate], bool]]] = [
         (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
         (tags, lambda candidate: not tags.isdisjoint(_lower(candidate.tags))),
         (options.years, lambda candidate: candidate.year in options.years),
@@ -123,31 +132,37 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
         (end, lambda candidate: candidate.date[:10] <= end),
     ]
     # Dates are no names: a window may be empty, but only of problems that have dates.
-    words = _lower(candidate.difficulty for candidate in found) - {""}
+    words = _lower(candidate.difficulty for candidate in selected) - {""}
     _check("difficulty", difficulty, words)
-    _check("tag", tags, _lower(tag for candidate in found for tag in candidate.tags))
+    _check("tag", tags, _lower(tag for candidate in selected for tag in candidate.tags))
     _check(
-        "year", set(map(str, options.years)), {str(candidate.year) for candidate in found if candidate.year}
+        "year",
+        set(map(str, options.years)),
+        {str(candidate.year) for candidate in selected if candidate.year},
     )
-    _check("problem", options.problems, {candidate.id for candidate in found})
-    if (options.date_from or options.date_to) and not any(candidate.date for candidate in found):
+    _check("problem", options.problems, {candidate.id for candidate in selected})
+    if (options.date_from or options.date_to) and not any(candidate.date for candidate in selected):
         raise InputError(
             "its problems have no dates", field="choice.date_from", remedy="Leave the window out"
         )
-    for given, test in tests:
-        found = [candidate for candidate in found if not given or test(candidate)]
+    for value, matches in filters:
+        selected = [candidate for candidate in selected if not value or matches(candidate)]
     if options.first is not None:
-        found = [candidate for candidate in found if not candidate.unusable][: options.first]
-    return found if options.sample is None else sample(found, options.sample, options.seed)
+        selected = [candidate for candidate in selected if not candidate.unusable][: options.first]
+    return selected if options.sample is None else sample(selected, options.sample, options.seed)
 
 
 def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
+    """Return a sample of the usable candidates, which depends only on their ids, their years and the seed."""
     usable = [candidate for candidate in candidates if not candidate.unusable]
     return sampled(usable, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}")
 
 
 def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
-    """Return the items with the least hashes, in their order. A larger sample contains the smaller one."""
+    """Return the `size` items with the smallest hashes of seed and key, in their order.
+
+    A larger sample contains the smaller one.
+    """
 
     def rank(item: _T) -> str:
         return hashlib.sha256(f"{seed}\n{key(item)}".encode()).hexdigest()
@@ -156,33 +171,43 @@ def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], st
     return [item for item in items if rank(item) in chosen]
 
 
-def _lower(words: Iterable[str]) -> set[str]:
-    return {word.lower() for word in words}
+def _lower(names: Iterable[str]) -> set[str]:
+    """Return the names in lower case."""
+    return {name.lower() for name in names}
 
 
 def _day(text: str, option: str) -> str:
+    """Return the date in an option's value, or an empty string if it is empty."""
     try:
         return read_day(text)
     except InputError as error:
         raise error.but(field=option) from None
 
 
-def _check(what: str, wanted: Iterable[str], existing: set[str]) -> None:
-    missing = sorted(set(wanted) - existing)
-    if missing and what != "problem" and set(wanted) & existing:
-        # A list of words may serve several datasets. Numbers are alike without being slips of the pen.
-        others = [word for word in existing - set(wanted) if not word.isdigit()]
-        missing = [word for word in missing if near(word, others)]
-    for word in missing:
+def _check(kind: str, requested: Iterable[str], existing: set[str]) -> None:
+    """Raise an InputError if no problem has a requested value.
+
+    Args:
+        kind: What the values are: `problem`, `difficulty`, `tag` or `year`.
+        requested: The values of an option.
+        existing: The values that problems have.
+    """
+    missing = sorted(set(requested) - existing)
+    if missing and kind != "problem" and set(requested) & existing:
+        # A list of values may be for several datasets, so only misspelled values are errors. Numbers may look
+        # alike without being misspelled.
+        others = [value for value in existing - set(requested) if not value.isdigit()]
+        missing = [value for value in missing if near(value, others)]
+    for value in missing:
         raise InputError(
-            f"no problem with the {what} {word!r}" if what != "problem" else f"no problem {word!r}",
-            field="choice.difficulty" if what == "difficulty" else f"choice.{what}s",
-            remedy=nearest(word, tuple(sorted(existing))),
+            f"no problem with the {kind} {value!r}" if kind != "problem" else f"no problem {value!r}",
+            field="choice.difficulty" if kind == "difficulty" else f"choice.{kind}s",
+            remedy=nearest(value, tuple(sorted(existing))),
         )
 
 
 class Loaded(Problems):
-    """Problems of a benchmark. `find` knows also those that are left out, and says why."""
+    """The loaded problems of a benchmark. `find` reports why another problem is not among them."""
 
     def __init__(
         self,
@@ -194,40 +219,57 @@ class Loaded(Problems):
         packages: Collection[str] = (),
         people: Callable[[], People | None] = lambda: None,
     ) -> None:
+        """Create the collection.
+
+        Args:
+            problems: The loaded problems.
+            reasons: Why each other problem is missing, by id and year.
+            references: Returns a problem's solutions from the dataset.
+            aliases: Ids of problems by their other names.
+            packages: Python packages that programs may import.
+            people: Returns the results of human contestants, or raises an InputError.
+        """
         super().__init__(problems, packages=packages)
         self._reasons, self._references, self._aliases = reasons, references, aliases
-        self.people = people  # what they reached at these problems' contests, read now. InputError
-        # Why each problem is not there, by id and year; by id alone where that holds for all of its years.
-        names = {_name(*place): reason for place, reason in reasons.items()}
+        self.people = people
+        # Reasons by id and year, and by id alone if all years have the same reason.
+        by_name = {_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
         by_id: dict[str, set[str]] = {}
         for (problem_id, _year), reason in reasons.items():
             by_id.setdefault(problem_id, set()).add(reason)
-        alone = {problem_id: next(iter(all_)) for problem_id, all_ in by_id.items() if len(all_) == 1}
-        self._known = {**alone, **names}
+        unanimous = {
+            problem_id: next(iter(id_reasons))
+            for problem_id, id_reasons in by_id.items()
+            if len(id_reasons) == 1
+        }
+        self._reasons_by_name = {**unanimous, **by_name}
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Count the wanted problems that cannot be judged, by reason."""
+        """Return the number of selected problems that cannot be judged, by reason."""
         return dict(Counter(reason for reason in self._reasons.values() if reason not in ("", NOT_SELECTED)))
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
+        """Return a problem by its id or alias. Raise LeftOut if it exists but was not loaded."""
         problem_id = self._aliases.get(problem_id, problem_id)
         try:
             return super().find(problem_id, year)
         except InputError as error:
-            if reason := self._known.get(_name(problem_id, year)) or self._known.get(problem_id):
+            if reason := (
+                self._reasons_by_name.get(_name(problem_id, year)) or self._reasons_by_name.get(problem_id)
+            ):
                 raise LeftOut(problem_id, reason) from error
             if error.problem.startswith("unknown"):
-                remedy = nearest(problem_id, tuple(name for name in self._known if "@" not in name))
+                remedy = nearest(problem_id, tuple(name for name in self._reasons_by_name if "@" not in name))
                 raise error.but(remedy=remedy) from error
             raise
 
     def without(self, labels: Collection[str], reason: str) -> Loaded:
-        """The same problems but for some, which are left out for a reason of the caller's."""
-        gone = [self[label] for label in labels]
+        """Return the collection without the problems with these labels, which are missing for this reason."""
+        removed = [self[label] for label in labels]
         return Loaded(
             (self[label] for label in self if label not in labels),
-            reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in gone}},
+            reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in removed}},
             references=self._references,
             aliases=self._aliases,
             packages=self.packages,
@@ -235,16 +277,23 @@ class Loaded(Problems):
         )
 
     def references(self, label: str) -> tuple[Solution, ...]:
-        """The dataset's own solutions of a problem, read now."""
+        """Return the dataset's own solutions of a problem."""
         return self._references(self[label])
 
 
 def load(
     benchmark: Benchmark, options: BenchmarkOptions, *, cache: Path, only: Collection[str] | None = None
 ) -> Loaded:
-    """The problems that `options` select, and of these only those with the ids in `only`.
+    """Load the problems that the options select. Problems are cached until their rows change.
 
-    Nothing is made twice from the same rows: what was made stays in the store at `cache`.
+    Args:
+        benchmark: The benchmark.
+        options: The user's options.
+        cache: The folder of the cache.
+        only: Load only problems with these ids or aliases. None means all selected problems.
+
+    Raises:
+        InputError: The dataset or an option is wrong.
     """
     tables = open_tables(benchmark, options, cache)
     candidates = list(benchmark.candidates(tables.main))
@@ -254,10 +303,10 @@ def load(
         candidates = list(benchmark.candidates(tables.main))
     seen: dict[tuple[str, int | None], int] = {}
     for candidate in candidates:
-        first = seen.setdefault(_place(candidate), candidate.rows[0])
-        if first != candidate.rows[0]:
+        first_row = seen.setdefault(_id_and_year(candidate), candidate.rows[0])
+        if first_row != candidate.rows[0]:
             raise InputError(
-                f"a second problem {candidate.id!r}; the first is in row {first + 1}",
+                f"a second problem {candidate.id!r}; the first is in row {first_row + 1}",
                 where=tables.main.where,
                 row=candidate.rows[0] + 1,
                 remedy="Is a file there twice?",
@@ -267,31 +316,33 @@ def load(
     selected = select(candidates, msgspec.structs.replace(options, problems=ids))
     if benchmark.lists_by_id and (length := _length_of_list(only or ())):
         aliases = _aliases(_in_list(length, candidates, selected, tables.main.where))
-    wanted = None if only is None else {aliases.get(name, name) for name in only}
+    needed_ids = None if only is None else {aliases.get(name, name) for name in only}
     needed = [
         candidate
         for candidate in selected
-        if (wanted is None or candidate.id in wanted) and not candidate.unusable
+        if (needed_ids is None or candidate.id in needed_ids) and not candidate.unusable
     ]
     store = Store(cache)
-    kind = CheckerKind.built_in(options.checker) if options.checker else None
+    comparison = CheckerKind.built_in(options.checker) if options.checker else None
     results = [_kept(benchmark, candidate, tables, options, store) for candidate in needed]
     problems = [options.limited(result.problem) for result in results if result.problem is not None]
-    if kind is not None:  # for outputs that are compared, not where a program judges or a function is called
+    if comparison is not None:  # it does not replace checker programs, nor comparisons of functions' results
         problems = [
             problem
             if problem.checker.sources or problem.task_type is not TaskType.BATCH
-            else msgspec.structs.replace(problem, checker=Checker(kind=kind))
+            else msgspec.structs.replace(problem, checker=Checker(kind=comparison))
             for problem in problems
         ]
-    reasons = {_place(candidate): NOT_SELECTED for candidate in candidates}
-    reasons |= {_place(candidate): candidate.unusable for candidate in selected}
-    reasons |= {_place(candidate): result.unusable for candidate, result in zip(needed, results, strict=True)}
-    by_place = {_place(candidate): candidate for candidate in needed}
+    reasons = {_id_and_year(candidate): NOT_SELECTED for candidate in candidates}
+    reasons |= {_id_and_year(candidate): candidate.unusable for candidate in selected}
+    reasons |= {
+        _id_and_year(candidate): result.unusable for candidate, result in zip(needed, results, strict=True)
+    }
+    by_id_and_year = {_id_and_year(candidate): candidate for candidate in needed}
     return Loaded(
         problems,
         reasons=reasons,
-        references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
+        references=lambda problem: benchmark.references(by_id_and_year[problem.id, problem.year], tables),
         aliases=aliases,
         packages=benchmark.packages if options.packages is None else options.packages,
         people=lambda: benchmark.people(tables),
@@ -299,27 +350,31 @@ def load(
 
 
 def _are_of_others(names: Collection[str] | None, candidates: Sequence[Candidate]) -> bool:
-    """Return True if most of these names are of no candidate."""
-    known = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
-    return names is not None and 2 * sum(name not in known for name in names) > len(names)
+    """Return True if most of these names are not names of candidates."""
+    candidate_names = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
+    return names is not None and 2 * sum(name not in candidate_names for name in names) > len(names)
 
 
 def _length_of_list(names: Collection[str]) -> int:
-    """Return the number of problems of a dump that is a list with the replies for each; 0 for other dumps."""
-    places = (int(name[1:]) for name in names if name.startswith("#") and name[1:].isdecimal())
-    return max(places, default=-1) + 1
+    """Return the number of problems if the dump is a list of lists of replies, else 0.
+
+    The names in such a dump are `#0`, `#1` and so on.
+    """
+    indexes = (int(name[1:]) for name in names if name.startswith("#") and name[1:].isdecimal())
+    return max(indexes, default=-1) + 1
 
 
 def _in_list(
     length: int, candidates: Sequence[Candidate], selected: Sequence[Candidate], where: str
 ) -> Sequence[Candidate]:
-    """Return the problems that a list of this length has the replies for, in its order.
+    """Return the problems of a list of lists of replies, in the order of the list, which is that of the ids.
 
-    InputError: the benchmark has another number of problems, and so has the choice of them.
+    Raises:
+        InputError: The length is neither the number of all problems nor that of the selected problems.
     """
-    for all_or_chosen in (candidates, selected):
-        if length == len(all_or_chosen):
-            return sorted(all_or_chosen, key=lambda candidate: candidate.id)
+    for problems in (candidates, selected):
+        if length == len(problems):
+            return sorted(problems, key=lambda candidate: candidate.id)
     chosen = f", of which {len(selected):,} are chosen" if len(selected) < len(candidates) else ""
     raise InputError(
         f"the dump is a list with the replies for {length:,} problems, but the benchmark has"
@@ -330,50 +385,52 @@ def _in_list(
 
 
 def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
-    """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
+    """Return the tables of a benchmark, or of the dataset or file of rows that the options name."""
     dataset = options.dataset or benchmark.dataset
     is_file = Path(dataset).is_file()
     if options.dataset and not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not is_file:
         raise InputError(f"no such file: {dataset}", field="choice.dataset")
-    own = None if options.dataset else benchmark.rows(options.data_dir, cache)
+    rows_file = None if options.dataset else benchmark.rows(options.data_dir, cache)
     if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and is_file:
-        texts = (
+        rows = (
             {
                 name: json.dumps(value) if name in benchmark.mixed else value
                 for name, value in row.columns.items()
             }
             for row in read_rows(Path(dataset))
         )
-        own = written(texts, benchmark.name, cache)
+        rows_file = written(rows, benchmark.name, cache)
     source = TableSource(
         dataset=dataset,
         config=options.config or (benchmark.config if not (options.dataset or options.data_dir) else ""),
         split=options.split or benchmark.split,
         revision=options.revision,
         without=benchmark.other_files,
-        files=(str(own),) if own else (dataset,) if is_file else (),
+        files=(str(rows_file),) if rows_file else (dataset,) if is_file else (),
     )
     return Tables(
         source,
         cache=cache,
         data_dir=options.data_dir,
         columns=benchmark.columns,
-        datasets={each.dataset for each in benchmarks()},
+        datasets={other.dataset for other in benchmarks()},
     )
 
 
 def _kept(
     benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
 ) -> Kept:
+    """Return the problem of a candidate from the cache, or make it."""
+
     def make(keep: Keep) -> Kept:
         try:
             return Kept(problem=benchmark.problem(candidate, tables, keep, options))
-        except Unusable as flaw:
-            return Kept(unusable=str(flaw))
+        except Unusable as error:
+            return Kept(unusable=str(error))
         finally:
             tables.release()
 
-    made_of = [
+    key_parts = [
         benchmark.name,
         type(benchmark).__module__,
         str(benchmark.version),
@@ -383,7 +440,7 @@ def _kept(
         str(candidate.year),
         str(candidate.rows),
     ]
-    key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+    key = hashlib.sha256("\n".join(key_parts).encode()).hexdigest()
     return kept(store, key, make)
 
 
@@ -391,37 +448,54 @@ def _kept(
 
 
 def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
-    """Ids by what else problems are called: `#0` is the first row's.
+    """Return the ids of problems by their aliases. `#0` is an alias of the first row's problem.
 
-    What several are called, or one by its id, says nothing.
+    A name that several problems have, or that is another problem's id, is no alias.
     """
-    called = [
-        (name, candidate.id) for n, candidate in enumerate(candidates) for name in (candidate.alias, f"#{n}")
+    names = [
+        (name, candidate.id)
+        for index, candidate in enumerate(candidates)
+        for name in (candidate.alias, f"#{index}")
     ]
-    counts, ids = Counter(name for name, _ in called), {candidate.id for candidate in candidates}
-    return {name: identity for name, identity in called if counts[name] == 1 and name and name not in ids}
+    counts, ids = Counter(name for name, _ in names), {candidate.id for candidate in candidates}
+    return {name: problem_id for name, problem_id in names if counts[name] == 1 and name and name not in ids}
 
 
-def _place(candidate: Candidate) -> tuple[str, int | None]:
+def _id_and_year(candidate: Candidate) -> tuple[str, int | None]:
+    """Return what identifies a problem: olympiads reuse names."""
     return candidate.id, candidate.year
 
 
 def _name(problem_id: str, year: int | None) -> str:
+    """Return the name of a problem with its year, as in `nile@2024`."""
     return problem_id if year is None else f"{problem_id}@{year}"
 
 
-# --- a benchmark in a file of somebody's own ---------------------------------------------------------
+# --- a benchmark in a Python file --------------------------------------------------------------------
 
 
 SUFFIX = ".py"
-# What a file with a mistake raises while it is loaded.
-_FAULTS = (SyntaxError, ImportError, AttributeError, NameError, TypeError, ValueError, LookupError, OSError)
+# Errors that a file with a mistake raises while it is loaded.
+_LOADING_ERRORS = (
+    SyntaxError,
+    ImportError,
+    AttributeError,
+    NameError,
+    TypeError,
+    ValueError,
+    LookupError,
+    OSError,
+)
 
 
 def benchmark_in(path: Path) -> Benchmark:
-    """Run a file, and return the one benchmark that it defines. InputError: it cannot run, or has none."""
+    """Load a Python file, and return the one benchmark that it defines.
+
+    Raises:
+        InputError: The file cannot be loaded, or does not define exactly one benchmark.
+    """
     content = path.read_bytes()
-    # A name that changes with the file: what was made of its rows by other code is not found again.
+    # The module's name changes with the file, so that problems which other code made are not in the cache.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
     if (module := sys.modules.get(name)) is None:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -429,19 +503,21 @@ def benchmark_in(path: Path) -> Benchmark:
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except _FAULTS as error:
+        except _LOADING_ERRORS as error:
             del sys.modules[name]
             frames = traceback.extract_tb(error.__traceback__)
             lines = [frame.lineno for frame in frames if frame.filename == str(path)]
             row = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-            words = f"cannot be loaded ({type(error).__name__}: {error})"
-            raise InputError(words, where=str(path), row=row, remedy="Mend the file") from error
+            problem = f"cannot be loaded ({type(error).__name__}: {error})"
+            raise InputError(problem, where=str(path), row=row, remedy="Correct the file") from error
     classes = (
         member for member in vars(module).values() if isinstance(member, type) and member.__module__ == name
     )
-    found = [member for member in classes if issubclass(member, Benchmark) and not inspect.isabstract(member)]
-    if len(found) != 1:
+    defined = [
+        member for member in classes if issubclass(member, Benchmark) and not inspect.isabstract(member)
+    ]
+    if len(defined) != 1:
         remedy = "Define one class derived from ioi_eval.benchmarks.Benchmark"
-        raise InputError(f"{len(found) or 'no'} benchmarks in it", where=str(path), remedy=remedy)
-    benchmark: Benchmark = found[0]()
+        raise InputError(f"{len(defined) or 'no'} benchmarks in it", where=str(path), remedy=remedy)
+    benchmark: Benchmark = defined[0]()
     return benchmark

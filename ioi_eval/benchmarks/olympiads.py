@@ -1,4 +1,4 @@
-"""Informatics olympiads, with subtasks: the IOI (open-r1), and LiveOIBench."""
+"""Benchmarks of informatics olympiads, with subtasks: the IOI (open-r1) and LiveOIBench."""
 
 from __future__ import annotations
 
@@ -45,16 +45,18 @@ from ioi_eval.rules.plan import needs_answers
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import ContestResults, People
 
-# --- IOI: a row for each subtask, the tests of a year in another table ------------------------------------
-# The grader files of a row are those of the contest system's export, so they are read as such a package is;
-# graders/grader_config.json stands for its problem.json.
+# --- IOI: a row for each subtask, and another table with the tests of each year ---------------------------
+# The grader files of a row are those of an export of the contest system (CMS), so they are read as one.
+# graders/grader_config.json takes the place of the package's problem.json.
 
-TESTS = "open-r1/ioi-test-cases"
+TESTS = "open-r1/ioi-test-cases"  # dataset with the tests
 CONFIG = "graders/grader_config.json"
-_PARAMETERS = "task_type_parameters_"
+_PARAMETER_PREFIX = "task_type_parameters_"  # start of the names of CMS's parameters
 
 
 class Ioi(Benchmark):
+    """The IOI. A dump needs the year only if an id occurs in several years."""
+
     name: ClassVar = "ioi"
     about: ClassVar = "IOI 2020 to 2024, with subtasks, graders, checkers and managers"
     ids: ClassVar = r"[a-z][a-z0-9_]*"
@@ -67,7 +69,7 @@ class Ioi(Benchmark):
         rows: dict[tuple[str, int], list[int]] = {}
         for row in main:
             rows.setdefault((row.name("id"), row.whole("year")), []).append(row.index)
-        return (Candidate(id=name, year=year, rows=tuple(found)) for (name, year), found in rows.items())
+        return (Candidate(id=name, year=year, rows=tuple(indexes)) for (name, year), indexes in rows.items())
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_tests_of(candidate, tables).fingerprint}"
@@ -75,20 +77,21 @@ class Ioi(Benchmark):
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         rows = [tables.main[index] for index in candidate.rows]
         tests = _tests_of(candidate, tables)
-        problem = _built(rows[0], candidate)
+        problem = _without_tests(rows[0], candidate)
         subtasks = _subtasks(rows)
-        places = _places(tests, candidate)
-        # Where there is a statement for each subtask, the last one has everything.
-        texts = [rows[-1].text(field, "") for field in ("statement", "problem")]
+        indexes = _row_indexes(tests, candidate)
+        # If each subtask has a statement, the last one is complete.
+        statements = [rows[-1].text(field, "") for field in ("statement", "problem")]
         return replace(
             problem,
-            tests=tuple(_test(tests[places[name]], problem, keep) for name in _names(rows, places)),
+            tests=tuple(_test(tests[indexes[name]], problem, keep) for name in _test_names(rows, indexes)),
             subtasks=subtasks,
-            statement=next(map(statement_of, filter(str.strip, texts)), None),
+            statement=next(map(statement_of, filter(str.strip, statements)), None),
         )
 
 
 def _tests_of(candidate: Candidate, tables: Tables) -> Table:
+    """Return the table with the tests of the problem's year."""
     columns = ("problem_id", "test_name", "test_input", "test_output")
     return tables.other(TESTS, config=str(candidate.year), columns=columns)
 
@@ -96,8 +99,8 @@ def _tests_of(candidate: Candidate, tables: Tables) -> Table:
 # --- grader files ------------------------------------------------------------------------------------
 
 
-def _built(row: Row, candidate: Candidate) -> Problem:
-    """The problem without tests and subtasks."""
+def _without_tests(row: Row, candidate: Candidate) -> Problem:
+    """Return the problem without tests and subtasks. Raise the first error in its grader files."""
     faults = Faults(f"{row.table.where}, row {row.index + 1}")
     files = _files(row)
     header = _header(row, files, faults)
@@ -130,24 +133,22 @@ def _built(row: Row, candidate: Candidate) -> Problem:
 
 
 def _files(row: Row) -> tuple[NamedBlob, ...]:
-    """[path, content] each; those without content are left out, as pipelines in use do."""
+    """Return the grader files of a row. Files without content are ignored, as in pipelines in use."""
     pairs = row.value("grader_files") or []
     for pair in pairs:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]):
-            what = f"{str(pair)[:60]!r} is not a pair of path and content"
-            raise row.wrong("grader_files", what)
+            raise row.wrong("grader_files", f"{str(pair)[:60]!r} is not a pair of path and content")
     return tuple(NamedBlob(name=path, content=Blob.of(content)) for path, content in pairs if content)
 
 
 def _header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
-    """grader_config.json as the contest system's problem.json; the row's own task type wins."""
-    found = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
+    """Return grader_config.json as a problem.json of the contest system, with the task type of the row."""
+    content = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
     try:
-        config = msgspec.json.decode(shallow(found), type=dict[str, Any])
+        config = msgspec.json.decode(shallow(content), type=dict[str, Any])
     except ValueError as error:
-        problem = f"{CONFIG} is not a JSON object ({error})"
-        raise row.wrong("grader_files", problem) from error
-    params = {name: value for name, value in config.items() if name.startswith(_PARAMETERS)}
+        raise row.wrong("grader_files", f"{CONFIG} is not a JSON object ({error})") from error
+    params = {name: value for name, value in config.items() if name.startswith(_PARAMETER_PREFIX)}
     values = {"task_type_params": params, "task_type": row.text("task_type", "") or config.get("task_type")}
     return Fields({name: value for name, value in values.items() if value}, CONFIG, faults)
 
@@ -156,63 +157,64 @@ def _header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
 
 
 def _subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
-    """In the order of the rows; the one of the examples is worth nothing and is judged all the same."""
-    found: dict[str, Subtask] = {}
+    """Return the subtasks in the order of the rows. The subtask of the examples has 0 points."""
+    subtasks: dict[str, Subtask] = {}
     for row in rows:
         name, tests = row.name("subtask"), row.texts("test_names")
-        if name in found:
+        if name in subtasks:
             raise row.wrong("subtask", f"a second subtask {name!r}", "Is a file there twice?")
         if not tests:
             raise row.wrong("test_names", "a subtask without tests")
-        found[name] = Subtask(name=name, points=row.number("score"), tests=tests)
-    return tuple(found.values())
+        subtasks[name] = Subtask(name=name, points=row.number("score"), tests=tests)
+    return tuple(subtasks.values())
 
 
-def _places(tests: Table, candidate: Candidate) -> dict[str, int]:
-    """The rows of the problem's tests, by name."""
+def _row_indexes(tests: Table, candidate: Candidate) -> dict[str, int]:
+    """Return the indexes of the rows with the problem's tests, by the tests' names."""
     rows = tests.groups("problem_id").get(candidate.id, ())
     names = {tests[index].name("test_name"): index for index in rows}
     if len(names) != len(rows):
-        what = f"tests of problem {candidate.id!r} with the same name"
-        raise InputError(what, where=tests.where, field="test_name", remedy="Is a file there twice?")
+        problem = f"tests of problem {candidate.id!r} with the same name"
+        raise InputError(problem, where=tests.where, field="test_name", remedy="Is a file there twice?")
     return names
 
 
-def _names(rows: Sequence[Row], places: Mapping[str, int]) -> tuple[str, ...]:
-    """Every test that a subtask names, once, by name."""
+def _test_names(rows: Sequence[Row], existing: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the sorted names of all tests in subtasks. Raise an InputError if a test does not exist."""
     for row in rows:
         for name in row.texts("test_names"):
-            if name not in places:
-                what = f"names the test {name!r}, which is not among the tests"
-                raise row.wrong("test_names", what, nearest(name, tuple(places)))
+            if name not in existing:
+                problem = f"names the test {name!r}, which is not among the tests"
+                raise row.wrong("test_names", problem, nearest(name, tuple(existing)))
     return tuple(sorted({name for row in rows for name in row.texts("test_names")}))
 
 
 def _test(row: Row, problem: Problem, keep: Keep) -> Test:
-    """An expected output that is not there is none; an empty one is one, except to a checker or a manager."""
+    """Return a test. An empty expected output counts as missing if a checker or a manager decides."""
     answer = keep.blob(row.content("test_output")) if row.has("test_output") else None
-    needed = needs_answers(problem.task_type, problem.checker)
-    if answer is None and needed:
+    is_needed = needs_answers(problem.task_type, problem.checker)
+    if answer is None and is_needed:
         raise row.wrong("test_output", "no expected output to compare with")
-    if answer is not None and not answer.size and not needed:
+    if answer is not None and not answer.size and not is_needed:
         answer = None
     return Test(name=row.name("test_name"), input=keep.blob(row.content("test_input")), answer=answer)
 
 
-# --- LiveOIBench: tasks of 14 olympiads; the tests of a task are one JSON text ------------------------------
+# --- LiveOIBench: tasks of 14 olympiads; the tests of a task are one JSON string ----------------------------
 
-LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"
-PEOPLE = "LiveOIBench/LiveOIBench_contestants"
+LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"  # dataset with the tests
+PEOPLE = "LiveOIBench/LiveOIBench_contestants"  # dataset with the results of human contestants
 NO_INTERACTOR = "interactive, and the dataset has no interactor"
 SCRIPTS = (
     "interactive, and only a shell script runs its manager: judge the task's package (--problems FOLDER)"
 )
-_STANDARD = "gnu++17"
-_MORE = 1.2  # its judge gives a fifth more time and memory than the contest
-_MB = 1 << 20
-_NEAR = 1e-6  # of single numbers, in its judge, too
+_CPP_STANDARD = "gnu++17"
+_LIMIT_FACTOR = 1.2  # the benchmark's judge raises the contest's time and memory limits by this factor
+_MEBIBYTE = 1 << 20
+_TOLERANCE = 1e-6  # tolerance for an answer that is one number, as in the benchmark's judge
+# An answer that is one number with a point or an exponent.
 _REAL = re.compile(r"\s*[+-]?(?=[0-9.]*[.eE])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20  # bytes of JSON that are checked at once
 _GRADER = "grader.cpp"
 
 _T = TypeVar("_T")
@@ -223,12 +225,14 @@ class _Case(msgspec.Struct):
     output: str = ""
 
 
-class _Part(msgspec.Struct):
+class _SubtaskRow(msgspec.Struct):
     score: float
     testcases: list[str]
 
 
 class LiveOIBench(Benchmark):
+    """Tasks of informatics olympiads. Their contestants' results are known, too."""
+
     name: ClassVar = "liveoibench"
     about: ClassVar = "403 tasks of 14 informatics olympiads since 2023, with subtasks"
     ids: ClassVar = r"[A-Za-z]+-20[0-9]{2}-[^-]+-.+"
@@ -245,20 +249,20 @@ class LiveOIBench(Benchmark):
     def candidate(self, row: Row) -> Candidate:
         difficulty = row.number("difficulty", 0)
         name = row.name("problem_id")
-        found = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", name)  # IOI-2024-contest-nile
-        if found is None:
+        match = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", name)  # IOI-2024-contest-nile
+        if match is None:
             raise row.wrong("problem_id", f"{name!r} is not contest, year, round and task")
         return Candidate(
             id=name,
             rows=(row.index,),
-            year=int(found[2]),
+            year=int(match[2]),
             difficulty=f"{difficulty:g}" if difficulty else "",
-            tags=(found[1],),
+            tags=(match[1],),
         )
 
     def people(self, tables: Tables) -> People:
-        needed = ("contest_id", "contestants_ranking", "problems")
-        table = tables.other(PEOPLE, path="data/contest_results.parquet", columns=needed)
+        columns = ("contest_id", "contestants_ranking", "problems")
+        table = tables.other(PEOPLE, path="data/contest_results.parquet", columns=columns)
         return People(source=PEOPLE, contests=tuple(filter(None, map(_contest_results, table))))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
@@ -266,23 +270,24 @@ class LiveOIBench(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row, tests = tables.main[candidate.rows[0]], _tests_of_year(candidate, tables)
-        folders, interactive = header_folders(options), row.text("task_type") != "batch"
-        judged = _interactive(row, tests, folders) if interactive else _with_grader(row, folders)
+        folders, is_interactive = header_folders(options), row.text("task_type") != "batch"
+        fields = _interactive(row, tests, folders) if is_interactive else _with_grader(row, folders)
         return self.of_row(
             row,
             candidate,
             lambda problem: _with_tests(problem, tests, keep),
-            **judged,
+            **fields,
             limits=Limits.contest(
-                round(_MORE * row.number("time_limit", above=0), 6),
-                int(_MORE * row.number("memory_limit", above=0) * _MB),
+                round(_LIMIT_FACTOR * row.number("time_limit", above=0), 6),
+                int(_LIMIT_FACTOR * row.number("memory_limit", above=0) * _MEBIBYTE),
             ),
-            cpp_standard=_STANDARD,
+            cpp_standard=_CPP_STANDARD,
             starter_code=_sources(row, "starter_code").get(f"{row.text('task_name')}.cpp", ""),
         )
 
 
 def _tests_of_year(candidate: Candidate, tables: Tables) -> Table:
+    """Return the table with the tests of the task's year."""
     path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
     return tables.other(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
 
@@ -290,26 +295,28 @@ def _tests_of_year(candidate: Candidate, tables: Tables) -> Table:
 # --- people ------------------------------------------------------------------------------------------
 
 
-_RECALCULATED = "recalculatedtotal"  # over the problems that the dataset has
-_RATING = ("cfrating", "codeforcesrating")
-_UNRATED = (0, -1000)
+_RECALCULATED = "recalculatedtotal"  # key of the total over the problems that the dataset has
+_RATING_KEYS = ("cfrating", "codeforcesrating")
+_UNRATED = (0, -1000)  # values of contestants without a rating
 
 
 def _contest_results(row: Row) -> ContestResults | None:
-    """The contestants' totals; None where they cannot be made for all of the contest's problems here."""
+    """Return the contestants' totals, or None if results of one of the contest's problems are missing."""
     name, problems = row.name("contest_id"), row.json("problems") or []
     rankings = [
-        {_bare(key): value for key, value in each.items()} for each in row.json("contestants_ranking") or []
+        {_plain_key(key): value for key, value in ranking.items()}
+        for ranking in row.json("contestants_ranking") or []
     ]
-    # USACO's combined results are of divisions whose contestants are not the same people.
+    # USACO's combined results are of divisions with different contestants.
     if not rankings or not problems or name.endswith("-combined"):
         return None
-    tasks = [_bare(str(problem).split("-", 3)[-1]) for problem in problems]
+    tasks = [_plain_key(str(problem).split("-", 3)[-1]) for problem in problems]
     columns = [_RECALCULATED] if any(_RECALCULATED in ranking for ranking in rankings) else tasks
     if not all(any(column in ranking for ranking in rankings) for column in columns):
         return None
     ratings = [
-        next((as_number(ranking[key]) for key in _RATING if key in ranking), None) for ranking in rankings
+        next((as_number(ranking[key]) for key in _RATING_KEYS if key in ranking), None)
+        for ranking in rankings
     ]
     return ContestResults(
         contest=name,
@@ -321,7 +328,8 @@ def _contest_results(row: Row) -> ContestResults | None:
     )
 
 
-def _bare(text: str) -> str:
+def _plain_key(text: str) -> str:
+    """Return the lower-case letters and digits of a key."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
@@ -329,41 +337,49 @@ def _bare(text: str) -> str:
 
 
 def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
-    """Return the fields of a task with a grader: its judge compiles one where there is a header, too."""
-    given = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
-    headers = [name for name in given if name.endswith(".h")]
-    if _GRADER not in given or not headers:
+    """Return the problem's fields if it has a grader with a header, which the benchmark's judge compiles."""
+    sources = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
+    header_names = [name for name in sources if name.endswith(".h")]
+    if _GRADER not in sources or not header_names:
         return {}
-    program = with_testlib(_GRADER, given[_GRADER], *folders)
-    beside = (NamedBlob(name=name, content=Blob.of(given[name])) for name in headers if name != TESTLIB)
-    graders = tuple(replace(file, name=f"graders/{file.name}") for file in (*program, *beside))
+    program = with_testlib(_GRADER, sources[_GRADER], *folders)
+    headers = (
+        NamedBlob(name=name, content=Blob.of(sources[name])) for name in header_names if name != TESTLIB
+    )
+    graders = tuple(replace(file, name=f"graders/{file.name}") for file in (*program, *headers))
     return {"options": TaskOptions(with_grader=True), "grader_files": graders}
 
 
 def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
-    """Return the fields of a task with an interactor, which exits with another code than 0 if it rejects.
+    """Return the problem's fields if it has an interactor, whose exit code is 0 if it accepts.
 
-    Raises Unusable if there is no interactor. Scripts that start a manager are not run.
+    Scripts that start a manager are not run.
+
+    Raises:
+        Unusable: There is no interactor.
     """
-    given = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
-    for place in tests.groups("problem_id").get(row.name("problem_id"), ()):
+    sources = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
+    for index in tests.groups("problem_id").get(row.name("problem_id"), ()):
         for field in ("starter_codes", "grader_codes"):
-            given |= _sources(tests[place], field)
-    headers = [NamedBlob(name=name, content=Blob.of(given[name])) for name in given if name.endswith(".h")]
-    beside = [header for header in headers if header.name != TESTLIB]
+            sources |= _sources(tests[index], field)
+    headers = [
+        NamedBlob(name=name, content=Blob.of(sources[name]))
+        for name in sources
+        if name.endswith(".h") and name != TESTLIB
+    ]
     for name, language in (("interactor.cpp", "c++"), ("interactor.py", "python")):
-        if name in given:
-            sources = (*with_testlib(name, given[name], *folders), *beside)
-            manager = Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language)
+        if name in sources:
+            program = (*with_testlib(name, sources[name], *folders), *headers)
+            manager = Manager(sources=program, kind=CheckerKind.TESTLIB, language=language)
             return {"task_type": TaskType.INTERACTIVE, "manager": manager}
-    raise Unusable(SCRIPTS if "manager.cpp" in given else NO_INTERACTOR)
+    raise Unusable(SCRIPTS if "manager.cpp" in sources else NO_INTERACTOR)
 
 
 def _sources(row: Row, field: str) -> Mapping[str, str]:
-    """Contents by names, from JSON."""
-    found: Any = row.json(field) or {}
-    if isinstance(found, dict) and all(isinstance(content, str) for content in found.values()):
-        return found
+    """Return the contents of the files in a JSON field, by name."""
+    contents: Any = row.json(field) or {}
+    if isinstance(contents, dict) and all(isinstance(content, str) for content in contents.values()):
+        return contents
     raise row.wrong(field, "not an object of texts")
 
 
@@ -371,44 +387,45 @@ def _sources(row: Row, field: str) -> Mapping[str, str]:
 
 
 def _with_tests(problem: Problem, table: Table, keep: Keep) -> Problem:
-    places = table.groups("problem_id").get(problem.id, ())
-    if len(places) != 1:
+    """Return the problem with its tests, subtasks and comparison. Raise CasesError if tests are missing."""
+    indexes = table.groups("problem_id").get(problem.id, ())
+    if len(indexes) != 1:
         raise CasesError(NO_CASES)
-    row = table[places[0]]
-    parts = _decoded(row.text("subtasks", "{}").encode(), dict[str, _Part])
-    named = {name for part in parts.values() for name in part.testcases}
-    text = row.content("tests")
-    cases = _decoded(text, dict[str, msgspec.Raw])
-    for name in sorted(named - cases.keys()):
+    row = table[indexes[0]]
+    subtasks = _decoded(row.text("subtasks", "{}").encode(), dict[str, _SubtaskRow])
+    used = {name for subtask in subtasks.values() for name in subtask.testcases}
+    cases = _decoded(row.content("tests"), dict[str, msgspec.Raw])
+    for name in sorted(used - cases.keys()):
         raise broken(f"a subtask names the test {name!r}, which is not there")
-    if not all(part.testcases for part in parts.values()):
+    if not all(subtask.testcases for subtask in subtasks.values()):
         raise broken("a subtask without tests")
-    tests, reals = [], False
-    for name in sorted(named or cases):
+    tests, has_reals = [], False
+    for name in sorted(used or cases):
         case = _decoded(memoryview(cases[name]), _Case)
-        reals = reals or _REAL.fullmatch(case.output) is not None
+        has_reals = has_reals or _REAL.fullmatch(case.output) is not None
         tests.append(Test(name=name, input=keep.blob(case.input), answer=keep.blob(case.output)))
     if not tests:
         raise CasesError(NO_CASES)
-    # As its judge, but that numbers may differ a little only where an answer is one with a point.
-    near = Checker(kind=CheckerKind.TOKENS, absolute=_NEAR, relative=_NEAR)
-    compared = near if reals else Checker(kind=CheckerKind.LINES)
+    # As the benchmark's judge, except that numbers may differ only if an answer is a number with a point.
+    tokens = Checker(kind=CheckerKind.TOKENS, absolute=_TOLERANCE, relative=_TOLERANCE)
+    comparison = tokens if has_reals else Checker(kind=CheckerKind.LINES)
     return replace(
         problem,
         tests=tuple(tests),
         subtasks=tuple(
-            Subtask(name=name, points=part.score, tests=tuple(part.testcases)) for name, part in parts.items()
+            Subtask(name=name, points=subtask.score, tests=tuple(subtask.testcases))
+            for name, subtask in subtasks.items()
         ),
-        checker=Checker() if problem.manager is not None else compared,
+        checker=Checker() if problem.manager is not None else comparison,
     )
 
 
 def _decoded(text: bytes | memoryview, kind: type[_T]) -> _T:
-    """Decode JSON where it lies, since tests are read one by one. Raises CasesError."""
+    """Decode JSON without copying it. Raise CasesError if it is broken or nested too deeply."""
     try:
         nesting = Nesting()
-        for start in range(0, len(text), _PIECE):
-            nesting.feed(bytes(text[start : start + _PIECE]))
+        for start in range(0, len(text), _PIECE_BYTES):
+            nesting.feed(bytes(text[start : start + _PIECE_BYTES]))
         return msgspec.json.decode(text, type=kind)
     except ValueError as error:
         raise broken(str(error)) from error

@@ -13,11 +13,18 @@ from ioi_eval.problems.package import TESTLIB_REMEDY
 
 
 def of_package(package: Package, keep: Keep) -> Problem:
-    """The problem of a package, of which nothing lies any longer where that is. Unusable: it is flawed."""
+    """Return the problem of a package, with its tests in `keep` and its programs in memory.
+
+    The package's folder may be removed afterwards.
+
+    Raises:
+        Unusable: The package is flawed.
+        InputError: The package needs testlib.h, which the user can add.
+    """
     problem = package.problem
     if problem is None:
         error = package.errors[0]
-        if error.remedy == TESTLIB_REMEDY:  # what somebody here can mend is said
+        if error.remedy == TESTLIB_REMEDY:
             raise error
         raise Unusable(f"its package is flawed: {error.problem}")
     tests = (
@@ -26,9 +33,10 @@ def of_package(package: Package, keep: Keep) -> Problem:
     )
     problem = replace(problem, tests=tuple(tests))
     if problem.manager is not None:
-        return replace(problem, manager=replace(problem.manager, sources=_held(problem.manager.sources)))
-    return replace(problem, checker=replace(problem.checker, sources=_held(problem.checker.sources)))
+        return replace(problem, manager=replace(problem.manager, sources=_in_memory(problem.manager.sources)))
+    return replace(problem, checker=replace(problem.checker, sources=_in_memory(problem.checker.sources)))
 
 
-def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+def _in_memory(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+    """Return the files with their contents in memory."""
     return tuple(replace(source, content=Blob.of(source.content.read())) for source in sources)

@@ -1,4 +1,4 @@
-"""Parquet a few rows at a time, unpacked by a child process.
+"""Read Parquet files a few rows at a time. A child process unpacks them.
 
 A page and a dictionary are unpacked as a whole, and a file of a kilobyte may unpack to many GB. The child has
 a memory limit, so such a file is refused and the process that scores stays alive.
@@ -21,21 +21,26 @@ from ioi_eval.benchmarks.parquet_child import TOO_LARGE, UNREADABLE
 from ioi_eval.model.errors import InputError
 from ioi_eval.store.resources import machine_memory
 
-_SHARE = 4  # the child may have this part of the machine's memory
+_MEMORY_DIVISOR = 4  # the child may use the machine's memory divided by this number
 _GIB = 1 << 30
-# Address space is not taken in advance, and memory that is free again goes back to the system.
-_ALLOCATION = ("ARROW_DEFAULT_MEMORY_POOL=system", "MALLOC_ARENA_MAX=1", f"MALLOC_MMAP_THRESHOLD_={1 << 20}")
-_idle: list[subprocess.Popen[bytes]] = []  # children without a request: to start one takes 0.15 s
+# Settings for the allocators of the child: they reserve no address space in advance, and return freed memory
+# to the system.
+_ALLOCATOR_VARIABLES = (
+    "ARROW_DEFAULT_MEMORY_POOL=system",
+    "MALLOC_ARENA_MAX=1",
+    f"MALLOC_MMAP_THRESHOLD_={1 << 20}",
+)
+_idle: list[subprocess.Popen[bytes]] = []  # children without a request; starting a child takes 0.15 s
 os.register_at_fork(after_in_child=_idle.clear)
 
 
 def batches(path: Path, columns: list[str] | None = None, *, memory: int | None = None) -> Iterator[Any]:
-    """Yield a file's rows a few at a time, with long ones only one.
+    """Yield a file's rows in small batches. A batch of long rows may have only one row.
 
     Args:
         path: The file.
         columns: The columns to read. `None` means all.
-        memory: Bytes that unpacking may take. `None` means a quarter of the machine's memory.
+        memory: Maximum memory for unpacking, in bytes. `None` means a quarter of the machine's memory.
 
     Raises:
         InputError: The file needs more memory, or unpacking it ended the child.
@@ -43,10 +48,10 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
     """
     import pyarrow.ipc
 
-    path.open("rb").close()  # an OSError that names the file
-    limit = machine_memory() // _SHARE if memory is None else memory
+    path.open("rb").close()  # raises an OSError that names the file
+    limit = machine_memory() // _MEMORY_DIVISOR if memory is None else memory
     request = {"path": str(path.absolute()), "columns": columns, "memory": limit}
-    child, stream = _asked(json.dumps(request).encode())
+    child, stream = _requested(json.dumps(request).encode())
     is_idle = False
     try:
         while stream is not None:
@@ -59,15 +64,15 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
             except (pyarrow.ArrowException, OSError):  # the child has ended
                 break
             yield batch
-            del batch  # the next must not come on top of it
+            del batch  # free its memory before the next batch is read
             pyarrow.default_memory_pool().release_unused()
-        raise _refusal(path, child, limit)
+        raise _child_error(path, child, limit)
     finally:
         _idle.append(child) if is_idle else _end(child)
 
 
-def _asked(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
-    """Return a child and its stream of batches. If the child has failed, `None` is in the stream's place."""
+def _requested(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
+    """Send a request to a child. Return the child and its stream of batches, or None if it has failed."""
     import pyarrow.ipc
 
     while True:
@@ -84,27 +89,28 @@ def _asked(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except (pyarrow.ArrowException, OSError):
             if is_new or child.wait() != 0:
                 return child, None
-            _end(child)  # it was idle for too long
+            _end(child)  # it had ended, because it was idle for too long
 
 
 def _start() -> subprocess.Popen[bytes]:
+    """Start a child process."""
     script = Path(__file__).with_name("parquet_child.py")
     return subprocess.Popen(
-        ["env", *_ALLOCATION, sys.executable, "-I", str(script), json.dumps(sys.path)],
+        ["env", *_ALLOCATOR_VARIABLES, sys.executable, "-I", str(script), json.dumps(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for the process that scores, which ends the child
+        start_new_session=True,  # Ctrl-C goes only to the process that scores, which kills the child
     )
 
 
-def _refusal(path: Path, child: subprocess.Popen[bytes], limit: int) -> Exception:
-    """Return why a child could not unpack a file."""
+def _child_error(path: Path, child: subprocess.Popen[bytes], limit: int) -> Exception:
+    """Return the error for a file that a child could not unpack."""
     import pyarrow
 
-    said = child.communicate()[1].decode(errors="replace").strip()
+    stderr = child.communicate()[1].decode(errors="replace").strip()
     if child.returncode == UNREADABLE:
-        return pyarrow.ArrowInvalid(said)  # type: ignore[no-any-return]
+        return pyarrow.ArrowInvalid(stderr)  # type: ignore[no-any-return]
     if child.returncode in (TOO_LARGE, -signal.SIGABRT, -signal.SIGKILL):
         return InputError(
             f"a part of it takes more than {limit / _GIB:.1f} GiB of memory when it is unpacked",
@@ -113,36 +119,41 @@ def _refusal(path: Path, child: subprocess.Popen[bytes], limit: int) -> Exceptio
             f"pyarrow.parquet.write_table(pyarrow.parquet.read_table({path.name!r}), 'small.parquet', "
             "row_group_size=5)",
         )
-    what = f"the process that unpacks it ended with {child.returncode}: {said or 'no message'}"
-    return InputError(what, where=str(path), remedy="Fetch or write it again")
+    problem = f"the process that unpacks it ended with {child.returncode}: {stderr or 'no message'}"
+    return InputError(problem, where=str(path), remedy="Fetch or write it again")
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child process."""
     child.kill()
     child.communicate()
 
 
 @atexit.register
 def _end_idle() -> None:
+    """Kill the idle children when this process exits."""
     while _idle:
         _end(_idle.pop())
 
 
-def texts(batch: Any) -> Any:
-    """Return a batch whose columns of bytes are texts, as some writers mean them, where all are UTF-8."""
+def with_decoded_bytes(batch: Any) -> Any:
+    """Return a batch in which columns of bytes are strings, if all their values are UTF-8.
+
+    Some writers store strings as bytes.
+    """
     import pyarrow
 
     columns = list(batch.columns)
-    if all(_meant(column.type) == column.type for column in columns):
-        return batch  # also one without columns, which has its rows nonetheless
-    for place, column in enumerate(columns):
+    if all(_with_strings(column.type) == column.type for column in columns):
+        return batch  # also a batch without columns, which still has a number of rows
+    for index, column in enumerate(columns):
         with suppress(pyarrow.ArrowInvalid):
-            columns[place] = column.cast(_meant(column.type))
+            columns[index] = column.cast(_with_strings(column.type))
     return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _meant(kind: Any) -> Any:
-    """Return a type with texts in the place of bytes of any length."""
+def _with_strings(kind: Any) -> Any:
+    """Return a type in which bytes of any length are replaced by strings."""
     import pyarrow
     from pyarrow import types
 
@@ -151,9 +162,9 @@ def _meant(kind: Any) -> Any:
     if types.is_large_binary(kind):
         return pyarrow.large_string()
     if types.is_list(kind):
-        return pyarrow.list_(kind.value_field.with_type(_meant(kind.value_type)))
+        return pyarrow.list_(kind.value_field.with_type(_with_strings(kind.value_type)))
     if types.is_large_list(kind):
-        return pyarrow.large_list(kind.value_field.with_type(_meant(kind.value_type)))
+        return pyarrow.large_list(kind.value_field.with_type(_with_strings(kind.value_type)))
     if types.is_struct(kind):
-        return pyarrow.struct([field.with_type(_meant(field.type)) for field in kind])
+        return pyarrow.struct([field.with_type(_with_strings(field.type)) for field in kind])
     return kind

@@ -1,7 +1,7 @@
 """The child process of `parquet.py`: unpacks Parquet files, one after the other, within a memory limit.
 
-A request is a line of JSON on standard input, its answer a stream of Arrow batches on standard output, and
-behind it a newline: pyarrow ends a stream as if it were whole when there is an error, too.
+A request is a line of JSON on standard input. Its answer is a stream of Arrow batches on standard output, and
+then a newline. The newline shows that the stream is complete, because pyarrow also ends a broken one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 TOO_LARGE, UNREADABLE = 3, 4  # exit codes
-_MAX_ROWS = 1 << 12  # of a batch
-_BATCH_BYTES = 16 << 20  # of a batch that is sent, unless one row is longer
-_IDLE_S = 5.0  # until a child without a request ends
+_MAX_ROWS = 1 << 12  # maximum rows of a batch
+_BATCH_BYTES = 16 << 20  # maximum size of a batch that is sent, unless a single row is larger
+_IDLE_S = 5.0  # seconds after which a child without a request ends
 
 
 def main() -> int:
-    """Answer requests until there are no more, or one cannot be answered."""
+    """Answer requests until no more arrive, or until a request cannot be answered. Return the exit code."""
     sys.path[:] = json.loads(sys.argv[1])
     from pyarrow import ArrowException
 
@@ -30,7 +30,7 @@ def main() -> int:
     while select.select([0], [], [], _IDLE_S)[0] and (line := sys.stdin.readline()):
         try:
             _answer(output, **json.loads(line))
-        except MemoryError:  # pyarrow's, too
+        except MemoryError:  # also pyarrow's, which is a subclass
             return TOO_LARGE
         except (ArrowException, OSError) as error:
             os.write(2, str(error).encode())
@@ -39,15 +39,16 @@ def main() -> int:
 
 
 def _answer(output: BinaryIO, path: str, columns: list[str] | None, memory: int) -> None:
+    """Write the rows of a file to `output`. `memory`: maximum memory for unpacking, in bytes."""
     import pyarrow.parquet
 
     pages, hard = (
         int(Path("/proc/self/statm").read_text().split()[0]),
         resource.getrlimit(resource.RLIMIT_AS)[1],
     )
-    most = pages * resource.getpagesize() + Path(path).stat().st_size + memory  # the file is mapped
+    max_bytes = pages * resource.getpagesize() + Path(path).stat().st_size + memory  # the file is mapped
     resource.setrlimit(
-        resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        resource.RLIMIT_AS, (max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard), hard)
     )
     with _opened(path) as file:
         groups, empty = file.num_row_groups, file.schema_arrow.empty_table()
@@ -71,8 +72,8 @@ def _opened(path: str) -> Any:
 def _batches(path: str, group: int, columns: list[str] | None, memory: int) -> Iterator[Any]:
     """Yield the rows of a group in small batches. If many rows do not fit, unpack them one by one."""
     with _opened(path) as file:
-        about = file.metadata.row_group(group)
-        rows = max(1, min(_MAX_ROWS, about.num_rows * _BATCH_BYTES // max(1, about.total_byte_size)))
+        metadata = file.metadata.row_group(group)
+        rows = max(1, min(_MAX_ROWS, metadata.num_rows * _BATCH_BYTES // max(1, metadata.total_byte_size)))
     sent = 0
     while True:
         try:
@@ -89,6 +90,16 @@ def _batches(path: str, group: int, columns: list[str] | None, memory: int) -> I
 def _pieces(
     path: str, group: int, columns: list[str] | None, rows: int, skipped: int, memory: int
 ) -> Iterator[Any]:
+    """Yield the rows of a group in batches that are small enough to be sent.
+
+    Args:
+        path: The file.
+        group: The index of the row group.
+        columns: The columns to read. None means all.
+        rows: The number of rows to unpack at once.
+        skipped: The number of rows to skip, because they were sent already.
+        memory: The maximum size of unpacked rows, in bytes.
+    """
     with _opened(path) as file:
         for batch in file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
             start, skipped = min(skipped, batch.num_rows), max(0, skipped - batch.num_rows)
@@ -101,11 +112,14 @@ def _pieces(
 
 
 def _bytes(array: Any) -> int:
-    """Return the bytes of an array whose dictionaries are written out: a few indices may name a long text."""
+    """Return the size of an array in bytes when its dictionaries are written out.
+
+    A few indices may repeat a long string.
+    """
     import pyarrow.compute
     from pyarrow import types
 
-    if types.is_dictionary(array.type) and _is_text(array.type.value_type):
+    if types.is_dictionary(array.type) and _is_string(array.type.value_type):
         lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")
         return int(pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0)
     if types.is_nested(array.type) and hasattr(array, "flatten"):
@@ -114,11 +128,11 @@ def _bytes(array: Any) -> int:
     return int(array.nbytes)
 
 
-def _is_text(kind: Any) -> bool:
+def _is_string(kind: Any) -> bool:
     from pyarrow import types
 
-    texts = types.is_string, types.is_large_string, types.is_binary, types.is_large_binary
-    return any(is_one(kind) for is_one in texts)
+    string_types = types.is_string, types.is_large_string, types.is_binary, types.is_large_binary
+    return any(is_type(kind) for is_type in string_types)
 
 
 if __name__ == "__main__":

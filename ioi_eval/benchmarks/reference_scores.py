@@ -1,7 +1,7 @@
-"""Solutions of known worth from a file: a dump with one more column, which says what each is worth.
+"""Read solutions whose scores are known: a dump with one more column, which holds each solution's score.
 
-The column holds scores of the whole problem, in points or as fractions, or verdicts. Which column it is is
-guessed only where there is one candidate, and what its scores count is decided by the whole column.
+The column holds scores of the whole problem, in points or as fractions, or verdicts. It is detected only if
+there is exactly one candidate. Whether its numbers are points or fractions is decided by the whole column.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ioi_eval.rules.expectations import (
 )
 from ioi_eval.store.rows import as_number, plain
 
-_LABEL = "label"  # of a solution's kind: what it says is a verdict too, and less than a score
-_CANDIDATES = ("score", "points", "grade", "expected", "verdict")  # parts of names
-_NEVER = frozenset({"score_precision"})
-_MOST_DIGITS = 6  # more are an artefact of binary fractions
-_BINARY = 1e-6  # and what these add
-# Words for whole submissions where the words of packages mean something else or are not known.
-_WORDS: Mapping[str, str] = MappingProxyType(
+_LABEL = "label"  # column with the kind of a solution; its values are verdicts, too, but less than a score
+_NAME_PARTS = ("score", "points", "grade", "expected", "verdict")  # parts of the names of candidates
+_OTHER_COLUMNS = frozenset({"score_precision"})  # columns that are no candidates, despite their names
+_MAX_DIGITS = 6  # maximum number of decimals of a score; binary fractions may have more
+_ROUNDING_ERROR = 1e-6  # maximum error of a binary fraction
+# Verdicts of whole submissions that packages write in another way.
+_VERDICTS: Mapping[str, str] = MappingProxyType(
     {
         "ok": "accepted",
         "ac": "accepted",
@@ -44,10 +44,10 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 
 class ReferenceScores(Value):
-    """The facts that a file gives about its solutions."""
+    """The expected results of the solutions in a file."""
 
     column: str
-    kind: str  # points, fractions or verdicts: for people
+    kind: str  # points, fractions or verdicts; for messages
     cases: tuple[KeyedExpectation, ...]
 
 
@@ -58,7 +58,17 @@ def read_reference_scores(
     column: str | None = None,
     scale: str | None = None,
 ) -> ReferenceScores:
-    """The expectations of a dump's submissions. `scale` is points or fraction; None: the column decides."""
+    """Return the expected results of a dump's submissions.
+
+    Args:
+        dump: The dump.
+        problems: The problems by id.
+        column: The column with the expected results; None to detect it.
+        scale: `points` or `fraction`; None to detect it from the column's numbers.
+
+    Raises:
+        InputError: The column cannot be detected, or a value is not an expected result.
+    """
     files = [Path(file.path) for file in dump.info.files]
     name = _column(files, column)
     numbers = [
@@ -66,80 +76,99 @@ def read_reference_scores(
         for value in (plain(row.columns.get(name)) for row in _rows(files))
         if (number := as_number(value)) is not None
     ]
-    fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
+    is_fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
     digits = max(map(_digits, numbers), default=0)
-    cases = [_case(row, problems, name, fraction, digits) for row in dump.located()]
-    scores = any(case.score is not None for case in cases)
-    kind = ("fractions" if fraction else "points") if scores else "verdicts"
+    cases = [_case(row, problems, name, is_fraction, digits) for row in dump.located()]
+    has_scores = any(case.score is not None for case in cases)
+    kind = ("fractions" if is_fraction else "points") if has_scores else "verdicts"
     return ReferenceScores(column=name, kind=kind, cases=tuple(cases))
 
 
-# --- which column ------------------------------------------------------------------------------------
+# --- the column --------------------------------------------------------------------------------------
 
 
-def _column(files: Sequence[Path], wanted: str | None) -> str:
+def _column(files: Sequence[Path], requested: str | None) -> str:
+    """Return the column with the expected results: the requested one, or the only candidate."""
     names = dict.fromkeys(str(name) for row in _rows(files) for name in row.columns)
     where = ", ".join(map(str, files))
-    if wanted is not None:
-        if wanted not in names:
+    if requested is not None:
+        if requested not in names:
             remedy = f"The columns are: {', '.join(names)}"
-            raise InputError(f"no column {wanted!r}", where=where, field="column", remedy=remedy)
-        return wanted
-    found = [
-        name for name in names if name not in _NEVER and any(part in name.lower() for part in _CANDIDATES)
+            raise InputError(f"no column {requested!r}", where=where, field="column", remedy=remedy)
+        return requested
+    candidates = [
+        name
+        for name in names
+        if name not in _OTHER_COLUMNS and any(part in name.lower() for part in _NAME_PARTS)
     ] or [name for name in names if name == _LABEL]
-    if len(found) == 1:
-        return found[0]
-    several = f"several columns may hold what is expected: {', '.join(found)}"
-    what = several if found else "no column that looks like an expected score or verdict"
+    if len(candidates) == 1:
+        return candidates[0]
+    problem = (
+        f"several columns may hold what is expected: {', '.join(candidates)}"
+        if candidates
+        else "no column that looks like an expected score or verdict"
+    )
     remedy = f"Name it with column=NAME; the columns are: {', '.join(names)}"
-    raise InputError(what, where=where, remedy=remedy)
+    raise InputError(problem, where=where, remedy=remedy)
 
 
-# --- what it says ------------------------------------------------------------------------------------
+# --- its values --------------------------------------------------------------------------------------
 
 
 def _rows(files: Sequence[Path]) -> Iterator[FileRow]:
-    """Yield the usable rows; the others were reported, or are to be left out."""
+    """Yield the usable rows. Errors in other rows were reported when the dump was opened."""
     return (row for path in files for row in rows_or_faults(path) if isinstance(row, FileRow))
 
 
 def _digits(number: float) -> int:
+    """Return the number of decimals, at most `_MAX_DIGITS`."""
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
-    return min(_MOST_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
+    return min(_MAX_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
 
 
 def _case(
-    row: Located, problems: Mapping[str, Problem], column: str, fraction: bool, digits: int
+    row: Located, problems: Mapping[str, Problem], column: str, is_fraction: bool, digits: int
 ) -> KeyedExpectation:
+    """Return the expected result of one submission.
+
+    Args:
+        row: The row with the submission.
+        problems: The problems by id.
+        column: The column with the expected result.
+        is_fraction: A number is a fraction of the problem's points.
+        digits: The number of decimals of the column's scores.
+    """
     submission = row.submission
     problem, value = problems[submission.problem_id], submission.row.get(column)
     number, score, expectation = as_number(value), None, None
     if number is not None:
-        most = 1.0 if fraction else max_points(problem)
-        if not 0 <= number <= most + _BINARY:
-            what = f"{number:g} is no score between 0 and {most:g}"
-            raise _wrong(row, column, what, "Is it the right column, and scale=... the right one?")
+        maximum = 1.0 if is_fraction else max_points(problem)
+        if not 0 <= number <= maximum + _ROUNDING_ERROR:
+            reason = f"{number:g} is no score between 0 and {maximum:g}"
+            raise _error(row, column, reason, "Is it the right column, and scale=... the right one?")
         digits = max(digits, problem.score_precision)
-        score = ExpectedScore(value=number, fraction=fraction, digits=digits)
+        score = ExpectedScore(value=number, fraction=is_fraction, digits=digits)
     elif isinstance(value, str) and value.strip():
-        word = value.strip().lower().replace("-", "_").replace(" ", "_")
-        expectation = Expectation(subtask="", word=_WORDS.get(word, word), tests=counting_tests(problem))
+        verdict = value.strip().lower().replace("-", "_").replace(" ", "_")
+        expectation = Expectation(
+            subtask="", word=_VERDICTS.get(verdict, verdict), tests=counting_tests(problem)
+        )
     else:
-        what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
-        raise _wrong(row, column, what, "Fill it in, or leave the row out")
-    place, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
-    understood = expectation is not None and is_known(expectation.word)
+        reason = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
+        raise _error(row, column, reason, "Fill it in, or leave the row out")
+    location, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
+    is_known_verdict = expectation is not None and is_known(expectation.word)
     return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,
-        solution=f"{place} {label}" if label and column != _LABEL else place,
+        solution=f"{location} {label}" if label and column != _LABEL else location,
         expected=str(value).strip(),
-        words=(expectation,) if expectation is not None and understood else (),
-        unknown=(str(value).strip(),) if expectation is not None and not understood else (),
+        words=(expectation,) if expectation is not None and is_known_verdict else (),
+        unknown=(str(value).strip(),) if expectation is not None and not is_known_verdict else (),
         score=score,
     )
 
 
-def _wrong(row: Located, column: str, what: str, remedy: str) -> InputError:
-    return InputError(what, where=row.file, row=row.line, field=column, remedy=remedy)
+def _error(row: Located, column: str, problem: str, remedy: str) -> InputError:
+    """Return the error for a row."""
+    return InputError(problem, where=row.file, row=row.line, field=column, remedy=remedy)

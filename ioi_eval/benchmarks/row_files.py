@@ -1,6 +1,6 @@
-"""Rows from files: .jsonl, .json, .csv (also as .gz or .zst), .parquet, .eval; and from folders of programs.
+"""Read rows from files (.jsonl, .json, .csv, .gz, .zst, .parquet, .arrow, .eval) and folders of programs.
 
-Reading streams; what is broken is named with its line.
+Files are streamed. An error names the file and the line.
 """
 
 from __future__ import annotations
@@ -25,59 +25,67 @@ from ioi_eval.model.fields import DuplicateKey, distinct
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 from ioi_eval.store.files import MAY_READ, closed_folders, readable
 
-_CHUNK = 1 << 20  # bytes or characters
-_LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
-INSPECT = "inspect_ai"  # the column that only rows of its logs have
-PLACE = "place_of_problem"  # the column of rows made of lists, one for each problem: `#0`, `#1`
-_NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
-_BATCH = 64  # rows of an Arrow file in memory
-_ONE_OF_THEM = "Keep the one that is meant"
-_field_limit = threading.Lock()
+_CHUNK = 1 << 20  # bytes or characters that are read at once
+_MAX_FIELD_LENGTH = (1 << 31) - 1  # characters in a field of a .csv; the csv module allows 131072 by default
+INSPECT = "inspect_ai"  # column that only rows of inspect_ai's logs have
+PLACE = "place_of_problem"  # column with the problem's index, `#0`, in rows of a list of lists
+# Files without rows that the package datasets writes next to the rows.
+_FILES_WITHOUT_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
+_BATCH_ROWS = 64  # rows of an Arrow file that are in memory
+_DUPLICATE_KEY_REMEDY = "Keep the one that is meant"
+_field_limit_lock = threading.Lock()  # csv's limit holds for the whole process
 
 
 class FileRow(NamedTuple):
-    line: int  # from 1; of a .parquet, the row
+    """A row of a file: its columns, and the line where it starts."""
+
+    line: int  # starts at 1; the number of the row if the file has no lines
     columns: dict[str, Any]
 
 
 def dump_files(paths: Iterable[str | Path]) -> list[Path]:
-    """The files that paths name, those of folders by name, hidden ones left out."""
+    """Return the files of rows at the paths. Folders are searched, without hidden files."""
     return [file for path in paths for file in _files(Path(path))]
 
 
 def other_files(paths: Iterable[str | Path]) -> list[Path]:
-    """The files in the folders among paths that are left out because their names say no format of rows."""
+    """Return the files in the folders among the paths that `dump_files` ignores because of their names."""
     folders = (path for path in map(Path, paths) if path.is_dir())
-    return [file for folder in folders for file in _below(folder) if not is_dump(file)]
+    return [file for folder in folders for file in _files_below(folder) if not is_dump(file)]
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    """Files by name. Hidden ones are none, nor is what datasets writes beside the rows that it saves."""
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder, sorted by name, without hidden files and files without rows.
+
+    Raises:
+        InputError: A link leads to a folder or to nothing.
+    """
     for file in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-        if hidden or file.name in _NO_ROWS:
+        is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if is_hidden or file.name in _FILES_WITHOUT_ROWS:
             continue
         if file.is_symlink() and (file.is_dir() or (is_dump(file) and not file.exists())):
-            leads = "a folder, and such links are not followed" if file.is_dir() else "nothing"
+            target = "a folder, and such links are not followed" if file.is_dir() else "nothing"
             raise InputError(
-                f"a link to {leads}", where=str(file), remedy="Remove it, and name what it should lead to"
+                f"a link to {target}", where=str(file), remedy="Remove it, and name what it should lead to"
             )
         if file.is_file():
             yield file
 
 
 def _files(path: Path) -> list[Path]:
+    """Return the files of rows at a path. A folder of programs is one such file."""
     if path.is_dir():
         for error in closed_folders(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
             raise InputError(problem, where=where, remedy=MAY_READ)
         if _kind(path) == _PROGRAMS:
             return [path]
-        found = [file for file in _below(path) if is_dump(file)]
-        if not found:
+        files = [file for file in _files_below(path) if is_dump(file)]
+        if not files:
             remedy = f"Expected files {_suffixes()} in it, or programs such as HumanEval_0/0.py"
             raise InputError("no dump in this folder", where=str(path), remedy=remedy)
-        return found
+        return files
     if not path.exists():
         raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
     if not path.is_file():
@@ -96,18 +104,18 @@ def _files(path: Path) -> list[Path]:
 
 
 def is_dump(path: Path) -> bool:
-    """Return True if the name is that of a file of rows."""
+    """Return True if the name has the suffix of a file of rows, or if it is a folder of programs."""
     return _kind(path) in _READERS
 
 
 def is_csv(path: Path) -> bool:
-    """Return True if the name is that of a file in which every value is a text."""
+    """Return True if the file is a .csv, in which every value is a string."""
     return _kind(path) == ".csv"
 
 
 def _kind(path: Path) -> str:
-    """Return the suffix of the format, without .gz or .zst; of a folder of programs `_PROGRAMS`."""
-    if path.suffix.lower() not in _PACKED:
+    """Return the suffix of the format, without .gz or .zst, or `_PROGRAMS` for a folder of programs."""
+    if path.suffix.lower() not in _COMPRESSIONS:
         kind = path.suffix.lower()
         return _PROGRAMS if kind not in _READERS and next(_program_files(path), None) else kind
     inner = Path(path.stem).suffix.lower()
@@ -115,118 +123,124 @@ def _kind(path: Path) -> str:
 
 
 def bare_name(path: Path) -> str:
-    """A file's name without the suffixes that say its format."""
-    return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _PACKED else path.stem
+    """Return a file's name without the suffixes of its format."""
+    return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _COMPRESSIONS else path.stem
 
 
 def _suffixes() -> str:
-    return (
-        f"{', '.join(name for name in _READERS if name != _PROGRAMS)} (text also as {' or '.join(_PACKED)})"
-    )
+    """Return the suffixes of files of rows, for messages."""
+    suffixes = ", ".join(name for name in _READERS if name != _PROGRAMS)
+    return f"{suffixes} (text also as {' or '.join(_COMPRESSIONS)})"
 
 
 # --- bytes -------------------------------------------------------------------------------------------
 
 
 def scan(path: Path) -> str:
-    """The SHA-256 of what a file holds, unpacked. What should be text is made sure to be."""
+    """Return the SHA-256 of a file's decompressed content. Raise an InputError if text is not UTF-8."""
     digest = hashlib.sha256()
     if _kind(path) == _PROGRAMS:
         for file in _program_files(path):
             digest.update(f"{file.relative_to(path)}\n{scan(file)}\n".encode())
         return digest.hexdigest()
-    text = None if _kind(path) in _TABLES else _TextCheck(str(path))
+    check = None if _kind(path) in _TABLES else _TextCheck(str(path))
     with _opened(path) as stream:
-        for piece in _pieces(stream, path, text):
+        for piece in _pieces(stream, path, check):
             digest.update(piece)
     return digest.hexdigest()
 
 
-class Grown(NamedTuple):
-    """A file that begins as it did when it was shorter."""
+class FileGrowth(NamedTuple):
+    """A file to which lines were appended."""
 
-    sha256: str  # of all of it
-    lines: int  # in the part that was there before
+    sha256: str  # of the whole file
+    lines: int  # number of lines before the appended lines
 
 
-def scan_growth(path: Path, size: int, sha256: str) -> Grown | None:
-    """Read a .jsonl file as `scan` does; None where it does not begin with the bytes of such a hash."""
+def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
+    """Return the new hash of a .jsonl file, or None if it is not an earlier file with appended lines.
+
+    `size` and `sha256` are those of the earlier file.
+    """
     if path.suffix.lower() != ".jsonl" or path.stat().st_size < size:
         return None
-    digest, left, lines = hashlib.sha256(), size, 0
+    digest, remaining, lines = hashlib.sha256(), size, 0
     with _opened(path) as stream:
-        while left and (piece := stream.read(min(_CHUNK, left))):
+        while remaining and (piece := stream.read(min(_CHUNK, remaining))):
             digest.update(piece)
             lines += piece.count(b"\n")
-            left -= len(piece)
-        if left or digest.hexdigest() != sha256:
+            remaining -= len(piece)
+        if remaining or digest.hexdigest() != sha256:
             return None
         for piece in _pieces(stream, path, _TextCheck(str(path), lines + 1)):
             digest.update(piece)
-    return Grown(digest.hexdigest(), lines)
+    return FileGrowth(digest.hexdigest(), lines)
 
 
 def line_start(path: Path, number: int) -> int:
-    """Return the offset behind so many lines of a file that has them."""
+    """Return the offset in bytes after the first `number` lines."""
     offset = 0
     with _opened(path) as stream:
         for piece in _pieces(stream, path):
-            if number <= (found := piece.count(b"\n")):
-                place = -1
+            if number <= (lines := piece.count(b"\n")):
+                end = -1
                 for _ in range(number):
-                    place = piece.index(b"\n", place + 1)
-                return offset + place + 1
-            number -= found
+                    end = piece.index(b"\n", end + 1)
+                return offset + end + 1
+            number -= lines
             offset += len(piece)
     raise InputError("has fewer lines than before", where=str(path), remedy="Run the same command again")
 
 
-def _pieces(stream: BinaryIO, path: Path, text: _TextCheck | None = None) -> Iterator[bytes]:
-    """Yield what a stream holds. InputError where that should be `text` and is not."""
+def _pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> Iterator[bytes]:
+    """Yield the content of a stream in pieces. `check` checks that it is text."""
     with readable(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
-            if text is not None:
-                text.feed(piece)
+            if check is not None:
+                check.feed(piece)
             yield piece
-        if text is not None:
-            text.feed(b"", last=True)
+        if check is not None:
+            check.feed(b"", last=True)
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The bytes that a file holds, unpacked as they are read."""
-    packed = _PACKED.get(path.suffix.lower())
+    """Open a file for reading bytes. A compressed file is decompressed as it is read."""
+    compression = _COMPRESSIONS.get(path.suffix.lower())
     with readable(path):
-        if packed is None:
+        if compression is None:
             return path.open("rb")
         import pyarrow
 
-        return io.BufferedReader(cast(io.RawIOBase, pyarrow.input_stream(str(path), compression=packed)))
+        return io.BufferedReader(cast(io.RawIOBase, pyarrow.input_stream(str(path), compression=compression)))
 
 
 def _opened_text(path: Path) -> TextIO:
+    """Open a file for reading text."""
     return io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="")
 
 
 class _TextCheck:
-    """Finds the first byte that is not UTF-8 text, in pieces."""
+    """Checks that text, which arrives in pieces, is UTF-8 and has no NUL bytes."""
 
     def __init__(self, where: str, line: int = 1) -> None:
         self._where, self._line = where, line
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
+        """Check the next piece. Raise an InputError with the line of the first wrong byte."""
         try:
             self._decoder.decode(piece, last)
         except UnicodeDecodeError as error:
             raise self._broken("not UTF-8", error.object, error.start) from error
-        if (place := piece.find(b"\0")) >= 0:
-            raise self._broken("a NUL byte", piece, place)
+        if (position := piece.find(b"\0")) >= 0:
+            raise self._broken("a NUL byte", piece, position)
         self._line += piece.count(b"\n")
 
-    def _broken(self, what: str, piece: bytes, place: int) -> InputError:
-        row = self._line + piece.count(b"\n", 0, place)
+    def _broken(self, problem: str, piece: bytes, position: int) -> InputError:
+        """Return the error for a byte of the current piece."""
+        row = self._line + piece.count(b"\n", 0, position)
         return InputError(
-            what, where=self._where, row=row, remedy="The file is damaged, or is not text in UTF-8"
+            problem, where=self._where, row=row, remedy="The file is damaged, or is not text in UTF-8"
         )
 
 
@@ -234,7 +248,7 @@ class _TextCheck:
 
 
 def read_rows(path: Path) -> Iterator[FileRow]:
-    """The rows of a file that `scan` was content with. Raises InputError at the first that is none."""
+    """Yield the rows of a file that `scan` has checked. Raise an InputError for the first broken row."""
     for row in rows_or_faults(path):
         if isinstance(row, InputError):
             raise row
@@ -242,15 +256,18 @@ def read_rows(path: Path) -> Iterator[FileRow]:
 
 
 def rows_or_faults(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
-    """The rows of such a file, and in the place of one that cannot be read what is wrong with it.
+    """Yield the rows of a file that `scan` has checked, and an error for each broken row.
 
-    `start`: of a .jsonl the bytes and the lines to pass over.
+    `start`: the number of bytes and of lines to skip in a .jsonl file.
     """
     return _jsonl_rows(path, start) if start[0] else _READERS[_kind(path)](path)
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Rows of a file that was not looked through yet: of a table only these columns, where it has them."""
+    """Yield the columns of each usable row, for a file that `scan` has not checked.
+
+    For a .parquet file these are only the columns in `names`.
+    """
     kind = _kind(path)
     rows: Iterator[FileRow | InputError]
     if kind == ".parquet":
@@ -263,7 +280,7 @@ def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """The columns of a table, or of the first row of a file of rows."""
+    """Return the columns of a .parquet file, or of the first row of another file."""
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet
 
@@ -277,23 +294,25 @@ def column_names(path: Path) -> tuple[str, ...]:
 
 
 def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
-    offset, before = start
+    """Yield the rows of a .jsonl file. `start`: the number of bytes and of lines to skip."""
+    offset, skipped_lines = start
     with _opened(path) as stream:
         if offset:
             stream.seek(offset)
-        for number, line in enumerate(stream, before + 1):
+        for number, line in enumerate(stream, skipped_lines + 1):
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             if text.strip():
                 yield _row(text, path, number)
 
 
 def _row(text: str, path: Path, line: int) -> FileRow | InputError:
+    """Return the row in a line of JSON, or the error if there is none."""
     try:
         return _object(_parsed(text), path, line)
     except json.JSONDecodeError as error:
         reason = f"{error.msg}, character {error.pos + 1}"
     except DuplicateKey as error:
-        return InputError(str(error), where=str(path), row=line, remedy=_ONE_OF_THEM)
+        return InputError(str(error), where=str(path), row=line, remedy=_DUPLICATE_KEY_REMEDY)
     except ValueError as error:
         reason = str(error)
     return InputError(
@@ -305,10 +324,12 @@ def _row(text: str, path: Path, line: int) -> FileRow | InputError:
 
 
 def _parsed(text: str) -> Any:
+    """Return the value in a JSON string. Raise ValueError for nesting that is too deep, or duplicate keys."""
     return json.loads(shallow(text), object_pairs_hook=distinct)
 
 
 def _object(value: Any, path: Path, line: int) -> FileRow | InputError:
+    """Return the row with an object's columns, or the error if the value is not an object."""
     if isinstance(value, dict):
         return FileRow(line, value)
     return InputError(
@@ -320,39 +341,40 @@ def _object(value: Any, path: Path, line: int) -> FileRow | InputError:
 
 
 def _json_rows(path: Path) -> Iterator[FileRow | InputError]:
-    """Yield the rows of a list of objects, or of lists of texts. Some tools write other forms."""
+    """Yield the rows of a .json file: a list of objects or of lists of strings, one object, or JSON lines."""
     if _first_character(path) == "{":
-        whole = _one_object(path)
-        yield from _jsonl_rows(path) if whole is None else (FileRow(1, whole),)
+        columns = _one_object(path)
+        yield from _jsonl_rows(path) if columns is None else (FileRow(1, columns),)
         return
     with _opened_text(path) as stream:
-        for place, (line, value) in enumerate(elements(stream, str(path))):
+        for index, (line, value) in enumerate(elements(stream, str(path))):
             if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
-                yield FileRow(line, {PLACE: f"#{place}", "generations": value})
+                yield FileRow(line, {PLACE: f"#{index}", "generations": value})
             else:
                 yield _object(value, path, line)
 
 
 def _one_object(path: Path) -> dict[str, Any] | None:
-    """The object that a file consists of, on several lines; None if its first line is an object already."""
+    """Return the one object in a file, or None if its first line is already an object."""
     with _opened_text(path) as stream:
-        first = next((line for line in stream if line.strip()), "")
+        first_line = next((line for line in stream if line.strip()), "")
         try:
-            _parsed(first)
+            _parsed(first_line)
         except DuplicateKey:
             return None
         except ValueError:
             try:
-                found = _parsed(first + stream.read())
+                value = _parsed(first_line + stream.read())
             except DuplicateKey as error:
-                raise InputError(str(error), where=str(path), remedy=_ONE_OF_THEM) from error
+                raise InputError(str(error), where=str(path), remedy=_DUPLICATE_KEY_REMEDY) from error
             except ValueError:
                 return None
-            return found if isinstance(found, dict) else None
+            return value if isinstance(value, dict) else None
     return None
 
 
 def _first_character(path: Path) -> str:
+    """Return the first character of a file that is not white space, or an empty string."""
     with _opened_text(path) as stream:
         while piece := stream.read(_CHUNK):
             if text := piece.lstrip():
@@ -361,21 +383,25 @@ def _first_character(path: Path) -> str:
 
 
 def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
+    """Yield the rows of a .csv file. Raise an InputError for a wrong separator or an open quote."""
     with _opened_text(path) as stream:
-        first = stream.readline()
-        other = next((each for each in ";\t|" if each in first), "")
-        if other and "," not in first:
-            problem, remedy = f"its fields are separated by {other!r}", "Write it with commas between them"
+        first_line = stream.readline()
+        separator = next((character for character in ";\t|" if character in first_line), "")
+        if separator and "," not in first_line:
+            problem, remedy = (
+                f"its fields are separated by {separator!r}",
+                "Write it with commas between them",
+            )
             raise InputError(problem, where=str(path), row=1, remedy=remedy)
-        reader = csv.reader(chain([first], stream), strict=True)
+        reader = csv.reader(chain([first_line], stream), strict=True)
         try:
-            header = _distinct([name.strip() for name in _next_fields(reader) or []], path)
+            header = _without_duplicates([name.strip() for name in _next_fields(reader) or []], path)
             line = reader.line_num + 1
             while (values := _next_fields(reader)) is not None:
                 if len(values) not in (0, len(header)):
-                    what = f"{len(values)} fields where the header has {len(header)}"
+                    problem = f"{len(values)} fields where the header has {len(header)}"
                     remedy = "Is a quote or a comma missing?"
-                    yield InputError(what, where=str(path), row=line, remedy=remedy)
+                    yield InputError(problem, where=str(path), row=line, remedy=remedy)
                 elif values:  # not a blank line
                     yield FileRow(line, dict(zip(header, values, strict=True)))
                 line = reader.line_num + 1
@@ -386,16 +412,20 @@ def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
 
 
 def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
-    """Read fields of any length. The limit holds for the whole process, so it is lifted for one line only."""
-    with _field_limit:
-        before = csv.field_size_limit(_LONGEST_FIELD)
+    """Return the fields of the next line, or None at the end. Fields may have any length.
+
+    csv's limit holds for the whole process, so it is raised for one line only.
+    """
+    with _field_limit_lock:
+        previous_limit = csv.field_size_limit(_MAX_FIELD_LENGTH)
         try:
             return next(reader, None)
         finally:
-            csv.field_size_limit(before)
+            csv.field_size_limit(previous_limit)
 
 
-def _distinct(header: list[str], path: Path) -> list[str]:
+def _without_duplicates(header: list[str], path: Path) -> list[str]:
+    """Return the columns' names unchanged. Raise an InputError if a name occurs twice."""
     for name in header:
         if header.count(name) > 1:
             raise InputError(
@@ -405,6 +435,7 @@ def _distinct(header: list[str], path: Path) -> list[str]:
 
 
 def _not_parquet(path: Path, error: Exception) -> InputError:
+    """Return the error for a broken .parquet file."""
     return InputError(
         f"not a parquet file that can be read ({error})",
         where=str(path),
@@ -413,13 +444,14 @@ def _not_parquet(path: Path, error: Exception) -> InputError:
 
 
 def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[FileRow]:
+    """Yield the rows of a .parquet file. `columns`: the columns to read; None means all."""
     import pyarrow.parquet
 
     number = 0
     try:
-        _distinct(pyarrow.parquet.read_schema(path).names, path)
+        _without_duplicates(pyarrow.parquet.read_schema(path).names, path)
         for batch in parquet.batches(path, columns):
-            for values in parquet.texts(batch).to_pylist():
+            for values in parquet.with_decoded_bytes(batch).to_pylist():
                 number += 1
                 yield FileRow(number, values)
             del batch
@@ -432,15 +464,15 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[File
 
 
 def _arrow_rows(path: Path) -> Iterator[FileRow]:
-    """A stream of Arrow batches, as datasets keeps what it fetched: mapped, not read."""
+    """Yield the rows of a memory-mapped stream of Arrow batches, which the package datasets writes."""
     import pyarrow.ipc
 
     number = 0
     try:
         with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as stream:
             for batch in stream:
-                for start in range(0, batch.num_rows, _BATCH):
-                    for values in parquet.texts(batch.slice(start, _BATCH)).to_pylist():
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    for values in parquet.with_decoded_bytes(batch.slice(start, _BATCH_ROWS)).to_pylist():
                         number += 1
                         yield FileRow(number, values)
     except (pyarrow.ArrowException, OSError) as error:
@@ -450,20 +482,20 @@ def _arrow_rows(path: Path) -> Iterator[FileRow]:
 
 
 def _eval_rows(path: Path) -> Iterator[FileRow]:
-    """The samples of each epoch in a log of inspect_ai, read by its own package."""
+    """Yield the samples of all epochs in a log of inspect_ai. The package inspect_ai reads it."""
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
         remedy = "Install it with: pip install 'ioi-eval[inspect-ai]'"
         raise InputError("its reader is the package inspect_ai", where=str(path), remedy=remedy) from error
     unused = {"events", "store", "attachments", "messages"}
-    # In a thread of its own: where an event loop runs, its functions would patch asyncio for good.
+    # In another thread, because in a thread with an event loop inspect_ai patches asyncio permanently.
     with ThreadPoolExecutor(1) as thread:
         try:
             header = thread.submit(read_eval_log, str(path), header_only=True).result().eval
-            found = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=unused)
+            samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=unused)
             number = 0
-            while (sample := thread.submit(next, found, None).result()) is not None:
+            while (sample := thread.submit(next, samples, None).result()) is not None:
                 number += 1
                 yield FileRow(number, _columns_of_sample(header, sample))
         except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
@@ -472,8 +504,9 @@ def _eval_rows(path: Path) -> Iterator[FileRow]:
 
 
 def _columns_of_sample(header: Any, sample: Any) -> dict[str, Any]:
+    """Return the columns of a sample. `header` is that of its log."""
     usage = sample.output.usage
-    counted = {"usage": {"output_tokens": usage.output_tokens}} if usage is not None else {}
+    usage_column = {"usage": {"output_tokens": usage.output_tokens}} if usage is not None else {}
     return {
         "uuid": sample.uuid or f"{header.eval_id}/{sample.id}#{sample.epoch}",
         "id": sample.id,
@@ -484,14 +517,14 @@ def _columns_of_sample(header: Any, sample: Any) -> dict[str, Any]:
         "stop_reason": sample.output.stop_reason if sample.output.choices else None,
         "error": sample.error.message if sample.error else None,
         "limit": sample.limit.type if sample.limit else None,
-        "metadata": {**sample.metadata, **counted, "timestamp": header.created},
+        "metadata": {**sample.metadata, **usage_column, "timestamp": header.created},
         "scores": {name: score.value for name, score in (sample.scores or {}).items()},
         INSPECT: {"task": header.task, "run_id": header.run_id, "created": header.created},
     }
 
 
 def reasoning_of(output: Any) -> str:
-    """The thoughts in a model's output, as inspect_ai has it, where it has any."""
+    """Return the model's reasoning in an output of inspect_ai, or an empty string."""
     content = output.message.content if output.choices else ""
     parts = [] if isinstance(content, str) else content
     return "\n".join(part.reasoning for part in parts if part.type == "reasoning")
@@ -499,26 +532,26 @@ def reasoning_of(output: Any) -> str:
 
 # --- folders of programs ---------------------------------------------------------------------------------
 
-_PROGRAMS = "a folder of programs"
-_TASK = re.compile(r"(HumanEval|Mbpp)_(\d+)")
+_PROGRAMS = "a folder of programs"  # the format of a folder that EvalPlus writes
+_TASK_FOLDER = re.compile(r"(HumanEval|Mbpp)_(\d+)")
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Return size and time of change of a file, or of all files of a folder of programs."""
+    """Return the size and the modification time of a file, or of all files of a folder of programs."""
     with readable(path):
         files = list(_program_files(path)) or [path]
-        found = [file.stat() for file in files]
-    return sum(each.st_size for each in found), max(each.st_mtime_ns for each in found)
+        stats = [file.stat() for file in files]
+    return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)
 
 
 def _program_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder as EvalPlus writes it, `HumanEval_0/1.py`, by task and number.
+    """Yield the programs in a folder that EvalPlus writes, such as `HumanEval_0/1.py`, by task and number.
 
-    A folder with anything else that is not hidden is none.
+    A folder with any other files that are not hidden has none.
     """
     if not folder.is_dir():
         return
-    tasks = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    tasks = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     files = [(task, file) for task in tasks if task.is_dir() for file in task.iterdir()]
     if all(map(Path.is_dir, tasks)) and all(
         file.suffix == ".py" and file.stem.isdecimal() for _, file in files
@@ -528,13 +561,15 @@ def _program_files(folder: Path) -> Iterator[Path]:
 
 
 def _task_order(name: str) -> tuple[str, int, str]:
-    found = _TASK.fullmatch(name)
-    return (found[1], int(found[2]), name) if found else ("", 0, name)
+    """Return the key by which folders of tasks are sorted."""
+    match = _TASK_FOLDER.fullmatch(name)
+    return (match[1], int(match[2]), name) if match else ("", 0, name)
 
 
 def _program_rows(folder: Path) -> Iterator[FileRow]:
+    """Yield a row for each program in a folder."""
     for number, file in enumerate(_program_files(folder), 1):
-        name, task = f"{file.parent.name}/{file.name}", _TASK.fullmatch(file.parent.name)
+        name, task = f"{file.parent.name}/{file.name}", _TASK_FOLDER.fullmatch(file.parent.name)
         problem = f"{task[1]}/{task[2]}" if task else file.parent.name
         with readable(file):
             code = file.read_text()
@@ -544,15 +579,18 @@ def _program_rows(folder: Path) -> Iterator[FileRow]:
 # --- large lists of JSON -----------------------------------------------------------------------------
 
 
-# Not ijson: five times as fast, but our messages name lines, which it does not know, and it takes no NaN.
-_LONGEST_TOKEN = 16  # characters; what a cut-off number, word or escape may have at the end of what was read
+# ijson is five times as fast, but it does not report lines, which messages name, and it does not accept NaN.
+_MAX_TOKEN_LENGTH = 16  # maximum length of a number, word or escape that the end of a piece cuts off
 _SPACE = " \t\r\n"
 
 
 def elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
-    """Yield the elements of the list in a stream and the lines where they start; the list is not held.
+    """Yield the elements of a JSON list and the lines where they start, without reading the whole list.
 
-    InputError where it is no list. Made for objects: of a number, the last digits may still be unread.
+    The elements must be objects or lists: the last digits of a number could be missing.
+
+    Raises:
+        InputError: The stream is not a JSON list.
     """
     window = _Window(stream, where)
     window.expect("[")
@@ -569,7 +607,7 @@ def elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
 
 
 class _Window:
-    """The part of the stream that was read and not used yet."""
+    """The part of a JSON stream that was read but not parsed yet."""
 
     def __init__(self, stream: TextIO, where: str) -> None:
         self._stream, self._where = stream, where
@@ -578,7 +616,7 @@ class _Window:
         self.line = 1
 
     def next(self) -> str:
-        """The next character that is not white space, not used up; empty at the end."""
+        """Return the next character that is not white space, without consuming it; empty at the end."""
         while True:
             start = self._at
             while self._at < len(self._text) and self._text[self._at] in _SPACE:
@@ -590,23 +628,27 @@ class _Window:
                 return ""
 
     def expect(self, character: str) -> None:
-        found = self.next()
-        if found != character:
-            raise self.broken(f"expected {character!r}, found {found!r}" if found else "it ends too early")
+        """Consume this character. Raise an InputError if another one is next."""
+        actual = self.next()
+        if actual != character:
+            raise self.broken(f"expected {character!r}, found {actual!r}" if actual else "it ends too early")
         self._at += 1
 
     def value(self) -> Any:
+        """Parse and return the next value."""
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                # More text can mend what is cut off: the error points at a string's start.
-                cut_off = error.msg.startswith("Unterminated string")
-                cut_off = cut_off or error.pos >= len(self._text) - _LONGEST_TOKEN
-                if not (cut_off and self._more()):
+                # The value may be cut off, so read more. For a string, the error is at the string's start.
+                is_cut_off = error.msg.startswith("Unterminated string")
+                is_cut_off = is_cut_off or error.pos >= len(self._text) - _MAX_TOKEN_LENGTH
+                if not (is_cut_off and self._more()):
                     raise self.broken(error.msg, error.pos) from error
             except DuplicateKey as error:
-                raise InputError(str(error), where=self._where, row=self.line, remedy=_ONE_OF_THEM) from error
+                raise InputError(
+                    str(error), where=self._where, row=self.line, remedy=_DUPLICATE_KEY_REMEDY
+                ) from error
             except ValueError as error:
                 raise self.broken(str(error)) from error
             else:
@@ -615,7 +657,7 @@ class _Window:
                 return value
 
     def broken(self, reason: str, position: int = 0) -> InputError:
-        """Return the fault at the next character, or at a position behind it."""
+        """Return the error for broken JSON at the next character, or at a later position."""
         return InputError(
             f"broken JSON: {reason}",
             where=self._where,
@@ -624,7 +666,10 @@ class _Window:
         )
 
     def _more(self) -> bool:
-        """Reads as much again as is unused, so that a long element costs no more than twice its length."""
+        """Read another piece and return True, or return False at the end.
+
+        The piece is as long as the unparsed part, so that parsing a long element takes linear time.
+        """
         piece = self._stream.read(max(_CHUNK, len(self._text) - self._at))
         if piece:
             try:
@@ -638,8 +683,8 @@ class _Window:
 # --- formats -----------------------------------------------------------------------------------------
 
 
-_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # their bytes are no text
-_PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names of them
+_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # formats that are not text
+_COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names, by suffix
 
 _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
     ".jsonl": _jsonl_rows,

@@ -17,13 +17,16 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, S
 from ioi_eval.problems.package import is_plain
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
 
-_MEGABYTE = 1_000_000  # as its harness counts
-_NAMES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))
+_MEGABYTE = 1_000_000  # bytes, as in the benchmark's harness
+_TEST_FILES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))  # names of a test's files, by its number
 _FIELDS = ("problem_id", "name", "problem_level", "description", "runtime_limit", "memory_limit", "num_tests")
-_SOLUTION, _FOLDER_OF_TESTS = "solution_python3", "tests"
+_SOLUTION = "solution_python3"  # field with the dataset's own solution
+_TESTS_FOLDER = "tests"  # name of the folder of tests, and field with its path
 
 
 class Usaco(Benchmark):
+    """Problems of the USA Computing Olympiad."""
+
     name: ClassVar = "usaco"
     about: ClassVar = "307 problems of the USA Computing Olympiad in Python, by level"
     ids: ClassVar = r"[0-9]+_(bronze|silver|gold|platinum)_.+"
@@ -34,14 +37,14 @@ class Usaco(Benchmark):
     named = ColumnNames(id="problem_id", difficulty="problem_level", title="name", statement="description")
 
     def rows(self, data_dir: str, cache: Path) -> Path:
-        """Write the rows of the file, which is an object of problems."""
+        """Return a file with the rows of the authors' file, which is an object of problems."""
         remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
-        found = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
-        if not found:
+        files = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
+        if not files:
             raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)
-        below = (path for path in found[0].parent.rglob(_FOLDER_OF_TESTS) if path.is_dir())
-        tests = str(next(below, found[0].parent).absolute())
-        return written(({**row, _FOLDER_OF_TESTS: tests} for row in _problems(found[0])), self.name, cache)
+        folders = (path for path in files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
+        tests = str(next(folders, files[0].parent).absolute())
+        return written(({**row, _TESTS_FOLDER: tests} for row in _problems(files[0])), self.name, cache)
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         folder = _test_folder(tables.main[candidate.rows[0]])
@@ -65,29 +68,31 @@ class Usaco(Benchmark):
 
 
 def _problems(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the authors' file."""
     try:
         problems = json.loads(shallow(file.read_text()))
     except ValueError as error:
         raise InputError(f"broken JSON ({error})", where=str(file), remedy="Fetch it again") from error
     if not isinstance(problems, dict) or not all(isinstance(problem, dict) for problem in problems.values()):
         raise InputError("not an object of problems", where=str(file), remedy="Fetch it again")
-    for name, listed in problems.items():
-        yield {**{field: listed.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
+    for name, problem in problems.items():
+        yield {**{field: problem.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
 
 
 def _test_folder(row: Row) -> Path:
-    return Path(row.text(_FOLDER_OF_TESTS)) / row.name("problem_id")
+    """Return the folder with a problem's tests."""
+    return Path(row.text(_TESTS_FOLDER)) / row.name("problem_id")
 
 
 def _tests_in_files(row: Row, keep: Keep) -> Iterator[Test]:
-    """Files by number, from 1, in the folder of the problem's name."""
+    """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
     folder = _test_folder(row)
     if not is_plain(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):
         raise CasesError(NO_CASES)
     for number in range(1, row.whole("num_tests") + 1):
-        pairs = [[folder / side.format(number) for side in pair] for pair in _NAMES]
-        found = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
-        if found is None:
+        pairs = [[folder / name.format(number) for name in pair] for pair in _TEST_FILES]
+        files = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
+        if files is None:
             raise broken(f"test {number} has no files")
-        given, wanted = (keep.file(Blob.of_file(path)) for path in found)
-        yield Test(name=str(number), input=given, answer=wanted)
+        input_blob, answer = (keep.file(Blob.of_file(path)) for path in files)
+        yield Test(name=str(number), input=input_blob, answer=answer)

@@ -139,7 +139,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
     "Could not parse test cases: public_tests: a test without a text": {
         "public_tests": {"input": [None], "output": ["1"]}
     },
-    "Could not parse test cases: 'a/b' is no name of a file": {"input_file": "a/b"},
+    "Could not parse test cases: 'a/b' is not a file name": {"input_file": "a/b"},
 }
 
 

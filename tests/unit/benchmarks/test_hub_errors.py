@@ -38,7 +38,7 @@ def error(request: pytest.FixtureRequest) -> Exception:
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "_unreached", lambda: None)
+    monkeypatch.setattr(hub, "_connection_error", lambda: None)
 
 
 def failing(error: Exception) -> Any:
@@ -87,7 +87,7 @@ def test_the_clients_setting_is_the_users_again(monkeypatch: pytest.MonkeyPatch,
     """Also where it was set while the hub could not be reached, and for calls at the same time."""
     client, own = huggingface_hub.constants, datasets.config
     monkeypatch.setattr(own, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(hub, "_unreached", lambda: "nobody")
+    monkeypatch.setattr(hub, "_connection_error", lambda: "nobody")
     inside, done = threading.Event(), threading.Event()
     seen = []
 
@@ -134,13 +134,13 @@ def test_it_is_tried_more_than_once(monkeypatch: pytest.MonkeyPatch, pauses: lis
 
     monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=60.0))
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: SimpleNamespace(head=head))
-    assert hub._unreached() is None
+    assert hub._connection_error() is None
     assert len(pauses) == 2 and answers == []
 
 
 def test_a_slow_hub_is_a_hub(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr(hub, "_CONNECT", 0.05)
+        monkeypatch.setattr(hub, "_CONNECT_TIMEOUT_S", 0.05)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-        assert hub._unreached() is None
+        assert hub._connection_error() is None
