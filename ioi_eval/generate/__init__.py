@@ -1,8 +1,7 @@
-"""Programs from models: asked for over HTTP, or left by agents that are programs themselves.
+"""Generate programs with models, which are asked over HTTP, or with agents, which are commands.
 
-Here: prompts, whoever is asked, and the dump that is written. Not here: reading a dump (`benchmarks`),
-judging (`judge`), what the command line says of either (`cli`). `generate.chat` asks models; it is not
-loaded here, for it takes as long to load as all the rest.
+This package makes prompts, sends requests and writes dumps. `benchmarks` reads dumps and `judge` judges them.
+`generate.chat`, which asks models, is not imported here because its import is slow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Agents: any program that finds a statement in its folder and leaves a solution there.
+"""Run agents: commands that read a statement in their folder and write a solution there.
 
-It runs as the user who started us and with his rights, not in a box: an agent needs the network and tools.
-What it leaves is judged in a box like everything else.
+An agent runs with the rights of the user and not in a sandbox, because it needs the network and tools. Its
+solution is judged in a sandbox, like any program.
 """
 
 from __future__ import annotations
@@ -25,32 +25,36 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Value
 
-STATEMENT, LOG, _VARIABLES = "problem.md", "agent.log", ".mcp.env"
+STATEMENT, LOG = "problem.md", "agent.log"  # names of files in an agent's folder
+_VARIABLES = ".mcp.env"  # name of the file with the agent's environment variables
+# Names of solutions, by language.
 SOLUTIONS: Mapping[str, str] = {
     "python": "solution.py",
     "c++": "solution.cpp",
 }
-_LARGEST = 10 << 20  # bytes of a solution
-_LARGEST_LOG = 16 << 20  # bytes
+_MAX_SOLUTION_BYTES = 10 << 20
+_MAX_LOG_BYTES = 16 << 20
 _KEEPER = Path(__file__).with_name("keeper.py")
-_NOT_STARTED = frozenset({"exit 126", "exit 127"})  # what shells say of a command that is not there
+_NOT_STARTED = frozenset({"exit 126", "exit 127"})  # exit codes of a shell that cannot run the command
 
 
 class AgentOptions(Value):
-    # For a shell; it runs in the folder that has the statement.
+    """An agent's command, folder and time limit."""
+
+    # A command for a shell, which runs in the folder with the statement.
     command: Annotated[str, CliOption(metavar="TEXT", help="Start this agent instead of asking a model.")]
-    folder: str = ""  # where the folders of all asks lie
-    timeout: float = 600.0  # seconds
+    folder: str = ""  # contains a folder for each request
+    timeout: float = 600.0  # seconds for one request
 
 
 class Access(Value):
-    """The MCP server of a contest in which an agent takes part while it works."""
+    """The MCP server of a contest in which an agent takes part."""
 
     address: str
-    tokens: tuple[str, ...]  # by the number of the sample
+    tokens: tuple[str, ...]  # by the sample's number
 
     def files(self, number: int) -> dict[str, str]:
-        """Return the files that tell an agent of it: where agents look for servers, and variables."""
+        """Return the files that configure the server for the agent of a sample, by name."""
         token = self.tokens[number]
         server = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
         return {
@@ -60,25 +64,31 @@ class Access(Value):
 
 
 class Agent:
-    """An author that is a program. Its folder stays, with what it left and its log."""
+    """An author of programs that is a command. Its folders are not removed."""
 
     def __init__(self, options: AgentOptions, access: Access | None = None) -> None:
         self._options, self._access = options, access
 
     @property
     def name(self) -> str:
+        """Return the name of the agent's program."""
         return name_of(self._options.command)
 
     async def write(self, ask: Ask) -> Text:
-        # A name that every file system takes, and another one for each key.
-        plain = re.sub(r"[^\w.@#-]|^\.", "_", ask.key, flags=re.ASCII)[:100]
-        name = plain if plain == ask.key else f"{plain}-{hashlib.sha256(ask.key.encode()).hexdigest()[:8]}"
+        """Run the agent for a request and return its solution. See `Author.write`."""
+        # The folder's name is valid in every file system, and distinct for each key.
+        safe_key = re.sub(r"[^\w.@#-]|^\.", "_", ask.key, flags=re.ASCII)[:100]
+        name = (
+            safe_key
+            if safe_key == ask.key
+            else f"{safe_key}-{hashlib.sha256(ask.key.encode()).hexdigest()[:8]}"
+        )
         folder = Path(self._options.folder) / name
         files = {} if self._access is None else self._access.files(ask.number)
-        await asyncio.to_thread(_lay_out, folder, {STATEMENT: ask.prompt, **files})
-        # By a file: a command line is read by every user of the machine.
-        limits = usual_open_files()
-        reading = "" if self._access is None else f". ./{_VARIABLES}\n"
+        await asyncio.to_thread(_write_folder, folder, {STATEMENT: ask.prompt, **files})
+        # The token is in a file, because all users of the machine can read command lines.
+        set_limits = usual_open_files()
+        read_variables = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log:
             keeper = await asyncio.create_subprocess_exec(
                 *(
@@ -86,8 +96,8 @@ class Agent:
                     "-I",
                     "-S",
                     str(_KEEPER),
-                    str(_LARGEST_LOG),
-                    limits + reading + self._options.command,
+                    str(_MAX_LOG_BYTES),
+                    set_limits + read_variables + self._options.command,
                 ),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
@@ -97,75 +107,82 @@ class Agent:
             )
         try:
             async with asyncio.timeout(self._options.timeout):
-                ended = f"exit {await keeper.wait()}"
+                stop_reason = f"exit {await keeper.wait()}"
         except TimeoutError:
-            ended = "timeout"
+            stop_reason = "timeout"
         finally:
             await _end(keeper)
-        return await asyncio.to_thread(_left, folder, ended, find(ask.language).name)
+        return await asyncio.to_thread(_solution, folder, stop_reason, find(ask.language).name)
 
 
 async def _end(keeper: asyncio.subprocess.Process) -> None:
-    """Closes our end of the pipe, which tells its keeper. However often we are told to stop: first this."""
-    assert keeper.stdin is not None, "it was made with one"
+    """Close the keeper's standard input and wait until it has ended all processes, also if cancelled."""
+    assert keeper.stdin is not None, "created with a pipe"
     keeper.stdin.close()
-    cancelled = False
+    is_cancelled = False
     while keeper.returncode is None:
         try:
             await keeper.wait()
         except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
+            is_cancelled = True
+    if is_cancelled:
         raise asyncio.CancelledError
 
 
 def name_of(command: str) -> str:
-    """The program's name, without its folder, and without variables set for it: they may be secret."""
+    """Return the name of a command's program, without its folder and variables, which may be secret."""
     try:
-        words = shlex.split(command)
+        parts = shlex.split(command)
     except ValueError:
-        words = command.split()
-    programs = (word for word in words if not re.match(r"\w+=", word))
+        parts = command.split()
+    programs = (part for part in parts if not re.match(r"\w+=", part))
     return Path(next(programs, "")).name
 
 
-def _lay_out(folder: Path, files: Mapping[str, str]) -> None:
-    """A fresh folder, whatever an earlier attempt left."""
+def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Create a folder with these files. Remove what an earlier attempt left there."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name, text in files.items():
-            (folder / name).touch(0o600 if name.startswith(".") else 0o666)  # tokens are the agent's alone
+            (folder / name).touch(0o600 if name.startswith(".") else 0o666)  # only this user may read tokens
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
 
 
-def _left(folder: Path, ended: str, asked: str) -> Text:
-    """Read the solution that is there; of two, the one in the language that was asked for."""
-    for language, name in sorted(SOLUTIONS.items(), key=lambda pair: pair[0] != asked):
+def _solution(folder: Path, stop_reason: str, language_name: str) -> Text:
+    """Return the solution in an agent's folder, if possible in the requested language.
+
+    Raises:
+        GenerationFailed: The agent failed without a solution.
+        InputError: The command cannot be run.
+    """
+    for language, name in sorted(SOLUTIONS.items(), key=lambda pair: pair[0] != language_name):
         if (code := _read(folder / name)) is not None:
-            return Text(generation=code, code=code, language=language, stop_reason=ended)
+            return Text(generation=code, code=code, language=language, stop_reason=stop_reason)
     log = folder / LOG
-    if ended in _NOT_STARTED:
+    if stop_reason in _NOT_STARTED:
         raise InputError(
-            f"the command cannot be run ({ended})", field="command", remedy=f"What the shell says is in {log}"
+            f"the command cannot be run ({stop_reason})",
+            field="command",
+            remedy=f"What the shell says is in {log}",
         )
-    if ended in ("exit 0", "timeout"):  # it had its chance: no program is what it handed in
-        return Text(generation="", stop_reason=ended)
+    if stop_reason in ("exit 0", "timeout"):  # the agent finished or had its time: an empty submission
+        return Text(generation="", stop_reason=stop_reason)
     names = " or ".join(SOLUTIONS.values())
-    raise GenerationFailed(f"the agent left no {names} ({ended}); see {log}")
+    raise GenerationFailed(f"the agent left no {names} ({stop_reason}); see {log}")
 
 
 def _read(file: Path) -> str | None:
-    """Read a file; None where there is none. A link counts as none, since it may lead out of the folder."""
+    """Return the content of a file, or None if it does not exist. A link counts as missing."""
     try:
         if file.is_symlink() or not file.is_file():
             return None
         with file.open("rb") as stream:
-            code = stream.read(_LARGEST + 1)
+            code = stream.read(_MAX_SOLUTION_BYTES + 1)
     except OSError as error:
         raise GenerationFailed(f"{file} cannot be read: {error.strerror or error}") from error
-    if len(code) > _LARGEST:
-        raise GenerationFailed(f"{file.name} is larger than {_LARGEST >> 20} MB")
+    if len(code) > _MAX_SOLUTION_BYTES:
+        raise GenerationFailed(f"{file.name} is larger than {_MAX_SOLUTION_BYTES >> 20} MB")
     return code.decode(errors="replace")

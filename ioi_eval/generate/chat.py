@@ -1,8 +1,9 @@
-"""Models behind OpenAI's chat completions, as most servers offer them. Nothing is streamed.
+"""Ask models over OpenAI's API for chat completions, which most servers offer. Nothing is streamed.
 
-A late, broken or refused reply is asked for again: after the pause that the server names, for
-all requests, else after one that grows. What the server will never accept is an InputError at once, and so is
-what has not once been answered like a model; what it will not accept of one prompt is that prompt's failure.
+If a reply is late, broken or refused, the request is sent again: after the pause that the server names, which
+holds for all requests, or after a pause that grows. An error that affects all requests raises InputError at
+once, and so does a server that has never answered like a model. An error that affects one prompt raises
+GenerationFailed.
 """
 
 from __future__ import annotations
@@ -28,37 +29,39 @@ from ioi_eval.model.secret import Secret, names_a_secret
 from ioi_eval.model.values import Value
 
 _log = logging.getLogger(__name__)
-_PAUSES = 10  # refusals with a named pause that weigh as much as one fault
-_HOPELESS = 100  # asks in a row that failed: nobody else is asked
-_LARGEST = 64 << 20  # bytes of a reply
-_LIKE_THIS = "Write it as http://127.0.0.1:8000/v1"
-_RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a request that are ours
+_PAUSES_PER_ATTEMPT = 10  # refusals with a named pause that count as one failed attempt
+_MAX_FAILURES = 100  # failed requests in a row after which no further requests are sent
+_MAX_REPLY_BYTES = 64 << 20
+_URL_REMEDY = "Write it as http://127.0.0.1:8000/v1"
+_RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a request that this module sets
 
 
 class ChatModel:
-    """An author that is asked over HTTP. `async with` opens and closes its connections.
-
-    `key` is a secret: it goes into requests and nowhere else, not even where a server repeats it.
-    """
+    """A model on a server, asked over HTTP. `async with` opens and closes its connections."""
 
     def __init__(self, options: ModelOptions, budget: Spending, *, key: str = "") -> None:
+        """Create the model.
+
+        `key` is a secret. It is sent to the server and removed from everything that the server returns.
+        """
         check_model(options, key)
         self._options, self._budget, self._key = options, budget, Secret(key.strip())
-        self._url, given = _completions(options.base_url), httpx.URL(options.base_url.strip())
+        self._url, url = _completions_url(options.base_url), httpx.URL(options.base_url.strip())
         self._http = httpx.AsyncClient(
             headers=_headers(self._key),
-            # A name and a password of the address. There they would be in every message that names it.
-            auth=httpx.BasicAuth(given.username, given.password) if given.userinfo else None,
+            # Name and password are not left in the address, because messages contain it.
+            auth=httpx.BasicAuth(url.username, url.password) if url.userinfo else None,
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
         self._gate = _Gate(options.requests_per_minute)
         self._rule = msgspec.structs.replace(MODEL, attempts=options.attempts, first_wait=options.pause)
-        self._answered = False  # once, like a model
-        self._failed = 0  # asks in a row
+        self._has_answered = False  # at least once like a model
+        self._failures = 0  # failed requests in a row
 
     @property
     def name(self) -> str:
+        """Return the model's name."""
         return self._options.name
 
     async def __aenter__(self) -> Self:
@@ -69,16 +72,17 @@ class ChatModel:
         await self._http.aclose()
 
     async def write(self, ask: Ask) -> Text:
-        if self._failed >= _HOPELESS:
-            raise GenerationFailed(f"not asked: {self._failed} others in a row failed")
+        """Return the model's reply to a request. See `Author.write`."""
+        if self._failures >= _MAX_FAILURES:
+            raise GenerationFailed(f"not asked: {self._failures} others in a row failed")
         body = self._request(ask)
         try:
-            reply = await self._insist(body)
+            reply = await self._reply_after_retries(body)
         except GenerationFailed:
-            self._failed += 1
+            self._failures += 1
             raise
-        self._answered, self._failed = True, 0
-        given = len(self._options.system + ask.prompt) + sum(len(words) for _, words in ask.earlier)
+        self._has_answered, self._failures = True, 0
+        given = len(self._options.system + ask.prompt) + sum(len(message) for _, message in ask.earlier)
         usage = self._budget.usage(reply.usage, given=given, written=len(reply.content + reply.reasoning))
         return Text(
             generation=reply.content,
@@ -91,36 +95,39 @@ class ChatModel:
 
     # --- attempts ---
 
-    # A pause that the server names holds back all requests, and is a tenth of an attempt.
-    async def _insist(self, body: Mapping[str, Any]) -> Reply:
+    async def _reply_after_retries(self, body: Mapping[str, Any]) -> Reply:
+        """Return the reply to a request, which is sent again after faults.
+
+        A pause that the server names delays all requests, and counts as a tenth of an attempt.
+        """
         attempts = pauses = 0
         while True:
             self._budget.check()
-            await self._gate.passed()
+            await self._gate.wait()
             try:
                 return await self._reply(body)
             except Fault as fault:
                 self._budget.spend(fault.usage)
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
-                self._give_up(fault, attempts + pauses // _PAUSES)
+                self._raise_if_hopeless(fault, attempts + pauses // _PAUSES_PER_ATTEMPT)
                 self._rule.log(_log, self._key.out_of(fault.reason))
                 if fault.pause is not None:
                     self._gate.close_for(min(fault.pause, self._rule.longest_wait))
                 else:
                     await asyncio.sleep(self._rule.wait_after(attempts))
 
-    def _give_up(self, fault: Fault, attempts: int) -> None:
-        """Returns where another attempt is worth it."""
+    def _raise_if_hopeless(self, fault: Fault, attempts: int) -> None:
+        """Return if another attempt may succeed. Otherwise raise GenerationFailed or InputError."""
         reason = self._key.out_of(fault.reason)
         is_last = self._rule.is_last(attempts)
-        strange = fault.kind is FaultKind.STRANGE and (is_last or MODEL_ADDRESS.is_last(attempts))
-        hopeless = not self._answered and (strange or fault.kind is FaultKind.REFUSED)
-        if hopeless or fault.kind is FaultKind.FINAL:
-            tried = f", {MODEL_ADDRESS.used_up(attempts)}" if strange and attempts > 1 else ""
+        is_no_model = fault.kind is FaultKind.STRANGE and (is_last or MODEL_ADDRESS.is_last(attempts))
+        is_hopeless = not self._has_answered and (is_no_model or fault.kind is FaultKind.REFUSED)
+        if is_hopeless or fault.kind is FaultKind.FINAL:
+            rule = f", {MODEL_ADDRESS.used_up(attempts)}" if is_no_model and attempts > 1 else ""
             raise InputError(
-                f"the model cannot be asked: {reason}{tried}",
-                # Without what may be secret: a key behind the question mark.
+                f"the model cannot be asked: {reason}{rule}",
+                # The query is removed, because it may contain a key.
                 where=str(self._url.copy_with(query=None)),
                 remedy="Check model.name, model.base_url and the key in the environment",
             )
@@ -132,11 +139,12 @@ class ChatModel:
     # --- one request ---
 
     def _request(self, ask: Ask) -> dict[str, Any]:
+        """Return the body of a request."""
         sampling, system = self._options.sampling, self._options.system
         messages = [{"role": "system", "content": system}] if system else []
-        messages += [{"role": role, "content": words} for role, words in ask.earlier]
+        messages += [{"role": role, "content": content} for role, content in ask.earlier]
         seed = None if sampling.seed is None else sampling.seed + ask.number
-        chosen = {
+        options = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "max_tokens": sampling.max_tokens,
@@ -146,38 +154,41 @@ class ChatModel:
             "model": self._options.name,
             "messages": [*messages, {"role": "user", "content": ask.prompt}],
             "stream": False,
-            **{name: value for name, value in chosen.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
             **sampling.extra,
         }
 
     async def _reply(self, body: Mapping[str, Any]) -> Reply:
+        """Send a request once and return the reply. Raise Fault if there is none."""
         content = msgspec.json.encode(body)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         try:
-            # httpx's own limit is for each piece of a reply, and a server may send one a minute.
+            # httpx's timeout holds for each piece of a reply, so a slow server could exceed it many times.
             async with asyncio.timeout(self._options.timeout):
                 pieces, size = list[bytes](), 0
                 async with self._http.stream("POST", self._url, content=content, headers=headers) as response:
                     async for piece in response.aiter_bytes():
                         size += len(piece)
-                        if size > _LARGEST:
-                            raise Fault(FaultKind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
+                        if size > _MAX_REPLY_BYTES:
+                            raise Fault(FaultKind.LATER, f"a reply of more than {_MAX_REPLY_BYTES >> 20} MB")
                         pieces.append(piece)
         except TimeoutError as error:
             raise Fault(FaultKind.LATER, f"no reply within {self._options.timeout:g} s") from error
         except httpx.RequestError as error:
             kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             reason = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
-            raise Fault(kind, reason) from None  # its own words may be those of the server
-        hidden = self._key.out_of_reply
-        public = {name: hidden(value.encode()).decode() for name, value in response.headers.items()}
-        received = hidden(b"".join(pieces))
-        return read_reply(response.status_code, public, received, now=time.time())
+            raise Fault(kind, reason) from None  # the original message may contain what the server sent
+        without_key = self._key.out_of_reply
+        reply_headers = {
+            name: without_key(value.encode()).decode() for name, value in response.headers.items()
+        }
+        reply_body = without_key(b"".join(pieces))
+        return read_reply(response.status_code, reply_headers, reply_body, now=time.time())
 
 
 def check_model(options: ModelOptions, key: str) -> None:
-    """Raises InputError for what can be seen to be wrong without asking anybody."""
-    _completions(options.base_url)
+    """Raise an InputError for options that are wrong in any case. No request is sent."""
+    _completions_url(options.base_url)
     _headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
         remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave it out"
@@ -187,18 +198,20 @@ def check_model(options: ModelOptions, key: str) -> None:
         raise InputError("would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy)
 
 
-def _completions(base_url: str) -> httpx.URL:
+def _completions_url(base_url: str) -> httpx.URL:
+    """Return the address for chat completions, without name and password."""
     try:
         base = httpx.URL(base_url.strip())
         url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions", userinfo=b"")
-    except httpx.InvalidURL:  # whose words may repeat a password
-        raise InputError("is not a URL", field="model.base_url", remedy=_LIKE_THIS) from None
+    except httpx.InvalidURL:  # its message may contain a password
+        raise InputError("is not a URL", field="model.base_url", remedy=_URL_REMEDY) from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise InputError("is not the address of a server", field="model.base_url", remedy=_LIKE_THIS)
+        raise InputError("is not the address of a server", field="model.base_url", remedy=_URL_REMEDY)
     return url
 
 
 def _headers(key: Secret) -> dict[str, str]:
+    """Return the header with the key. Raise an InputError if the key is not valid in a header."""
     if not (key.isascii() and key.isprintable()):
         remedy = "Does the variable hold the key alone?"
         raise InputError(
@@ -208,54 +221,63 @@ def _headers(key: Secret) -> dict[str, str]:
 
 
 class _Gate:
-    """Lets requests through: none while the server wants a pause, and only so many a minute."""
+    """Delays requests while the server asks for a pause, and to limit the requests per minute."""
 
     def __init__(self, per_minute: float | None) -> None:
-        self._distance = 60.0 / per_minute if per_minute else 0.0
-        self._next = 0.0  # the loop's time of the next place in the row
+        self._interval_s = 60.0 / per_minute if per_minute else 0.0
+        self._next = 0.0  # the event loop's time for the latest request that was scheduled
         self._closed_until = 0.0
 
-    async def passed(self) -> None:
+    async def wait(self) -> None:
+        """Wait until the next request may be sent."""
         clock = asyncio.get_running_loop().time
-        if self._distance:
-            place = self._next = max(clock(), self._next + self._distance)
-            await asyncio.sleep(place - clock())
-        while self._closed_until > clock():  # noqa: ASYNC110 - a time is waited for, and it may move
+        if self._interval_s:
+            start = self._next = max(clock(), self._next + self._interval_s)
+            await asyncio.sleep(start - clock())
+        while self._closed_until > clock():  # noqa: ASYNC110 - the time may be extended while waiting
             await asyncio.sleep(self._closed_until - clock())
 
     def close_for(self, pause: float) -> None:
+        """Delay all requests by at least this pause in seconds."""
         self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + pause)
 
 
 # --- replies -----------------------------------------------------------------------------------------
 
 
-_CLIPPED = 300  # characters of what a server said, in messages
+_MAX_MESSAGE = 300  # maximum length of a server's message in errors, in characters
+# Statuses after which the same request may succeed.
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-_OF_ONE_PROMPT = frozenset({400, 403, 413, 422})  # or of all: seen by whether any prompt is accepted
-_TOO_MUCH = re.compile(
+# Statuses that may concern one prompt. They concern all prompts if the server has accepted none.
+_OF_ONE_PROMPT = frozenset({400, 403, 413, 422})
+# Messages that refuse one prompt.
+_PROMPT_REFUSED = re.compile(
     r"context.?(length|window|size)|too long|(input|prompt) tokens? (count\b.{,40} )?exceed"
     r"|content.?(filter|management|policy)|moderation|invalid_prompt",
     re.IGNORECASE,
 )
-_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})  # ends of replies: by the server
-_UNPAID = "insufficient_quota"  # a 429 that no pause mends
+# Finish reasons of replies that the server broke off.
+_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
+_UNPAID = "insufficient_quota"  # code of a status 429 that no pause remedies
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 
 class FaultKind(StrEnum):
-    """The remedy for a fault."""
+    """What to do about a fault."""
 
-    LATER = "later"  # the same again may be answered
-    PAUSE = "pause"  # so it will be, after the pause that the server names
-    STRANGE = "strange"  # this may be no model's server at all
-    PROMPT = "prompt"  # this prompt will not be accepted
-    REFUSED = "refused"  # nothing will be accepted, unless other prompts are
-    FINAL = "final"  # nothing will be accepted
+    LATER = "later"  # send the same request again
+    PAUSE = "pause"  # send it again after the pause that the server names
+    STRANGE = "strange"  # the address may not belong to a model's server
+    PROMPT = "prompt"  # the server does not accept this prompt
+    REFUSED = "refused"  # the server accepts no prompt, unless it has accepted others
+    FINAL = "final"  # the server accepts no request
 
 
 class Fault(Exception):
-    """No reply. `pause`: seconds that the server wants; `usage`: what it says that it has used."""
+    """Raised if a request has no reply.
+
+    `pause` is the pause in seconds that the server names, and `usage` the tokens that it reports.
+    """
 
     def __init__(
         self,
@@ -270,6 +292,8 @@ class Fault(Exception):
 
 
 class Reply(Value):
+    """A model's reply."""
+
     content: str
     reasoning: str
     stop_reason: str
@@ -277,27 +301,35 @@ class Reply(Value):
 
 
 def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> Reply:
-    """Raises Fault. `headers` with names in lower case; `now`: seconds since the epoch."""
+    """Return the reply in a server's response. Raise Fault if there is none.
+
+    Args:
+        status: The HTTP status.
+        headers: The headers, with names in lower case.
+        body: The body.
+        now: The time in seconds since the epoch.
+    """
     if status != 200:
-        raise _refusal(status, headers, body, now)
+        raise _status_fault(status, headers, body, now)
     if body.lstrip()[:1] == b"<":
-        raise Fault(FaultKind.STRANGE, f"a page and no chat completion{_colon(_said(body))}")
+        raise Fault(FaultKind.STRANGE, f"an HTML page instead of a chat completion{_colon(_message(body))}")
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _streamed(body)
     reply = _decoded(body)
-    choice = next(iter(reply["choices"]), None)  # others were not asked for
+    choice = next(iter(reply["choices"]), None)  # only one was requested
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise Fault(FaultKind.LATER, "a reply without a message")
-    return _reply(message, choice.get("finish_reason"), reply.get("usage"))
+    return _reply_of(message, choice.get("finish_reason"), reply.get("usage"))
 
 
 # --- refusals ----------------------------------------------------------------------------------------
 
 
-def _refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
-    words = _said(body)
-    reason = f"HTTP {status}{_colon(words)}"
+def _status_fault(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
+    """Return the fault for a status other than 200."""
+    message = _message(body)
+    reason = f"HTTP {status}{_colon(message)}"
     pause = _named_pause(headers.get("retry-after", ""), now)
     if status == 429 and _UNPAID in body[:10_000].decode(errors="replace"):
         return Fault(FaultKind.FINAL, reason)
@@ -305,30 +337,32 @@ def _refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -
         return Fault(FaultKind.LATER if pause is None else FaultKind.PAUSE, reason, pause)
     if 300 <= status < 400:
         location = headers.get("location", "")
-        return Fault(FaultKind.FINAL, f"HTTP {status}: it is to be asked at {location or 'another address'}")
-    if status in _OF_ONE_PROMPT:
-        is_page = body.lstrip()[:1] == b"<"  # else its code may say what its words do not
-        whole = words if is_page else body[:10_000].decode(errors="replace")
         return Fault(
-            FaultKind.PROMPT if status == 413 or _TOO_MUCH.search(whole) else FaultKind.REFUSED, reason
+            FaultKind.FINAL, f"HTTP {status}: the server has moved to {location or 'another address'}"
+        )
+    if status in _OF_ONE_PROMPT:
+        is_page = body.lstrip()[:1] == b"<"  # otherwise the body may contain a code, too
+        answer = message if is_page else body[:10_000].decode(errors="replace")
+        return Fault(
+            FaultKind.PROMPT if status == 413 or _PROMPT_REFUSED.search(answer) else FaultKind.REFUSED, reason
         )
     return Fault(FaultKind.FINAL, reason)
 
 
-def _named_pause(named: str, now: float) -> float | None:
-    """Retry-After, in seconds or as a date. None where it says nothing, or that the time is now."""
+def _named_pause(retry_after: str, now: float) -> float | None:
+    """Return the pause in seconds that a header `Retry-After` names, or None if there is none."""
     try:
-        seconds = float(named)
+        seconds = float(retry_after)
     except ValueError:
         try:
-            seconds = email.utils.parsedate_to_datetime(named).timestamp() - now
+            seconds = email.utils.parsedate_to_datetime(retry_after).timestamp() - now
         except (TypeError, ValueError, OverflowError):
             return None
     return seconds if seconds > 0 else None
 
 
-def _said(body: bytes) -> str:
-    """A server's words: its own message where there is one, the title of a page."""
+def _message(body: bytes) -> str:
+    """Return the message in a server's response: of an error in JSON, or the title of a page."""
     text = body[:100_000].decode(errors="replace")
     if text.lstrip().startswith("<"):
         title = _TITLE.search(text)
@@ -339,32 +373,35 @@ def _said(body: bytes) -> str:
             while isinstance(answer, dict):
                 answer = answer.get("error") or answer.get("message") or answer.get("detail")
             text = answer if isinstance(answer, str) and answer else text
-    return " ".join(text.split())[:_CLIPPED]
+    return " ".join(text.split())[:_MAX_MESSAGE]
 
 
-def _colon(words: str) -> str:
-    return f": {words}" if words else ""
+def _colon(message: str) -> str:
+    """Return a message with a colon in front of it, or an empty string."""
+    return f": {message}" if message else ""
 
 
 # --- replies -----------------------------------------------------------------------------------------
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
+    """Return the chat completion in a body. Raise Fault if it is not one."""
     try:
         reply = msgspec.json.decode(shallow(body))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Fault(FaultKind.STRANGE, f"no chat completion ({error}){_colon(_said(body))}") from error
+        raise Fault(FaultKind.STRANGE, f"not a chat completion ({error}){_colon(_message(body))}") from error
     if not isinstance(reply, dict):
-        raise Fault(FaultKind.STRANGE, f"no chat completion{_colon(_said(body))}")
+        raise Fault(FaultKind.STRANGE, f"not a chat completion{_colon(_message(body))}")
     if reply.get("error"):
-        raise Fault(FaultKind.LATER, f"an error in the place of a reply{_colon(_said(body))}")
+        raise Fault(FaultKind.LATER, f"an error instead of a reply{_colon(_message(body))}")
     if not isinstance(reply.get("choices"), list):
-        raise Fault(FaultKind.STRANGE, f"no chat completion, it has no choices{_colon(_said(body))}")
+        raise Fault(FaultKind.STRANGE, f"a chat completion without choices{_colon(_message(body))}")
     return reply
 
 
-def _reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
-    content, reasoning = _plain(message.get("content")), _reasoning(message)
+def _reply_of(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
+    """Return the reply in a message. Raise Fault if it is empty or broken off."""
+    content, reasoning = _text(message.get("content")), _reasoning(message)
     stop = stop_reason if isinstance(stop_reason, str) else ""
     if stop in _BROKEN_OFF or not (stop or content or reasoning):
         reason = "a reply that was broken off" if stop else "an empty reply"
@@ -378,15 +415,17 @@ def _reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
 
 
 def _dictionary(value: Any) -> dict[str, Any]:
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    return _plain(message.get("reasoning_content")) or _plain(message.get("reasoning"))
+    """Return the reasoning in a message, or an empty string."""
+    return _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
 
 
-def _plain(content: Any) -> str:
-    """A text, or the texts of a list of parts; whatever else a server sends counts as nothing."""
+def _text(content: Any) -> str:
+    """Return the string in a message's field, or in its list of parts. Ignore other values."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -394,10 +433,11 @@ def _plain(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-# --- servers that stream although they were told not to ------------------------------------------------
+# --- servers that stream although the request says not to ----------------------------------------------
 
 
 def _streamed(body: bytes) -> Reply:
+    """Return the reply in a stream of events. Raise Fault if it was cut off."""
     content, reasoning = list[str](), list[str]()
     stop_reason: Any = None
     usage: Any = None
@@ -411,9 +451,9 @@ def _streamed(body: bytes) -> Reply:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
                 continue
             delta = _dictionary(choice.get("delta"))
-            content.append(_plain(delta.get("content")))
+            content.append(_text(delta.get("content")))
             reasoning.append(_reasoning(delta))
             stop_reason = choice.get("finish_reason") or stop_reason
     if not stop_reason:
         raise Fault(FaultKind.LATER, "a stream that was cut off")
-    return _reply({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)
+    return _reply_of({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)

@@ -1,4 +1,4 @@
-"""Options of programs that a model writes in several turns, with feedback in between."""
+"""Options for models that submit several programs for a problem, with feedback after each."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ioi_eval.model.values import Value
 
 
 class Feedback(StrEnum):
-    """The part of a result that participants learn before the end."""
+    """The part of a result that a participant receives during the contest."""
 
     FULL = "full"  # the points of each subtask, and the verdict of its first failing test
     POINTS = "points"  # the submission's points
     VERDICT = "verdict"  # its verdict
-    NONE = "none"  # that it compiles
+    NONE = "none"  # only whether it compiles
 
 
 FeedbackChoice = Annotated[Feedback, CliOption(help="The part of a result that its participant is told.")]
 
 
 class TurnRules(Value):
-    """The rules of the contest that the turns of a run are."""
+    """The rules for the submissions of a run with several attempts."""
 
     feedback: FeedbackChoice = Feedback.FULL
 
 
 class Turns(Value):
-    """The number of programs that a model may submit for a problem, and the words between them."""
+    """The number of programs that a model may submit for a problem, and the messages between them."""
 
     number: Annotated[
         Count,
@@ -39,7 +39,7 @@ class Turns(Value):
         ),
     ] = 10
     template: Annotated[
-        str,  # a file in Jinja; empty: ours
+        str,  # a file with a Jinja template; empty for the built-in template
         CliOption(
             name="feedback_prompt",
             metavar="PATH",

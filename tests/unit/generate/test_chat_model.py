@@ -191,7 +191,7 @@ async def test_what_will_never_be_accepted(answer: Answer, word: str) -> None:
 
 @pytest.mark.parametrize("answer", [page(), as_json(["models"]), Answer(200, b"OK")])
 async def test_what_is_no_model_s_server(answer: Answer) -> None:
-    with model_server(answer) as server, pytest.raises(InputError, match="no chat completion"):
+    with model_server(answer) as server, pytest.raises(InputError, match="not a chat completion"):
         await written(server, attempts=6)
     assert len(server.asked) == 2
 
@@ -228,7 +228,7 @@ async def test_a_prompt_that_is_too_long_is_no_fault_of_the_others() -> None:
 
 
 async def test_who_never_succeeds_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.generate.chat._HOPELESS", 3)
+    monkeypatch.setattr("ioi_eval.generate.chat._MAX_FAILURES", 3)
     with model_server(as_json({}, 500)) as server:
         async with model(server, attempts=1) as author:
             for number in range(3):
@@ -240,7 +240,7 @@ async def test_who_never_succeeds_is_not_asked_for_ever(monkeypatch: pytest.Monk
 
 
 async def test_a_reply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.generate.chat._LARGEST", 1 << 20)
+    monkeypatch.setattr("ioi_eval.generate.chat._MAX_REPLY_BYTES", 1 << 20)
     with model_server(says("x" * (2 << 20)), RIGHT) as server:
         assert (await written(server)).generation == "the program"
 

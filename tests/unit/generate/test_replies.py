@@ -57,12 +57,16 @@ def test_usage_that_is_none() -> None:
 @pytest.mark.parametrize(
     "body, kind, word",
     [
-        (b"", FaultKind.STRANGE, "no chat completion"),
+        (b"", FaultKind.STRANGE, "not a chat completion"),
         (b"not json", FaultKind.STRANGE, "not json"),
-        (b"[]", FaultKind.STRANGE, "no chat completion"),
+        (b"[]", FaultKind.STRANGE, "not a chat completion"),
         (b'{"object": "list", "data": []}', FaultKind.STRANGE, "no choices"),
         (b'{"choices": null}', FaultKind.STRANGE, "no choices"),
-        (b"\n<html><title>Log\nin</title>", FaultKind.STRANGE, "a page and no chat completion: Log in"),
+        (
+            b"\n<html><title>Log\nin</title>",
+            FaultKind.STRANGE,
+            "an HTML page instead of a chat completion: Log in",
+        ),
         (b'{"error": {"message": "upstream died", "code": 502}}', FaultKind.LATER, "upstream died"),
         (b'{"choices": []}', FaultKind.LATER, "without a message"),
         (b'{"choices": [{}]}', FaultKind.LATER, "without a message"),
@@ -71,8 +75,8 @@ def test_usage_that_is_none() -> None:
         (choices({"content": "half"}, "error"), FaultKind.LATER, "broken off"),
         (choices({"content": "half"}, "abort"), FaultKind.LATER, "broken off"),
         (choices({"content": "half"}, "insufficient_system_resource"), FaultKind.LATER, "broken off"),
-        (b"[" * 100_000, FaultKind.STRANGE, "no chat completion"),
-        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "no chat completion"),
+        (b"[" * 100_000, FaultKind.STRANGE, "not a chat completion"),
+        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "not a chat completion"),
     ],
 )
 def test_no_reply(body: bytes, kind: FaultKind, word: str) -> None:
@@ -186,7 +190,7 @@ def test_a_stream_that_was_cut_off() -> None:
     whole = stream({"content": "a"}, stop=None)
     with pytest.raises(Fault, match="cut off"):
         read_reply(200, headers, whole, now=NOW)
-    with pytest.raises(Fault, match="no chat completion"):
+    with pytest.raises(Fault, match="not a chat completion"):
         read_reply(200, headers, b'data: {"choices": [{"ind', now=NOW)
 
 
