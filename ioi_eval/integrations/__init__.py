@@ -1,6 +1,6 @@
-"""Doors for other people's programs: trainers, evaluation libraries, pipelines that exist already.
+"""Connections to other programs: trainers, evaluation libraries and existing pipelines.
 
-Each module is imported by who uses it. They alone, besides the command line, read the environment.
+Users import these modules one by one. Only they and the command line read environment variables.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from ioi_eval.errors import ExtraMissing
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import packages of an extra in a `with` block. ExtraMissing names the extra of a missing package."""
+    """Import the packages of an extra in a `with` block.
+
+    Raises:
+        ExtraMissing: A package is missing. The message says how to install the extra.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
-        what = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
-        raise ExtraMissing(what, name=error.name) from None
+        message = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
+        raise ExtraMissing(message, name=error.name) from None

@@ -1,9 +1,9 @@
-"""lm-evaluation-harness' code tasks, judged in boxes: what `evaluate.load("code_eval")` gives, from here.
+"""A replacement for the metric `code_eval` of lm-evaluation-harness, which judges programs in sandboxes.
 
     python -m ioi_eval.integrations.lm_eval --tasks humaneval,mbpp --confirm_run_unsafe_code --model hf ...
 
-The arguments are those of `lm_eval`. In tasks of your own `code_eval` takes the place of what `evaluate.load`
-gives; where a program loads it by that name, `install()` comes first.
+The arguments are those of `lm_eval`. In your own tasks, use this module's `code_eval` instead of
+`evaluate.load("code_eval")`. If a program loads the metric by its name, call `install()` first.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from ioi_eval.models import (
 from ioi_eval.scoring import pass_at_k
 from ioi_eval.store.resources import graders
 
-_MEMORY = 4 << 30  # bytes
-Result = dict[str, Any]  # task_id, completion_id, passed (None: not judged), result
+_MEMORY_LIMIT_BYTES = 4 << 30
+# The keys task_id, completion_id, passed and result; passed is None if the candidate was not judged.
+Result = dict[str, Any]
 
 
 class CodeEval:
-    """Candidates and tests as one program each; `compute` takes and returns what that metric does."""
+    """The metric. `compute` has the arguments and results of the original metric."""
 
     def __init__(self, setup: Setup | None = None) -> None:
         self._setup = setup or Setup()
@@ -50,52 +51,63 @@ class CodeEval:
         num_workers: int = 0,
         timeout: float = 3.0,
     ) -> tuple[dict[str, float], dict[int, list[tuple[int, Result]]]]:
-        """pass@k as a mean over tasks, and every candidate's result.
+        """Return pass@k as a mean over tasks, and the results of all candidates.
 
-        NaN where candidates that could not be judged leave a task with fewer than k: never a 0. `num_workers`
-        is that metric's; the slots decide here.
+        A candidate that cannot be judged does not count as failed. If a task then has fewer than k
+        candidates, pass@k is NaN.
+
+        Args:
+            predictions: The candidates for each task.
+            references: The test program for each task.
+            k: The values of k.
+            num_workers: Not used; the engine's slots decide.
+            timeout: The time limit of a candidate in seconds.
         """
-        own = runtime(self._setup)
+        judge_runtime = runtime(self._setup)
         programs = [
             (task, number, candidate, test)
             for task, (candidates, test) in enumerate(zip(predictions, references, strict=True))
             for number, candidate in enumerate(candidates)
         ]
-        word = Blob.of(secrets.token_hex(16))  # a program that reaches its end prints this, its input
+        token = Blob.of(secrets.token_hex(16))  # input of the program, which prints it if all tests pass
         problem = Problem(
             id="code_eval",
-            limits=Limits.contest(timeout, _MEMORY),
+            limits=Limits.contest(timeout, _MEMORY_LIMIT_BYTES),
             checker=Checker(kind=CheckerKind.EXACT),
-            tests=(Test(name="1", input=word, answer=word),),
+            tests=(Test(name="1", input=token, answer=token),),
         )
-        outcomes = own.call(together(_result(own, problem, *program) for program in programs))
+        outcomes = judge_runtime.call(
+            together(_result(judge_runtime, problem, *program) for program in programs)
+        )
         results: dict[int, list[tuple[int, Result]]] = {}
         for outcome in outcomes:
             results.setdefault(outcome["task_id"], []).append((outcome["completion_id"], outcome))
-        return _estimates([[outcome for _, outcome in found] for found in results.values()], k), results
+        return _estimates([[outcome for _, outcome in pairs] for pairs in results.values()], k), results
 
 
 def _estimates(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str, float]:
-    """For each k of which every task has as many candidates."""
-    asked = [k for k in ks if all(len(found) >= k for found in tasks)] if tasks else []
-    return {f"pass@{k}": math.fsum(_estimate(found, k) for found in tasks) / len(tasks) for k in asked}
+    """Return pass@k for each k that is not larger than any task's number of candidates."""
+    possible = [k for k in ks if all(len(results) >= k for results in tasks)] if tasks else []
+    return {f"pass@{k}": math.fsum(_estimate(results, k) for results in tasks) / len(tasks) for k in possible}
 
 
-def _estimate(found: Sequence[Result], k: int) -> float:
-    judged = [row for row in found if row["passed"] is not None]
+def _estimate(results: Sequence[Result], k: int) -> float:
+    """Return pass@k of one task, or NaN if too few candidates were judged."""
+    judged = [row for row in results if row["passed"] is not None]
     value = pass_at_k(len(judged), sum(row["passed"] for row in judged), k)
     return math.nan if value is None else value
 
 
 async def _result(
-    own: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
+    judge_runtime: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
 ) -> Result:
+    """Return the result of one candidate with the test program of its task."""
     source = f"{candidate}\n{test}"
     harness = (graders() / "python" / "code_eval.py").read_text()
     code = f"{harness}\n\nmain({source!a})\n"
     submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
     try:
-        passed, detail = _outcome(await own.score(problem, submission))
+        passed, detail = _outcome(await judge_runtime.score(problem, submission))
     except IoiEvalError as error:
         note(error)
         passed, detail = None, f"not judged: {error}"
@@ -103,6 +115,7 @@ async def _result(
 
 
 def _outcome(result: SubmissionResult) -> tuple[bool, str]:
+    """Return whether the candidate passed, and the original metric's description."""
     test = result.tests[0]
     if test.status is Verdict.AC:
         return True, "passed"
@@ -116,19 +129,20 @@ code_eval = CodeEval()
 
 
 def install() -> None:
-    """Let `evaluate.load("code_eval")` give ours, in this process; other metrics are loaded as ever."""
+    """Make `evaluate.load("code_eval")` return this metric in this process."""
     with needs("lm-eval"):
         import evaluate
 
     load = evaluate.load
 
-    def ours_or_theirs(path: str, *arguments: Any, **options: Any) -> Any:
+    def load_metric(path: str, *arguments: Any, **options: Any) -> Any:
         return code_eval if path == "code_eval" else load(path, *arguments, **options)
 
-    evaluate.load = ours_or_theirs
+    evaluate.load = load_metric
 
 
 def main() -> None:
+    """Run lm-evaluation-harness with this metric."""
     install()
     with needs("lm-eval"):
         from lm_eval.__main__ import cli_evaluate

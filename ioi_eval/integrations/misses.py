@@ -1,4 +1,7 @@
-"""Completions side by side, and those that are not judged: each kind is told once, counted to the end."""
+"""Judge several completions at once, and report those that could not be judged.
+
+The first error of each kind is logged at once, and the numbers of all kinds when the process ends.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from ioi_eval.errors import CasesError, InputError, IoiEvalError, ModuleMissing
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+# Kinds of errors, for messages. The first matching class decides.
 _KINDS = (
     (CasesError, "tests that cannot be read"),
     (ModuleMissing, "a package that the judge lacks"),
@@ -23,43 +27,51 @@ _KINDS = (
 )
 
 
-async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """All of them, or the first failure as it is; the others are cancelled."""
+async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run the coroutines at once and return their results.
+
+    If one fails, cancel the others and raise its error.
+    """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(part) for part in parts]
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except ExceptionGroup as errors:
         raise (errors.subgroup(IoiEvalError) or errors).exceptions[0] from None
     return [task.result() for task in tasks]
 
 
-class _Misses:
+class _MissCounter:
+    """Counts the completions that were not judged, by kind of error."""
+
     def __init__(self) -> None:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Forget all. A forked child does so, too: the parent tells of its own."""
+        """Reset the counts. A forked child does this, because the parent reports its own counts."""
         self.lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
     def note(self, error: IoiEvalError) -> None:
-        """Count a completion that is not judged because of an error; warn of the first of its kind."""
-        kind = next(words for classes, words in _KINDS if isinstance(error, classes))
+        """Count a completion that was not judged because of an error. Log the first error of each kind."""
+        kind = next(kind for classes, kind in _KINDS if isinstance(error, classes))
         with self.lock:
             is_new = kind not in self.counts
             self.counts[kind] += 1
         if is_new:
-            _log.warning("not judged because of %s: %s (told once, counted to the end)", kind, error)
+            _log.warning(
+                "not judged because of %s: %s (logged once; the number is logged at the end)", kind, error
+            )
 
-    def tell(self) -> None:
+    def report(self) -> None:
+        """Log the numbers of all kinds."""
         if self.counts:
             kinds = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
-            # What a handler writes to may be closed by now, as by pytest: no reason for a traceback.
+            # A log handler's stream may be closed already, as in pytest. Then print no traceback.
             logging.raiseExceptions = False
             _log.warning("%d not judged: %s", self.counts.total(), kinds)
 
 
-_own = _Misses()
-note = _own.note
-atexit.register(_own.tell)
-os.register_at_fork(after_in_child=_own.start_anew)
+_misses = _MissCounter()
+note = _misses.note
+atexit.register(_misses.report)
+os.register_at_fork(after_in_child=_misses.start_anew)

@@ -1,4 +1,4 @@
-"""Rewards: a completion is judged like any submission, then turned into one number."""
+"""Judge completions like submissions, and turn the results into rewards."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ from ioi_eval.scoring import (
 
 
 class RewardMode(StrEnum):
+    """How a result becomes a reward."""
+
     PASS_FAIL = "pass_fail"  # 1 or 0
-    PARTIAL = "partial"  # the share of the tests, or of the points
-    WEIGHTED_SUM = "weighted_sum"  # 1 or 0, and a tenth of the share
+    PARTIAL = "partial"  # the share of the points, or of the tests if the problem has no subtasks
+    WEIGHTED_SUM = "weighted_sum"  # 1 or 0, plus the weighted share
 
 
 class RewardOptions(Value):
-    """Rewards are in [0, 1] unless these shape them; what they say of broken code holds in every mode."""
+    """Options of rewards. The rewards for missing or broken code hold in every mode."""
 
     mode: Annotated[RewardMode, CliOption("How results become a reward.")] = RewardMode.PARTIAL
     no_code: Annotated[float, CliOption("The reward of a completion without code.")] = 0.0
@@ -74,7 +76,7 @@ class RewardOptions(Value):
     share: Annotated[bool, CliOption("Judge equal programs of a batch once.")] = True
 
     def __post_init__(self) -> None:
-        """Refuse options that are wrong for all rows before the first."""
+        """Raise an InputError for wrong options."""
         if self.language:
             find_language(self.language)
         if self.mode not in (modes := [mode.value for mode in RewardMode]):
@@ -82,16 +84,19 @@ class RewardOptions(Value):
             raise InputError(f"no such mode: {self.mode!r}", field="mode", remedy=remedy)
         if not (isinstance(self.time_limit, int | float) and 0 < self.time_limit < math.inf):
             remedy = "Give a number of seconds above 0"
-            raise InputError(f"{self.time_limit!r} is no limit", field="time_limit", remedy=remedy)
+            raise InputError(f"{self.time_limit!r} is not a limit", field="time_limit", remedy=remedy)
         CheckerKind.built_in(self.checker)
 
 
 class RewardOutcome(NamedTuple):
-    reward: float | None  # None: the judge cannot say
-    verdict: str  # AC, WA, ..., or NO_CODE, or NOT_JUDGED
+    """The reward and the verdict of a completion."""
+
+    reward: float | None  # None if the completion was not judged
+    verdict: str  # AC, WA and so on, NO_CODE or NOT_JUDGED
 
     @property
     def solved(self) -> bool:
+        """Return True if the completion solves the problem."""
         return self.verdict == Verdict.AC
 
 
@@ -99,22 +104,22 @@ NO_CODE, NOT_JUDGED = "no code", "not judged"
 
 
 class Rewards(Value):
-    """Judges completions. Values are shared freely; what runs is this process's runtime."""
+    """Judges completions in this process's runtime. Processes may share the object."""
 
     options: RewardOptions = RewardOptions()
     setup: Setup = Setup()
-    problems: ProblemFinder | None = None  # for rows with a `problem_id`
+    problems: ProblemFinder | None = None  # problems of rows with a `problem_id`
 
     async def of_all(
-        self, completions: Sequence[str], rows: Sequence[RewardRow], own: Runtime
+        self, completions: Sequence[str], rows: Sequence[RewardRow], judge_runtime: Runtime
     ) -> list[RewardOutcome]:
-        """Return one reward for each row, also where its tests are broken.
+        """Return an outcome for each row. A row that cannot be judged has no reward.
 
-        Equal programs for one problem are judged once: samples of one prompt repeat.
+        Equal programs for a problem are judged once, because samples of a prompt are often equal.
         """
         problems, deduplication = self._problems(rows), Deduplication() if self.options.share else None
         return await together(
-            self._or_not(completion, row, problem, own, deduplication)
+            self._outcome(completion, row, problem, judge_runtime, deduplication)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
@@ -122,11 +127,22 @@ class Rewards(Value):
         self,
         completion: str,
         row: RewardRow,
-        own: Runtime,
+        judge_runtime: Runtime,
         deduplication: Deduplication | None = None,
         problem: Problem | None = None,
     ) -> RewardOutcome:
-        """Raises IoiEvalError where there is no reward. `problem`: the row's, where it was read before."""
+        """Return the outcome of one completion.
+
+        Args:
+            completion: The model's reply.
+            row: The row with the tests.
+            judge_runtime: The runtime that judges.
+            sharing: Judges equal programs once.
+            problem: The row's problem, if it was read before.
+
+        Raises:
+            IoiEvalError: The completion cannot be judged.
+        """
         problem = problem or self.problem(row)
         language = row.language(problem, self.options.language)
         code = extract(completion, language)
@@ -139,61 +155,67 @@ class Rewards(Value):
             language=language.name,
             target_subtask=row.target,
         )
-        result = await own.score(problem, submission, deduplication)
+        result = await judge_runtime.score(problem, submission, deduplication)
         if not result.compiles:
             return RewardOutcome(self.options.no_compile, Verdict.CE)
         share = _share(problem, result, submission.target_subtask)
-        solved = share >= 1
-        verdict = Verdict.AC if solved else worst(test.status for test in result.tests)
+        is_solved = share >= 1
+        verdict = Verdict.AC if is_solved else worst(test.status for test in result.tests)
         match self.options.mode:
             case RewardMode.PASS_FAIL:
-                return RewardOutcome(float(solved), verdict)
+                return RewardOutcome(float(is_solved), verdict)
             case RewardMode.PARTIAL:
                 return RewardOutcome(share, verdict)
             case RewardMode.WEIGHTED_SUM:
-                return RewardOutcome(solved + self.options.partial_weight * share, verdict)
+                return RewardOutcome(is_solved + self.options.partial_weight * share, verdict)
 
-    async def _or_not(
+    async def _outcome(
         self,
         completion: str,
         row: RewardRow,
         problem: Problem | CasesError,
-        own: Runtime,
+        judge_runtime: Runtime,
         deduplication: Deduplication | None,
     ) -> RewardOutcome:
+        """Return the outcome of one completion. Count it if it cannot be judged."""
         try:
             if isinstance(problem, CasesError):
                 raise problem
-            return await self.of_one(completion, row, own, deduplication, problem)
+            return await self.of_one(completion, row, judge_runtime, deduplication, problem)
         except IoiEvalError as error:
             note(error)
             return RewardOutcome(None, NOT_JUDGED)
 
     def problem(self, row: RewardRow) -> Problem:
+        """Return a row's problem. Raise CasesError if it has no tests, InputError if no row can have any."""
         problem = row.problem(self.problems, self.options)
         return all_or_nothing(problem) if self.options.mode == RewardMode.PASS_FAIL else problem
 
     def _problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
-        """Completions of one prompt come with the same tests again and again: they are read once."""
+        """Return the problem of each row, or the error. Equal tests are read once: samples repeat them."""
         by_key: dict[str, Problem | CasesError] = {}
-        found = []
+        problems = []
         for row in rows:
-            names = ("problem_id", "year", *CASES_COLUMNS, *_BESIDE)
+            names = ("problem_id", "year", *CASES_COLUMNS, *_OTHER_COLUMNS)
             key = repr([row.target, *(_plain(row.values.get(name)) for name in names)])
             if key not in by_key:
                 try:
                     by_key[key] = self.problem(row)
                 except CasesError as error:
                     by_key[key] = error
-            found.append(by_key[key])
-        return found
+            problems.append(by_key[key])
+        return problems
 
     def runtime(self) -> Runtime:
+        """Return this process's runtime."""
         return runtime(self.setup)
 
 
 def all_or_nothing(problem: Problem) -> Problem:
-    """So that the first test that fails ends it."""
+    """Return the problem with one subtask of all tests, so that judging stops at the first failure.
+
+    A problem with subtasks is returned unchanged.
+    """
     if problem.subtasks:
         return problem
     names = tuple(test.name for test in problem.tests)
@@ -202,22 +224,23 @@ def all_or_nothing(problem: Problem) -> Problem:
 
 
 def _share(problem: Problem, result: SubmissionResult, target: str | None) -> float:
-    """Return the share of the target subtask, else of all points, else of all tests."""
+    """Return the score of the target subtask, or else the share of all points, or else of all tests."""
     for subtask in result.subtasks:
         if subtask.subtask == target:
             return subtask.exact_score
     if result.solved:
         return 1.0
     if problem.subtasks:
-        most = sum(subtask.points for subtask in problem.subtasks)
-        return min(1.0, result.points / most) if most else 0.0
+        max_points = sum(subtask.points for subtask in problem.subtasks)
+        return min(1.0, result.points / max_points) if max_points else 0.0
     return pass_rate(result).pass_rate or 0.0
 
 
 def text_of(completion: Any) -> str:
-    """A completion, or the model's last message of a conversation; of parts the text of the answer.
+    """Return the model's reply: a string, the last message of a conversation, or the text of its parts.
 
-    Raises InputError for anything else, also for several texts: nothing says which is the answer.
+    Raises:
+        InputError: The completion has another form, such as several strings.
     """
     match completion:
         case None | []:
@@ -226,50 +249,54 @@ def text_of(completion: Any) -> str:
             return text
         case Mapping():
             messages = [completion]
-        case [*messages] if all(isinstance(each, Mapping) for each in messages):
+        case [*messages] if all(isinstance(message, Mapping) for message in messages):
             pass
         case _:
-            messages = []  # refused below
-    if any("role" in each or "content" in each for each in messages):
-        roles = ((str(each.get("role") or ANSWERS[0]).lower(), each) for each in reversed(messages))
-        content = next((each.get("content") for role, each in roles if role in ANSWERS), None)
+            messages = []  # raises the error below
+    if any("role" in message or "content" in message for message in messages):
+        roles = ((str(message.get("role") or ANSWERS[0]).lower(), message) for message in reversed(messages))
+        content = next((message.get("content") for role, message in roles if role in ANSWERS), None)
         return text_of_parts(content) if isinstance(content, list | tuple) else text_of(content)
-    if any("type" in each or "text" in each for each in messages):
+    if any("type" in message or "text" in message for message in messages):
         return text_of_parts(messages)
     remedy = "Give a text, a message, a list of messages, or the parts of one"
-    raise InputError(f"{completion!r:.60} is no completion", field="completions", remedy=remedy)
+    raise InputError(f"{completion!r:.60} is not a completion", field="completions", remedy=remedy)
 
 
-# --- the rows of trainers ----------------------------------------------------------------------------
+# --- rows of trainers --------------------------------------------------------------------------------
 
 
-# Columns that hold tests, the first that a row has: those of datasets, and what trainers call it.
+# Columns that may contain the tests, as datasets and trainers name them. The first existing column is read.
 CASES_COLUMNS = (
     *("input_output", "ground_truth", "test_cases", "tests", "verification_info"),
     *(*PUBLIC_AND_PRIVATE, "test_list", "test"),
 )
 _FUNCTION, _SETUP = ("entry_point", "fn_name", "func_name"), ("test_setup_code", "test_imports")
-_BESIDE = ("metadata", *_FUNCTION, *_SETUP)  # columns that tests may need
-_READ = (*CASES_COLUMNS, "language", "problem_id", "year", "subtask", "target_subtask")
-_MEMORY_LIMIT = 512 << 20  # bytes, where a row says nothing
+_OTHER_COLUMNS = ("metadata", *_FUNCTION, *_SETUP)  # columns that tests may need
+_READ_COLUMNS = (*CASES_COLUMNS, "language", "problem_id", "year", "subtask", "target_subtask")
+_MEMORY_LIMIT = 512 << 20  # memory limit of tests in rows, in bytes
 
 
 class ProblemFinder(Protocol):
-    """Problems by id, as `load_problems` gives them. Raises InputError."""
+    """Finds problems by id. `load_problems` returns such an object."""
 
-    def find(self, problem_id: str, year: int | None = None) -> Problem: ...
+    def find(self, problem_id: str, year: int | None = None) -> Problem:
+        """Return the problem. Raise InputError if it is unknown."""
+        ...
 
 
 class RewardRow(Value):
-    """A row, as far as judging needs it."""
+    """A row of a trainer's dataset."""
 
     values: Mapping[str, Any]
-    number: int  # of the row, for messages
+    number: int  # index of the row, for messages
 
     def problem(self, problems: ProblemFinder | None, options: RewardOptions) -> Problem:
-        """The problem that the row names, or one of the tests that it holds.
+        """Return the problem that the row names, or a problem with the tests in the row.
 
-        CasesError: the row has none, or names what is not there. InputError: no row can have any.
+        Raises:
+            CasesError: The row has no tests, or names an unknown problem or subtask.
+            InputError: There is no column with tests, so that no row can have any.
         """
         if problems is not None and self.values.get("problem_id") is not None:
             year = self.values.get("year")
@@ -279,92 +306,100 @@ class RewardRow(Value):
                 raise CasesError(str(error)) from error
             names = [subtask.name for subtask in problem.subtasks]
             if names and self.target is not None and self.target not in names:
-                there = f"There are: {', '.join(names)}"
-                raise CasesError(f"problem {problem.id!r} has no subtask {self.target!r}. {there}")
+                existing = f"There are: {', '.join(names)}"
+                raise CasesError(f"problem {problem.id!r} has no subtask {self.target!r}. {existing}")
             return problem
         columns = [column for column in CASES_COLUMNS if column in self.values]
         for column in columns:
             if self.values[column] is not None:
                 return self._of_cases(column, options)
         if columns:
-            return self._of_cases(columns[0], options)  # CasesError: it has none
+            return self._of_cases(columns[0], options)  # raises CasesError, because all are null
         raise InputError(
-            "nothing says which tests there are",
+            "there is no column with tests",
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
         )
 
     @property
     def target(self) -> str | None:
-        """The subtask that the row aims at."""
-        found = (_word(self.values.get(name)) for name in ("subtask", "target_subtask"))
-        return next(filter(None, found), None)
+        """Return the subtask that the row aims at, or None for the whole problem."""
+        names = (_name(self.values.get(name)) for name in ("subtask", "target_subtask"))
+        return next(filter(None, names), None)
 
     def language(self, problem: Problem, option: str) -> Language:
-        """Return the language that the policy was asked for. A fence counts for nothing: it could choose."""
+        """Return the language of the row. A fence in the reply cannot change it."""
         info = _parsed(self.values.get("verification_info"))
         language = info.get("language") if isinstance(info, Mapping) else None
-        row = _word(self.values.get("language")) or _word(language)
-        spoken = choose_language(problem, row=row, option=option, default="python")
-        return find_language(spoken.language)
+        row = _name(self.values.get("language")) or _name(language)
+        chosen = choose_language(problem, row=row, option=option, default="python")
+        return find_language(chosen.language)
 
     def _of_cases(self, column: str, options: RewardOptions) -> Problem:
+        """Return a problem with the tests in a column."""
         problem = Problem(
             id=json_value(str(self.values.get("problem_id", ""))) or f"row {self.number}",
             limits=Limits.contest(options.time_limit, _MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind(options.checker)),
         )
-        given = {
-            name: _plain(self.values[name]) for name in (*_BESIDE, *CASES_COLUMNS) if name in self.values
+        values = {
+            name: _plain(self.values[name])
+            for name in (*_OTHER_COLUMNS, *CASES_COLUMNS)
+            if name in self.values
         }
-        written, setup = given[column], next((given[name] for name in _SETUP if given.get(name)), "")
+        tests, setup = values[column], next((values[name] for name in _SETUP if values.get(name)), "")
         if column in PUBLIC_AND_PRIVATE:
-            written = {name: given.get(name) for name in (*PUBLIC_AND_PRIVATE, "metadata")}
+            tests = {name: values.get(name) for name in (*PUBLIC_AND_PRIVATE, "metadata")}
         try:
             return with_tests(
                 problem,
-                written,
+                tests,
                 Blob.of,
-                function=next((word for name in _FUNCTION if (word := _word(given.get(name)))), ""),
+                function=next((function for name in _FUNCTION if (function := _name(values.get(name)))), ""),
                 setup="\n".join(map(str, setup)) if isinstance(setup, list) else str(setup),
             )
         except UnicodeEncodeError as error:
-            raise CasesError("the tests hold halves of characters") from error
+            raise CasesError("the tests contain half of a surrogate pair") from error
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
-    """Yield rows of what trainers give by columns. Anything else that they give is left out.
+    """Yield the rows in the columns of a trainer. Arguments that are not columns are ignored.
 
-    Raises InputError for a column that is read and has another length: rows would be judged without it.
+    Args:
+        columns: The trainer's arguments by name.
+        count: The number of rows.
+
+    Raises:
+        InputError: A column that is read has another length.
     """
     per_row = {
         name: values
         for name, values in columns.items()
         if isinstance(values, Sequence) and not isinstance(values, str | bytes) and len(values) == count
     }
-    for name in _READ:
+    for name in _READ_COLUMNS:
         if columns.get(name) is not None and name not in per_row:
-            problem = f"is no list of {count} values, one for each completion"
+            problem = f"is not a list of {count} values, one for each completion"
             raise InputError(problem, field=name, remedy="Give a list, also where all values are equal")
     for number in range(count):
         yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
 
 
 def _parsed(value: Any) -> Any:
-    """`verification_info`, which some sets have as JSON; anything else as it is."""
+    """Return the object in `verification_info`, which may be a JSON string. Other values are unchanged."""
     if isinstance(value, str) and "test_cases" in value:
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(shallow(value))
     return value
 
 
-def _word(value: Any) -> str | None:
-    """Return a name in a table; None for its gaps, which may be NaN or an empty list."""
+def _name(value: Any) -> str | None:
+    """Return the name in a cell, or None if the cell is empty, which may be NaN or an empty list."""
     name = _plain(value)
     return None if name in (None, "", [], {}) or name != name else str(name)
 
 
 def _plain(value: Any) -> Any:
-    """Lists in place of the arrays that tables are read into, also inside of others."""
+    """Return the value with lists instead of arrays, at all levels."""
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""A judge and an event loop for a whole process, for callers that have neither.
+"""A judge with an event loop, for callers that have neither. All callers in a process share it.
 
-Trainers call from threads, and fork. So there is one runtime for each process id: a child that was forked
-makes its own when it first needs one, and lets go of what belongs to its parent.
+Trainers call it from threads and fork processes. A forked child creates a runtime of its own when it needs
+one, and closes its copies of its parent's files.
 """
 
 from __future__ import annotations
@@ -23,30 +23,36 @@ from ioi_eval.scoring import Deduplication
 
 T = TypeVar("T")
 
-_CACHE_LIMIT = 8 << 30  # bytes
-_OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled; a job in a box is killed
-_HEARD = 0.5  # seconds until an interruption is heard at the latest
+_MAX_CACHE_BYTES = 8 << 30
+_OPENING_TIMEOUT_S = 300.0  # seconds until a runtime is open; the proctor may have to be compiled
+_CLOSING_TIMEOUT_S = 60.0  # seconds until a runtime is closed; running jobs are killed
+_INTERRUPT_INTERVAL_S = 0.5  # maximum seconds until a waiting thread handles an interruption
 
 
 def outcome(future: Future[T]) -> T:
-    """Wait for it, and hear of an interruption: a thread that just begins to wait hears it at the end."""
-    while not wait_for([future], _HEARD).done:
+    """Wait for a future and return its result. An interruption such as Ctrl-C ends the wait.
+
+    A single wait without a timeout could not be interrupted.
+    """
+    while not wait_for([future], _INTERRUPT_INTERVAL_S).done:
         pass
     return future.result()
 
 
 class Setup(Value):
-    """The settings by which runtimes are told apart and kept."""
+    """The settings of a runtime. Equal settings share a runtime."""
 
-    # By the name that --engine takes, or made; None: PISTON_ENDPOINTS where it is set, else here.
+    # A name for --engine, or a function that returns an engine. None means the servers in PISTON_ENDPOINTS if
+    # it is set, else this machine.
     engine: str | Callable[[Store], Engine] | None = None
-    slots: int | None = None  # here; None: the cores, or a launcher's share of them
+    slots: int | None = None  # on this machine; None means the cores, or this process's share of them
     options: JudgeOptions = JudgeOptions()
-    python: str = ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the caller's
-    packages: tuple[str, ...] = ()  # that programs may count on: without them nothing is judged
+    # Path or version of this machine's interpreter; empty for IOI_EVAL_PYTHON, else the caller's interpreter.
+    python: str = ""
+    packages: tuple[str, ...] = ()  # Python packages that must be there for programs
 
     def opened(self, store: Store) -> Opening:
-        """Make the engines, as for the command line."""
+        """Return the engines, as the command line opens them."""
         if self.engine is not None and not isinstance(self.engine, str):
             return open_engine(self.engine(store), store)
         choice = EngineChoice.meant(
@@ -60,7 +66,7 @@ class Setup(Value):
 
 
 class Runtime:
-    """A judge that is open, in a thread with an event loop. Safe to be called from any other thread."""
+    """An open judge in a thread with an event loop. Any other thread may call it."""
 
     def __init__(self, setup: Setup) -> None:
         self._loop = asyncio.new_event_loop()
@@ -68,36 +74,37 @@ class Runtime:
         self._opening: Opening | None = None
         self._closing = asyncio.Event()
         opened: Future[None] = Future()
-        # A daemon: a thread that is waited for at the end would never hear that it is to end.
+        # A daemon thread, because the interpreter would wait forever for another one.
         self._thread = threading.Thread(
             target=self._run, args=(setup, opened), name="ioi-eval-runtime", daemon=True
         )
         self._thread.start()
-        opened.result(_OPENING)
+        opened.result(_OPENING_TIMEOUT_S)
 
     @property
     def slots(self) -> int:
-        """The number of builds and batches that run at the same time."""
+        """Return the number of builds and batches that run at the same time."""
         return self._open_scorer().slots
 
     @property
     def judge(self) -> Any:
-        """The judge, whose calls are for `call` and `wait`."""
+        """Return the judge. Its coroutines must be passed to `call` or `wait`."""
         return self._open_scorer().judge
 
     def score(
         self, problem: Problem, submission: Submission, deduplication: Deduplication | None = None
     ) -> Coroutine[Any, Any, SubmissionResult]:
-        """For `call` and `wait`. JudgeFailure where the judge cannot say."""
+        """Return a coroutine for `call` or `wait`, which judges a submission. It may raise JudgeFailure."""
         return self._open_scorer().score(problem, submission, deduplication=deduplication)
 
     def _open_scorer(self) -> Scorer:
+        """Return the scorer. Raise an error if the runtime is closed."""
         if self._scorer is None:
             raise IoiEvalError("the runtime is closed")
         return self._scorer
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs `work` on the loop, and blocks this thread until it is done. Interrupted, it cancels it."""
+        """Run a coroutine in the runtime and return its result. An interruption cancels it."""
         if threading.current_thread() is self._thread:
             work.close()
             raise IoiEvalError("the runtime's own thread cannot wait for itself")
@@ -109,30 +116,32 @@ class Runtime:
             raise
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The same for callers with an event loop of their own."""
+        """Run a coroutine in the runtime and await its result in the caller's event loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
-        """Cancels what is under way and gives everything back. Closing twice is no fault."""
+        """Cancel running work and close the judge. Closing twice is allowed."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
-            self._thread.join(_CLOSING)
+            self._thread.join(_CLOSING_TIMEOUT_S)
 
     def let_go(self) -> None:
-        """In a child that was forked: closes what would keep alive what the parent wants to end."""
+        """Close a forked child's copies of the parent's files, which keep the parent's processes alive."""
         if self._opening is not None:
             self._opening.let_go()
 
     # --- in the thread ---
 
     def _run(self, setup: Setup, opened: Future[None]) -> None:
-        # No asyncio.Runner: to end the loop's threads it starts one, which an interpreter that ends refuses.
+        """Run the event loop until the runtime is closed. This is the thread's function."""
+        # asyncio.Runner would start a thread when it closes, which fails when the interpreter exits.
         try:
             self._loop.run_until_complete(self._serve(setup, opened))
         finally:
             self._loop.close()
 
     async def _serve(self, setup: Setup, opened: Future[None]) -> None:
+        """Open the judge, set `opened`, and close the judge when the runtime is closed."""
         async with AsyncExitStack() as stack:
             opening = asyncio.create_task(self._open(setup, stack))
             await asyncio.wait([opening])
@@ -148,12 +157,13 @@ class Runtime:
             await asyncio.gather(*others, return_exceptions=True)
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
-        store = own_store(_CACHE_LIMIT)
+        """Open the judge and check that it has the promised packages."""
+        store = own_store(_MAX_CACHE_BYTES)
         engine, trusted = self._opening = setup.opened(store)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
-        opened = await stack.enter_async_context(scorer)
-        await opened.judge.keep_promises(setup.packages, ["python"] if setup.packages else [])
-        self._scorer = opened
+        open_scorer = await stack.enter_async_context(scorer)
+        await open_scorer.judge.keep_promises(setup.packages, ["python"] if setup.packages else [])
+        self._scorer = open_scorer
 
 
 def own_store(limit: int | None = None) -> Store:
@@ -164,16 +174,20 @@ def own_store(limit: int | None = None) -> Store:
 # --- one for each process ----------------------------------------------------------------------------
 
 
-class _Own:
-    """The runtimes of this process, and those that it must not touch."""
+class _ProcessRuntimes:
+    """The runtimes of this process, and the ones that a forked child must not close."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.runtimes: dict[Setup, Runtime] = {}
-        self.of_parents: list[dict[Setup, Runtime]] = []  # kept: freeing would close what the parent uses
+        # Referenced, because freeing them would close connections that the parent uses.
+        self.of_parents: list[dict[Setup, Runtime]] = []
 
     def start_anew(self) -> None:
-        """In a child: the parent's threads are not here, and its lock may have been held."""
+        """Forget the parent's runtimes in a forked child, which lacks the parent's threads.
+
+        The lock is replaced, because a thread of the parent may hold it.
+        """
         self.lock = threading.Lock()
         for inherited in self.runtimes.values():
             inherited.let_go()
@@ -181,27 +195,27 @@ class _Own:
         self.runtimes = {}
 
 
-_own = _Own()
-os.register_at_fork(after_in_child=_own.start_anew)
+_runtimes = _ProcessRuntimes()
+os.register_at_fork(after_in_child=_runtimes.start_anew)
 
 
 def runtime(setup: Setup | None = None) -> Runtime:
-    """Return the process's runtime of a setup, made at the first call."""
+    """Return this process's runtime for the settings. The first call opens it."""
     setup = setup or Setup()
-    with _own.lock:
-        found = _own.runtimes.get(setup)
-        if found is None:
-            if not _own.runtimes:
-                # Before the interpreter joins its threads: later no executor takes work, and closing is work.
+    with _runtimes.lock:
+        existing = _runtimes.runtimes.get(setup)
+        if existing is None:
+            if not _runtimes.runtimes:
+                # Close before the interpreter joins its threads, because closing needs an executor.
                 register = getattr(threading, "_register_atexit", None)
                 if register is not None:
                     register(close_all)
-            found = _own.runtimes[setup] = Runtime(setup)
-        return found
+            existing = _runtimes.runtimes[setup] = Runtime(setup)
+        return existing
 
 
 def close_all() -> None:
-    """Closes this process's runtimes. The next call makes new ones."""
-    with _own.lock:
-        while _own.runtimes:
-            _own.runtimes.popitem()[1].close()
+    """Close this process's runtimes. The next call of `runtime` opens a new one."""
+    with _runtimes.lock:
+        while _runtimes.runtimes:
+            _runtimes.runtimes.popitem()[1].close()

@@ -1,9 +1,9 @@
-"""Rewards for slime: name this module's function with `--custom-rm-path`, with and without `--group-rm`.
+"""Rewards for slime: give this module's function to `--custom-rm-path`, with or without `--group-rm`.
 
     --custom-rm-path ioi_eval.integrations.slime.custom_rm --label-key input_output [--group-rm]
 
-A sample's `label` holds its tests in any form that benchmarks have (docs/apps.md), else its `metadata` does.
-`make_custom_rm(mode="pass_fail")` makes a function with other options.
+A sample's `label`, or else its `metadata`, has its tests in any form that benchmarks have (docs/apps.md).
+`make_custom_rm(mode="pass_fail")` returns a function with other options.
 """
 
 from __future__ import annotations
@@ -25,28 +25,32 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
     """Return a reward function of slime.
 
     Args:
-        on_failure: The reward of a sample that cannot be judged; None raises.
-        options: Those of RewardOptions, and `engine`.
+        on_failure: The reward of a sample that cannot be judged. None raises the error instead.
+        options: Fields of RewardOptions, and `engine`.
     """
     rewards = rewards_of(options)
 
     async def custom_rm(args: Any, samples: Any, **keywords: Any) -> float | list[float | None] | None:
-        """Return the reward of a sample, or those of a list of samples. `keywords` are slime's."""
-        own = await asyncio.to_thread(rewards.runtime)
+        """Return the reward of a sample, or the rewards of a list of samples.
+
+        `keywords` are further arguments of slime, which are ignored.
+        """
+        runtime = await asyncio.to_thread(rewards.runtime)
         group = samples if isinstance(samples, Sequence) else [samples]
         rows = [_row(sample) for sample in group]
         deduplication = Deduplication() if rewards.options.share else None
-        judged = together(
-            outcome(rewards, own, sample.response, row, on_failure, deduplication)
+        outcomes = together(
+            outcome(rewards, runtime, sample.response, row, on_failure, deduplication)
             for sample, row in zip(group, rows, strict=True)
         )
-        found = [each.reward for each in await own.wait(judged)]
-        return found if group is samples else found[0]
+        values = [one.reward for one in await runtime.wait(outcomes)]
+        return values if group is samples else values[0]
 
     return custom_rm
 
 
 def _row(sample: Any) -> RewardRow:
+    """Return a sample's tests as a row. Raise an InputError if it is not a sample of slime."""
     if not hasattr(sample, "response") or not hasattr(sample, "label"):
         remedy = "Call custom_rm(args, sample), or custom_rm(args, samples) with a list of samples"
         raise InputError(f"{sample!r:.60} is not a sample of slime", field="samples", remedy=remedy)

@@ -4,10 +4,10 @@
 
     GRPOTrainer(model=..., reward_funcs=reward, train_dataset=...)
 
-The dataset's column `input_output` (or ground_truth, test_cases, tests, verification_info, or those of
-LiveCodeBench, HumanEval and MBPP) holds each row's tests. `reward_async` is the same for trainers that await
-several rewards at once. For problems of packages or benchmarks, for other modes and shaping terms,
-`make_reward` and `make_async_reward` make other functions.
+The dataset's column `input_output` contains each row's tests. It may also be called ground_truth, test_cases,
+tests or verification_info, or have the columns of LiveCodeBench, HumanEval or MBPP. `reward_async` is for
+trainers that await several rewards at once. `make_reward` and `make_async_reward` return functions with other
+options, or for problems of packages and benchmarks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Completion = str | Sequence[Mapping[str, Any]]
 
 
 class Reward:
-    """A reward function. TRL calls it with columns, and takes None for a row that has no reward."""
+    """A reward function for TRL, which calls it with columns. A row without a reward gets None."""
 
     def __init__(self, rewards: Rewards, name: str) -> None:
         self._rewards, self.__name__ = rewards, name
@@ -42,32 +42,34 @@ class Reward:
     def __call__(
         self, prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
+        """Return the rewards of the completions. `columns` are the dataset's."""
         _check_call(prompts, completions)
-        own, began = self._rewards.runtime(), time.monotonic()
-        outcomes = own.call(self._outcomes(completions, columns, own))
-        return self._told(outcomes, time.monotonic() - began, columns)
+        runtime, start = self._rewards.runtime(), time.monotonic()
+        outcomes = runtime.call(self._outcomes(completions, columns, runtime))
+        return self._logged(outcomes, time.monotonic() - start, columns)
 
     async def awaited(
         self, completions: Sequence[Completion], columns: Mapping[str, Any]
     ) -> list[float | None]:
-        """The same for a caller with an event loop."""
-        own, began = await asyncio.to_thread(self._rewards.runtime), time.monotonic()
-        outcomes = await own.wait(self._outcomes(completions, columns, own))
-        return self._told(outcomes, time.monotonic() - began, columns)
+        """Return the rewards of the completions, for a caller with an event loop."""
+        runtime, start = await asyncio.to_thread(self._rewards.runtime), time.monotonic()
+        outcomes = await runtime.wait(self._outcomes(completions, columns, runtime))
+        return self._logged(outcomes, time.monotonic() - start, columns)
 
     def _outcomes(
-        self, completions: Sequence[Completion], columns: Mapping[str, Any], own: Runtime
+        self, completions: Sequence[Completion], columns: Mapping[str, Any], runtime: Runtime
     ) -> Coroutine[Any, Any, list[RewardOutcome]]:
+        """Return a coroutine for the runtime that judges the completions."""
         if not isinstance(completions, Sequence) or isinstance(completions, str):
-            what = f"completions must be a list, not {type(completions).__name__}"
-            raise InputError(what, field="completions", remedy=_CALL)
+            problem = f"completions must be a list, not {type(completions).__name__}"
+            raise InputError(problem, field="completions", remedy=_CALL_REMEDY)
         texts = [text_of(completion) for completion in completions]
-        return self._rewards.of_all(texts, tuple(rows(columns, len(texts))), own)
+        return self._rewards.of_all(texts, tuple(rows(columns, len(texts))), runtime)
 
-    def _told(
+    def _logged(
         self, outcomes: Sequence[RewardOutcome], seconds: float, columns: Mapping[str, Any]
     ) -> list[float | None]:
-        """The rewards; a trainer that keeps logs gets verdicts, shares of the completions, and the time."""
+        """Return the rewards. If the trainer has log functions, log verdicts, shares and the time."""
         log_extra, log_metric = columns.get("log_extra"), columns.get("log_metric")
         if callable(log_extra):
             log_extra(f"{self.__name__}/verdict", [str(outcome.verdict) for outcome in outcomes])
@@ -81,14 +83,16 @@ class Reward:
         return [outcome.reward for outcome in outcomes]
 
 
-_MAKE = "Its arguments are RewardOptions(mode=..., ...), problems=, setup=, engine=, name="
-_CALL = "Call it with names: reward(completions=[...], ground_truth=[...]), a value for each completion"
+_ARGUMENTS_REMEDY = "Its arguments are RewardOptions(mode=..., ...), problems=, setup=, engine=, name="
+_CALL_REMEDY = (
+    "Call it with names: reward(completions=[...], ground_truth=[...]), a value for each completion"
+)
 
 
 def _check_call(prompts: Sequence[Any] | None, completions: Sequence[Completion]) -> None:
-    """Raise InputError for completions in the place of prompts, which come first."""
+    """Raise an InputError if the completions were passed as prompts, the first positional argument."""
     if prompts and isinstance(completions, Sequence) and not completions:
-        raise InputError("prompts without completions", field="completions", remedy=_CALL)
+        raise InputError("prompts without completions", field="completions", remedy=_CALL_REMEDY)
 
 
 def make_reward(
@@ -104,19 +108,19 @@ def make_reward(
 
     Args:
         options: How results become rewards.
-        problems: Problems for rows with a `problem_id`.
+        problems: The problems of rows with a `problem_id`.
         setup: The engine and its settings.
-        engine: Where jobs run, as for --engine, if there is no `setup`.
-        name: What TRL logs it under.
-        others: None; each is an InputError that says where it belongs.
+        engine: The engine if there is no `setup`: a name as for --engine.
+        name: The function's name in TRL's logs.
+        others: Not supported. The error says where the argument belongs.
     """
-    for wrong in others:
-        is_option = wrong in RewardOptions.__struct_fields__
-        remedy = f"Write make_reward(RewardOptions({wrong}=...))" if is_option else _MAKE
-        raise InputError("make_reward has no such argument", field=wrong, remedy=remedy)
+    for argument in others:
+        is_option = argument in RewardOptions.__struct_fields__
+        remedy = f"Write make_reward(RewardOptions({argument}=...))" if is_option else _ARGUMENTS_REMEDY
+        raise InputError("make_reward has no such argument", field=argument, remedy=remedy)
     if not isinstance(options, RewardOptions | None):
-        what = f"options must be RewardOptions, not {type(options).__name__}"
-        raise InputError(what, field="options", remedy=_MAKE)
+        problem = f"options must be RewardOptions, not {type(options).__name__}"
+        raise InputError(problem, field="options", remedy=_ARGUMENTS_REMEDY)
     setup = setup or Setup(engine=engine)
     return Reward(Rewards(options=options or RewardOptions(), setup=setup, problems=problems), name)
 
@@ -124,14 +128,14 @@ def make_reward(
 def make_async_reward(
     options: RewardOptions | None = None, *, name: str = "ioi_eval_reward", **others: Any
 ) -> Callable[..., Awaitable[list[float | None]]]:
-    """Return the same reward as a coroutine function, which trainers await. `others` as in make_reward."""
-    own = make_reward(options, name=name, **others)
+    """Return a reward function that trainers await. `make_reward` describes the arguments."""
+    sync_reward = make_reward(options, name=name, **others)
 
     async def awaited(
         prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
         _check_call(prompts, completions)
-        return await own.awaited(completions, columns)
+        return await sync_reward.awaited(completions, columns)
 
     awaited.__name__ = name
     return awaited

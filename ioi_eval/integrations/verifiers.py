@@ -1,14 +1,14 @@
-"""Benchmarks and packages as a taskset of verifiers: a prompt for each problem, and its reward.
+"""A taskset of verifiers for benchmarks and packages, with a prompt and a reward for each problem.
 
-verifiers finds a taskset by the name of a module. It is one of yours, which may say more:
+verifiers finds a taskset by the name of a module, which you write and may extend:
 
     from ioi_eval.integrations.verifiers import ProblemSet
 
     __all__ = ["ProblemSet"]
 
-`vf-eval MODULE --env.taskset.task.source ioi` evaluates; prime-rl and others train with the same name.
+`vf-eval MODULE --env.taskset.task.source ioi` evaluates. prime-rl and other trainers use the same name.
 
-`ioi_eval.plugins.contest.verifiers` has a taskset whose rollouts are contests, with tools.
+`ioi_eval.plugins.contest.verifiers` has a taskset for contests, in which models use tools.
 """
 
 from __future__ import annotations
@@ -35,37 +35,42 @@ __all__ = [
 
 
 class ProblemConfig(vf.TaskConfig):
-    """`--env.taskset.task.*`: which problems, and how replies are judged."""
+    """The options `--env.taskset.task.*`: the problems, and how replies are judged."""
 
     source: str = "ioi"  # a benchmark, packages, or a file of rows
     options: dict[str, Any] = Field(default_factory=dict)  # as for a task of inspect_ai: docs/inspect_ai.md
 
     def asked(self) -> Asked:
+        """Return the problems and options."""
         return asked_for(self.source, self.options)
 
 
 class ProblemSetConfig(vf.TasksetConfig):
+    """The options of the taskset."""
+
     prompt: str = ""  # a template, as for `ioi-eval run`
     task: ProblemConfig = ProblemConfig()
 
 
 class ProblemData(vf.TaskData):
+    """The data of one problem."""
+
     problem_id: str
     year: int | None = None
 
 
 class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
-    """A problem; the program is the last one in the model's last reply."""
+    """A problem. The submission is the last program in the model's last reply."""
 
     @vf.reward
     async def points(self, trace: vf.Trace) -> float:
-        """The share of the points. What cannot be judged is an error of the trace, and no reward."""
+        """Return the share of the points. Raise the error if the reply cannot be judged."""
         asked = await asyncio.to_thread(self.config.asked)
         problem = asked.problems.find(self.data.problem_id, self.data.year)
         submission = asked.submission(trace.id, problem, trace.last_reply)
-        own = await asyncio.to_thread(asked.runtime)
+        runtime = await asyncio.to_thread(asked.runtime)
         try:
-            result = await own.wait(own.score(problem, submission))
+            result = await runtime.wait(runtime.score(problem, submission))
         except NO_ANSWER as error:
             note(error)
             raise
@@ -76,9 +81,10 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
 
 
 class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
-    """The problems of a source that can be judged."""
+    """The usable problems of a source."""
 
     def load(self) -> Iterator[ProblemTask]:
+        """Yield a task for each problem."""
         for label, problem, prompt in self.config.task.asked().prompts(self.config.prompt):
             data = ProblemData(id=label, problem_id=problem.id, year=problem.year, prompt=prompt)
             yield ProblemTask(data, self.config.task)

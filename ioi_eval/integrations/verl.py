@@ -1,4 +1,4 @@
-"""Rewards for verl: name this module as the path of a reward function, and a function of it as its name.
+"""Rewards for verl: configure this module and one of its functions as the reward function.
 
     reward.custom_reward_function.path=pkg://ioi_eval.integrations.verl
     reward.custom_reward_function.name=compute_score_async      (or compute_score, compute_score_batch)
@@ -6,10 +6,10 @@
     +reward.custom_reward_function.reward_kwargs.engine=ray     (where jobs run, as for --engine)
 
 `ioi_eval.integrations.verl_manager` has a reward manager, which needs no function.
-`ground_truth` holds the tests in any form that benchmarks have: see docs/apps.md. verl has no word for a row
-without a reward: where the judge cannot say or the tests are broken, it is `on_failure`, 0 unless told
-otherwise, with a warning. `on_failure=None` raises, and so stops the training with most of verl's managers.
-So does a Python that no sandbox can show to programs, whatever `on_failure` is.
+`ground_truth` contains the tests in any form that benchmarks have: see docs/apps.md. Every row needs a reward
+in verl. If the judge fails or the tests are broken, the reward is `on_failure`, by default 0, and a warning
+is logged. `on_failure=None` raises the error, which stops the training with most of verl's managers. A Python
+interpreter that no sandbox can use always raises an error.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.models import CheckerKind
 from ioi_eval.scoring import Deduplication
 
-COMPARISON = CheckerKind.PRIME_CODE  # of outputs, as verl's own reward for code compares them
-# What reward managers hand to every function besides the user's own keywords.
+COMPARISON = CheckerKind.PRIME_CODE  # the comparison of outputs in verl's own reward for code
+# Arguments that reward managers pass to every function, next to the user's arguments.
 _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})
 
 
@@ -48,11 +48,20 @@ def compute_score(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
-    """Return the reward of one solution. `options` are those of RewardOptions, and `engine`."""
+    """Return the reward of one solution.
+
+    Args:
+        data_source: Not used.
+        solution_str: The model's reply.
+        ground_truth: The tests.
+        extra_info: Further columns of the row.
+        on_failure: The reward of a row that cannot be judged. None raises the error instead.
+        options: Fields of RewardOptions, and `engine`.
+    """
     rewards = rewards_of(options)
-    own = rewards.runtime()
+    runtime = rewards.runtime()
     return _number(
-        own.call(outcome(rewards, own, solution_str, row_of(ground_truth, extra_info), on_failure))
+        runtime.call(outcome(rewards, runtime, solution_str, row_of(ground_truth, extra_info), on_failure))
     )
 
 
@@ -64,11 +73,11 @@ async def compute_score_async(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
-    """The same for reward managers that await: many at once keep all cores busy."""
+    """Return the reward of one solution, for reward managers that await. See `compute_score`."""
     rewards = rewards_of(options)
-    own = await asyncio.to_thread(rewards.runtime)
+    runtime = await asyncio.to_thread(rewards.runtime)
     row = row_of(ground_truth, extra_info)
-    return _number(await own.wait(outcome(rewards, own, solution_str, row, on_failure)))
+    return _number(await runtime.wait(outcome(rewards, runtime, solution_str, row, on_failure)))
 
 
 def compute_score_batch(
@@ -79,55 +88,65 @@ def compute_score_batch(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> list[float]:
-    """The same for managers that have all of a batch at once. Equal programs are judged once."""
+    """Return the rewards of a batch, in which equal programs are judged once. See `compute_score`."""
     rewards = rewards_of(options)
-    own = rewards.runtime()
+    runtime = rewards.runtime()
     deduplication = Deduplication() if rewards.options.share else None
     infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
-    given = zip(solution_strs, ground_truths, infos, strict=True)
+    solutions = zip(solution_strs, ground_truths, infos, strict=True)
     outcomes = (
-        outcome(rewards, own, solution, row_of(truth, info), on_failure, deduplication)
-        for solution, truth, info in given
+        outcome(rewards, runtime, solution, row_of(truth, info), on_failure, deduplication)
+        for solution, truth, info in solutions
     )
-    return [_number(each) for each in own.call(together(outcomes))]
+    return [_number(one) for one in runtime.call(together(outcomes))]
 
 
 def rewards_of(options: Mapping[str, Any]) -> Rewards:
-    """A word that means nothing is a mistake, and would train with another reward than was meant."""
-    own = {name: value for name, value in options.items() if name not in _OF_VERL}
-    setup = Setup(engine=own.pop("engine", None))
-    unknown = sorted(own.keys() - set(RewardOptions.__struct_fields__))
+    """Return the rewards with these options. Raise an InputError for an unknown option."""
+    known = {name: value for name, value in options.items() if name not in _OF_VERL}
+    setup = Setup(engine=known.pop("engine", None))
+    unknown = sorted(known.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
         names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
         raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {names}")
     try:
-        return Rewards(options=msgspec.convert({"checker": COMPARISON, **own}, RewardOptions), setup=setup)
+        return Rewards(options=msgspec.convert({"checker": COMPARISON, **known}, RewardOptions), setup=setup)
     except msgspec.ValidationError as error:
         raise InputError(str(error), where="reward_kwargs") from error
 
 
 def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
-    """The tests are the ground truth, whatever else the row has."""
-    facts = extra_info if isinstance(extra_info, Mapping) else {}
-    others = {name: value for name, value in facts.items() if name not in CASES_COLUMNS}
+    """Return the row whose tests are the ground truth."""
+    columns = extra_info if isinstance(extra_info, Mapping) else {}
+    others = {name: value for name, value in columns.items() if name not in CASES_COLUMNS}
     return RewardRow(values={**others, "ground_truth": ground_truth}, number=0)
 
 
 async def outcome(
     rewards: Rewards,
-    own: Runtime,
+    runtime: Runtime,
     solution: Any,
     row: RewardRow,
     on_failure: float | None,
     deduplication: Deduplication | None = None,
 ) -> RewardOutcome:
-    """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it.
+    """Return the outcome of one solution.
 
-    Raises InterpreterRefused: it is the same for all rows, and not one of them would have a reward.
+    Args:
+        rewards: The options.
+        runtime: The runtime that judges.
+        solution: The model's reply.
+        row: The row with the tests.
+        on_failure: The reward if the solution cannot be judged. None raises the error instead.
+        sharing: Judges equal programs once.
+
+    Raises:
+        InterpreterRefused: No row can have a reward.
+        InputError: The reply has a form that is wrong for all rows.
     """
-    text = text_of(solution)  # InputError: not of this row alone
+    text = text_of(solution)
     try:
-        return await rewards.of_one(text, row, own, deduplication)
+        return await rewards.of_one(text, row, runtime, deduplication)
     except InterpreterRefused:
         raise
     except IoiEvalError as error:
@@ -138,5 +157,6 @@ async def outcome(
 
 
 def _number(outcome: RewardOutcome) -> float:
-    assert outcome.reward is not None, "who has none has raised, or has on_failure"
+    """Return the reward, which exists because `on_failure` replaces a missing one."""
+    assert outcome.reward is not None, "a missing reward raises, or is on_failure"
     return outcome.reward

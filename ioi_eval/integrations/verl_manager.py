@@ -1,11 +1,11 @@
-"""A reward manager for verl, which loads it by its module and name.
+"""A reward manager for verl, which loads it by module and name.
 
     reward.reward_manager.source=importlib
     reward.reward_manager.module.path=pkg://ioi_eval.integrations.verl_manager
     reward.reward_manager.name=RewardManager
     +reward.reward_kwargs.mode=pass_fail           options as for compute_score, `on_failure` among them
 
-It needs no reward function, and passes over one that is configured. Needs verl itself.
+It needs no reward function and ignores a configured one. This module imports verl.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ioi_eval.scoring import Deduplication
 
 
 class RewardManager(RewardManagerBase):  # type: ignore[misc]
-    """Judges the rows of a batch side by side. Programs that are equal meanwhile are judged once."""
+    """Judges rows at the same time. Equal programs are judged once while rows are being judged."""
 
     def __init__(
         self,
@@ -35,33 +35,34 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         options = dict(config.reward.get("reward_kwargs") or {})
         self._on_failure: float | None = options.pop("on_failure", 0.0)
         self._rewards = rewards_of(options)
-        self._sharing, self._under_way = Deduplication(), 0
+        self._sharing, self._active_rows = Deduplication(), 0
 
     async def run_single(self, data: Any) -> dict[str, Any]:
-        """The reward of one row. Of several sequences the last one counts, as in verl's own managers."""
+        """Return the reward of one row. If there are several sequences, the last one counts, as in verl."""
         item = data[-1:][0]
         text = await asyncio.to_thread(self._text, item)
         row = item.non_tensor_batch
         columns = row_of((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
-        own = await asyncio.to_thread(self._rewards.runtime)
+        runtime = await asyncio.to_thread(self._rewards.runtime)
         deduplication = self._sharing if self._rewards.options.share else None
-        self._under_way += 1
+        self._active_rows += 1
         try:
-            found = await own.wait(
-                outcome(self._rewards, own, text, columns, self._on_failure, deduplication)
+            result = await runtime.wait(
+                outcome(self._rewards, runtime, text, columns, self._on_failure, deduplication)
             )
         finally:
-            self._under_way -= 1
-            if self._under_way == 0:
+            self._active_rows -= 1
+            if self._active_rows == 0:
                 self._sharing = Deduplication()  # the next batch has other programs
         extra = {
-            "acc": float(found.solved),
-            "verdict": str(found.verdict),
-            "judged": found.verdict != NOT_JUDGED,
+            "acc": float(result.solved),
+            "verdict": str(result.verdict),
+            "judged": result.verdict != NOT_JUDGED,
         }
-        return {"reward_score": found.reward, "reward_extra_info": extra}
+        return {"reward_score": result.reward, "reward_extra_info": extra}
 
     def _text(self, item: Any) -> str:
+        """Return the decoded reply."""
         responses = item.batch["responses"]
         length = item.batch["attention_mask"][-responses.shape[-1] :].sum()
         return str(self.tokenizer.decode(responses[:length], skip_special_tokens=True))

@@ -274,7 +274,7 @@ def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
             RewardOptions(time_limit=seconds)
         with pytest.raises(InputError, match="time_limit"):
             compute_score("apps", RIGHT, TESTS, time_limit=seconds)
-    with pytest.raises(InputError, match=r"^nothing says which tests there are"):
+    with pytest.raises(InputError, match=r"^there is no column with tests"):
         code_reward([RIGHT], verification_info=None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no such mode: 'best'"):
         RewardOptions(mode="best")  # type: ignore[arg-type]
@@ -291,7 +291,7 @@ def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
     ids=["text", "short", "array", "tests"],
 )
 def test_a_column_that_fits_no_row_is_not_left_out(column: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="is no list of 2 values, one for each completion"):
+    with pytest.raises(InputError, match="is not a list of 2 values, one for each completion"):
         reward(completions=[RIGHT] * 2, **{"ground_truth": [TESTS] * 2, **column})
 
 
@@ -459,7 +459,7 @@ def test_an_option_that_means_nothing_is_a_mistake(options: dict[str, Any]) -> N
 def test_verl_may_give_messages_too() -> None:
     assert compute_score("apps", [ANSWER], TESTS) == 1
     assert compute_score("apps", None, TESTS) == 0
-    with pytest.raises(InputError, match="is no completion"):
+    with pytest.raises(InputError, match="is not a completion"):
         compute_score("apps", 5, TESTS)
 
 
@@ -497,7 +497,7 @@ def test_a_completion_may_say_nothing(completion: Any) -> None:
 
 @pytest.mark.parametrize("completion", [[RIGHT, RIGHT], 5, [None], {"choices": []}, [{"content": 5}]])
 def test_what_is_no_completion_is_named(completion: Any) -> None:
-    with pytest.raises(InputError, match=r"completions.*is no completion"):
+    with pytest.raises(InputError, match=r"completions.*is not a completion"):
         text_of(completion)
 
 
