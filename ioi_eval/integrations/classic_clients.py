@@ -1,6 +1,7 @@
-"""Piston clients as pipelines have them: objects with `send_execute`, over engines and other sandboxes.
+"""Clients with the method `send_execute`, as existing pipelines have them, for engines and other sandboxes.
 
-It takes and gives the JSON of Piston's /execute as dictionaries. What cannot be executed is a JudgeFailure.
+`send_execute` has the JSON of Piston's /execute as argument and result, as dictionaries. If a job cannot be
+executed, it raises JudgeFailure.
 """
 
 from __future__ import annotations
@@ -27,25 +28,29 @@ from ioi_eval.classic import (
 from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult, StageStatus
 
-CMS = "cms_ioi"
-_OTHER_NAME = "cf_"  # of languages that packages other than `codeforces` have too
-_JUDGE_AT_FAULT = 3  # exit code of our scripts where they could not say; the contract has no word for it
-_OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
+CMS = "cms_ioi"  # the language of IOI jobs
+_PREFIX = "cf_"  # prefix of languages that packages other than `codeforces` have, too
+_JUDGE_FAILED = 3  # exit code with which this package's scripts report that they cannot judge
+_CUT_OFF = frozenset({StageStatus.OL, StageStatus.EL})  # statuses of stages whose output was cut off
 _PHASE = "judging"
-_SPARE_CMS, _SPARE = 3000, 10_000  # ms that the contracts give a job beyond the problem's limit
+# Milliseconds that the contracts of the IOI and of Codeforces add to a problem's time limit for a job.
+_SPARE_CMS_MS, _SPARE_MS = 3000, 10_000
 
 
 class ClassicClient(Protocol):
-    """The client that `run_submission` and the others need; a pipeline's own is one.
+    """A client for `run_submission` and other functions, such as the client of an existing pipeline."""
 
-    `language` is only given for jobs that are not the IOI's.
-    """
-
-    async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]: ...
+    async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]:
+        """Execute a job and return the result. `language` is passed only for jobs other than the IOI's."""
+        ...
 
 
 def result_of(reply: object) -> JobResult:
-    """Check a client's reply. JudgeFailure where it says nothing about the submission: never a score of 0."""
+    """Return the result in a client's reply.
+
+    Raises:
+        JudgeFailure: The reply says nothing about the submission.
+    """
     if not isinstance(reply, Mapping):
         raise JudgeFailure(f"the client gave no reply: {reply!r:.200}", phase=_PHASE)
     if "run" not in reply and "compile" not in reply:
@@ -58,11 +63,11 @@ def result_of(reply: object) -> JobResult:
         if stage is None:
             continue
         if stage.status is StageStatus.XX:
-            raise JudgeFailure(stage.message or "the box failed", phase=_PHASE)
-        if stage.status in _OVERFLOW:
+            raise JudgeFailure(stage.message or "the sandbox failed", phase=_PHASE)
+        if stage.status in _CUT_OFF:
             remedy = "Raise PISTON_OUTPUT_MAX_SIZE on it"
             raise JudgeFailure("the server cut the job's output off", phase=_PHASE, remedy=remedy)
-        if stage.code == _JUDGE_AT_FAULT and (stage is result.compile or not stage.stdout):
+        if stage.code == _JUDGE_FAILED and (stage is result.compile or not stage.stdout):
             raise JudgeFailure(stage.stderr.strip()[-500:] or "the scripts could not judge", phase=_PHASE)
     return result
 
@@ -71,7 +76,7 @@ def result_of(reply: object) -> JobResult:
 
 
 class EngineClient:
-    """Over an engine that is open.
+    """A client for an open engine.
 
     async with EmbeddedEngine(store=store) as engine:
         score, feedback = await run_submission(EngineClient(engine), problem, given, code, expected)
@@ -83,13 +88,13 @@ class EngineClient:
     async def send_execute(
         self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
     ) -> dict[str, Any]:
-        """Raises JudgeFailure where no engine could execute it."""
-        profile = await self._engine.capabilities()
+        """Execute a job and return the result. Raise JudgeFailure if the engine cannot execute it."""
+        capabilities = await self._engine.capabilities()
         try:
             job = decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
         except (JobRejected, TypeError, UnicodeEncodeError) as error:
             raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
-        job = _job_on(profile, job)
+        job = _job_on(capabilities, job)
         attempts = None if max_retries is None else max(1, max_retries)
         result = await execute(self._engine, job, phase=_PHASE, attempts=attempts)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
@@ -97,9 +102,9 @@ class EngineClient:
 
 
 class ClusterClient:
-    """Over an engine that is opened when it is first used, once for each event loop.
+    """A client for an engine that is opened at the first use, once for each event loop.
 
-    `async with` closes it. Without that it stays open as long as its loop runs.
+    `async with` closes the engine. Otherwise it stays open as long as its event loop.
     """
 
     def __init__(self, make: Callable[[], Engine]) -> None:
@@ -109,10 +114,11 @@ class ClusterClient:
     async def send_execute(
         self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
     ) -> dict[str, Any]:
-        """Raises JudgeFailure where no server could execute it."""
+        """Execute a job and return the result. Raise JudgeFailure if no server can execute it."""
         return await EngineClient(await self._engine()).send_execute(data, language, max_retries)
 
     async def _engine(self) -> Engine:
+        """Return the engine of the current event loop. Open it if necessary."""
         loop = asyncio.get_running_loop()
         opening = self._open.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
@@ -120,6 +126,7 @@ class ClusterClient:
         return await asyncio.shield(opening)
 
     async def _opened(self) -> Engine:
+        """Return a new open engine."""
         engine = self._make()
         await engine.__aenter__()
         return engine
@@ -136,30 +143,37 @@ class ClusterClient:
             await (await opening).__aexit__(kind, error, trace)
 
 
-def _job_on(profile: Capabilities, job: Job) -> Job:
-    """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
-    if brings_scripts(profile, job.runtime):
-        there = {file.name for file in job.files}
-        missing = {name: text for name, text in scripts(job.runtime).items() if name not in there}
-        ours = (JobFile(name=name, content=Blob.of(text)) for name, text in missing.items())
-        job = msgspec.structs.replace(job, files=(*job.files, *ours), runtime=OWN_RUNTIME)
+def _job_on(capabilities: Capabilities, job: Job) -> Job:
+    """Return the job with scripts, if the engine has none, and with its CPU time.
+
+    Raises:
+        JudgeFailure: The server allows less CPU time than the problem needs.
+    """
+    if brings_scripts(capabilities, job.runtime):
+        existing = {file.name for file in job.files}
+        missing = {name: text for name, text in scripts(job.runtime).items() if name not in existing}
+        files = (JobFile(name=name, content=Blob.of(text)) for name, text in missing.items())
+        job = msgspec.structs.replace(job, files=(*job.files, *files), runtime=OWN_RUNTIME)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job
-    most, needed = profile.max_run_cpu_time, job.run_timeout - (_SPARE_CMS if job.runtime == CMS else _SPARE)
-    if most is not None and most < needed:
+    max_ms, needed_ms = (
+        capabilities.max_run_cpu_time,
+        job.run_timeout - (_SPARE_CMS_MS if job.runtime == CMS else _SPARE_MS),
+    )
+    if max_ms is not None and max_ms < needed_ms:
         raise JudgeFailure(
-            f"the server gives a job {most / 1000:g} s of CPU time, the problem {needed / 1000:g} s",
+            f"the server gives a job {max_ms / 1000:g} s of CPU time, the problem {needed_ms / 1000:g} s",
             phase=_PHASE,
             remedy="Raise PISTON_RUN_CPU_TIME on it",
         )
     return msgspec.structs.replace(
-        job, run_cpu_time=job.run_timeout if most is None else min(job.run_timeout, most)
+        job, run_cpu_time=job.run_timeout if max_ms is None else min(job.run_timeout, max_ms)
     )
 
 
 def scripts(language: str = CMS) -> dict[str, str]:
-    """The `compile` and `run` of the classic contracts; `language` as jobs ask for it."""
-    line = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_OTHER_NAME))}\n"
+    """Return the scripts `compile` and `run` of the classic contracts. `language` is that of jobs."""
+    line = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_PREFIX))}\n"
     return {name: line + text for name, text in classic_scripts().items()}
 
 
@@ -169,27 +183,27 @@ def scripts(language: str = CMS) -> dict[str, str]:
 class SandboxJob(msgspec.Struct, frozen=True, kw_only=True):
     """A request to a sandbox: `bash compile`, and if that exits with 0, `bash run`, in one folder."""
 
-    files: Mapping[str, str]  # by their names below that folder; `compile` and `run` among them
-    run_timeout: float  # seconds on the wall clock, for `run` alone
-    memory_limit: int | None  # bytes, for the submission; `run` sees to it
+    files: Mapping[str, str]  # contents by path in the folder, including `compile` and `run`
+    run_timeout: float  # wall-clock seconds for `run`
+    memory_limit: int | None  # bytes for the submission; `run` enforces it
 
 
 Sandbox = Callable[[SandboxJob], Awaitable[dict[str, Any]]]
-"""Gives what Piston would: {"compile": STAGE, "run": STAGE}, each with stdout, stderr, code and signal.
+"""Executes a job and returns Piston's result: {"compile": STAGE, "run": STAGE}.
 
-`code` is None and `signal` "SIGKILL" where the sandbox killed it. Where `compile` failed there is no `run`.
-What it raises is what the caller of `run_submission` gets.
+A STAGE has stdout, stderr, code and signal. If the sandbox killed it, `code` is None and `signal` "SIGKILL".
+If `compile` failed, there is no `run`. Errors that it raises reach the caller of `run_submission`.
 """
 
 
 class SandboxClient:
-    """Over a function that runs files in a sandbox of your own."""
+    """A client for a function that executes jobs in your own sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
     async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]:
-        """Return the sandbox' result; raise its error."""
+        """Execute a job in the sandbox and return the result."""
         files = {file["name"]: file["content"] for file in data["files"]}
         job = SandboxJob(
             files={**scripts(language), **files},

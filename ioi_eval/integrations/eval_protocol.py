@@ -1,9 +1,10 @@
-"""APPS solutions for eval-protocol: messages and tests in, an EvaluateResult out.
+"""Evaluators of APPS solutions for eval-protocol. They return an EvaluateResult for messages and tests.
 
     from ioi_eval.integrations.eval_protocol import apps_dataset_to_evaluation_row, evaluate_apps_solution
 
-In place of `eval_protocol.rewards.apps_coding_reward`, all of whose names are here: equal scores, reasons and
-metrics, from a box. With the package installed these take and return its own types, otherwise equal ones.
+This module replaces `eval_protocol.rewards.apps_coding_reward`. It has the same names, scores, reasons and
+metrics, but judges in a sandbox. It uses the package's types if the package is installed, and otherwise equal
+types.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ __all__ = [
     "evaluate_apps_solution_async",
 ]
 
-# The types of the package where it is installed, otherwise equal ones.
+# Use the package's types if it is installed, and otherwise equal types.
 if TYPE_CHECKING:
     _INSTALLED = False
 else:
@@ -61,7 +62,7 @@ else:
 if not _INSTALLED:
 
     class _Fields(msgspec.Struct, kw_only=True):
-        """The operations that programs written for the package use on its models."""
+        """The methods of the package's models that programs use."""
 
         def __getitem__(self, name: str) -> Any:
             if name not in self.__struct_fields__:
@@ -102,28 +103,28 @@ if not _INSTALLED:
         evaluation_result: EvaluateResult | None = None
 
 
-_ECHO = 1 << 16  # bytes of a wrong output, or of an error in its place
+_ECHO_BYTES = 1 << 16  # maximum size of a wrong output, or of the harness's report of an error
 _NO_INPUTS = {"error": "Invalid or missing in_outs structure"}
 
 
 class Execution(Value):
-    """The keywords of `evaluate_apps_solution`."""
+    """The options of `evaluate_apps_solution`."""
 
     execution_timeout: float = 10.0  # seconds for each test
     memory_limit: int = 512 << 20  # bytes
-    # True: a problem with `fn_name` is one whose function is called, and tests may have any form in use.
+    # If True, the function `fn_name` is called, and tests may have any form that benchmarks have.
     call_functions: bool = False
     checker: str = CheckerKind.FLOAT_LINES  # how outputs are compared
     engine: Setup = Setup()
 
     def setup(self) -> Setup:
-        """Return the setup of a judge that ends at the first failing test, and quotes its output."""
-        options = msgspec.structs.replace(self.engine.options, echo=_ECHO, in_order=True)
+        """Return the settings of a judge that stops at the first failed test and returns its output."""
+        options = msgspec.structs.replace(self.engine.options, echo=_ECHO_BYTES, in_order=True)
         return msgspec.structs.replace(self.engine, options=options)
 
 
 def apps_dataset_to_evaluation_row(data: Iterable[Mapping[str, Any]]) -> list[EvaluationRow]:
-    """Rows of APPS: the question as the user's message, the tests as ground truth."""
+    """Return rows of APPS as evaluation rows: the question as a message, the tests as ground truth."""
     return [
         EvaluationRow(
             messages=[Message(role="user", content=row["question"])], ground_truth=row["input_output"]
@@ -135,46 +136,60 @@ def apps_dataset_to_evaluation_row(data: Iterable[Mapping[str, Any]]) -> list[Ev
 def evaluate_apps_solution(
     messages: Sequence[Any], ground_truth: str | Mapping[str, Any] | None = None, **options: Any
 ) -> EvaluateResult:
-    """The share of the tests that the last message's code passes, up to the first that it fails."""
+    """Return the share of the tests that the code in the last message passes before the first failure.
+
+    Args:
+        messages: The conversation.
+        ground_truth: The tests, as in APPS.
+        options: Fields of Execution. Other options are ignored.
+    """
     execution = _execution(options)
     task = _task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    own = runtime(execution.setup())
-    return own.call(_evaluated(task, own))
+    judge_runtime = runtime(execution.setup())
+    return judge_runtime.call(_evaluated(task, judge_runtime))
 
 
 async def evaluate_apps_solution_async(
     messages: Sequence[Any], ground_truth: str | Mapping[str, Any] | None = None, **options: Any
 ) -> EvaluateResult:
-    """The same for callers with an event loop: many at once keep all cores busy."""
+    """Evaluate a solution, for callers with an event loop. See `evaluate_apps_solution`."""
     execution = _execution(options)
     task = _task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    own = await asyncio.to_thread(runtime, execution.setup())
-    return await own.wait(_evaluated(task, own))
+    judge_runtime = await asyncio.to_thread(runtime, execution.setup())
+    return await judge_runtime.wait(_evaluated(task, judge_runtime))
 
 
 def check_correctness(
     in_outs: Mapping[str, Any] | None, generation: str, timeout: float = 10, debug: bool = True
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Return a result for each test up to the first that fails, and the details of that one.
+    """Return a result for each test up to the first failure, and the details of the failed test.
 
-    `debug` has no effect. Raises CasesError for tests of a function that cannot be read, JudgeFailure where
-    the judge cannot say.
+    Args:
+        in_outs: The tests, as in APPS.
+        generation: The program.
+        timeout: The time limit of a test in seconds.
+        debug: Not used.
+
+    Raises:
+        CasesError: The tests of a function cannot be read.
+        JudgeFailure: The program cannot be judged.
     """
     execution = _execution({"execution_timeout": timeout})
     if not in_outs or not isinstance(in_outs.get("inputs"), list):
         return [-1], [dict(_NO_INPUTS)]
-    task = (_calling if in_outs.get("fn_name") else _reading)(generation, in_outs, execution)
-    own = runtime(execution.setup())
-    results, details = outcome(task, own.call(own.score(task.problem, task.submission)))
-    return list(results), [dict(each) for each in details]
+    make_task = _function_task if in_outs.get("fn_name") else _program_task
+    task = make_task(generation, in_outs, execution)
+    judge_runtime = runtime(execution.setup())
+    results, details = outcome(task, judge_runtime.call(judge_runtime.score(task.problem, task.submission)))
+    return list(results), [dict(detail) for detail in details]
 
 
 def __getattr__(name: str) -> Any:
-    """Return the package's decorator, which its module has too, where the package is installed."""
+    """Return `reward_function`, the package's decorator, which the replaced module has, too."""
     if name != "reward_function":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs("eval-protocol"):
@@ -182,93 +197,108 @@ def __getattr__(name: str) -> Any:
     return reward_function
 
 
-# --- what is to be judged ----------------------------------------------------------------------------
+# --- tasks -------------------------------------------------------------------------------------------
 
 
 class AppsTask(Value):
+    """A program to judge, with its tests."""
+
     problem: Problem
     submission: Submission
-    cases: tuple[Case, ...]  # those that are judged
-    total: int  # of all tests, readable or not
+    cases: tuple[Case, ...]  # the tests that are judged
+    total: int  # number of all tests, including unreadable ones
 
 
 def _execution(options: Mapping[str, Any]) -> Execution:
-    """Other keywords are for other evaluators: the package hands all of them to each."""
-    own = {name: options[name] for name in Execution.__struct_fields__ if name in options}
-    execution = msgspec.structs.replace(Execution(), **own)
+    """Return the options. Others are ignored, because the package passes all options to all evaluators."""
+    known = {name: options[name] for name in Execution.__struct_fields__ if name in options}
+    execution = msgspec.structs.replace(Execution(), **known)
     CheckerKind.built_in(execution.checker)
     return execution
 
 
 def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> AppsTask | EvaluateResult:
-    """Return the task to judge, or the result where there is nothing to judge."""
+    """Return the task to judge, or the result if there is nothing to judge."""
     if not messages:
         return _without_score("No messages provided.", "No messages provided for evaluation.")
-    # Of the package's type, ours, or a dict. A list of parts counts as nothing.
+    # A message of the package's type, of this module's type, or a dict. A list of parts is ignored.
     last = messages[-1]
     content = last.get("content") if isinstance(last, Mapping) else last.content
     code = _extract_python_code(content if isinstance(content, str) else "")
     if not code:
         reason = "Empty code solution after extraction."
         metrics = {"parsability": MetricResult(score=0.0, reason=reason), "error": _unscored(reason)}
-        words = "The provided code solution was empty after extraction."
-        return EvaluateResult(score=0.0, reason=words, metrics=metrics)
+        message = "The provided code solution was empty after extraction."
+        return EvaluateResult(score=0.0, reason=message, metrics=metrics)
     tests = _tests(ground_truth)
     if execution.call_functions and (isinstance(tests, EvaluateResult) or tests.get("fn_name")):
         try:
-            return _calling(code, ground_truth, execution)
+            return _function_task(code, ground_truth, execution)
         except CasesError as error:
-            return _unsaid(f"Invalid ground_truth: {error}")
+            return _not_scored(f"Invalid ground_truth: {error}")
     if isinstance(tests, EvaluateResult):
         return tests
     if not isinstance(tests["inputs"], list):
         return _result([-1], [_NO_INPUTS])
-    return _reading(code, tests, execution)
+    return _program_task(code, tests, execution)
 
 
 def _tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
-    """Return the tests, or the result of ground truth that holds none."""
-    found = ground_truth
+    """Return the tests, or the result if the ground truth has no tests."""
+    tests = ground_truth
     if isinstance(ground_truth, str):
         try:
-            found = json.loads(shallow(ground_truth))
+            tests = json.loads(shallow(ground_truth))
         except ValueError as error:
             return _without_score(f"Ground_truth JSONDecodeError: {error}")
     elif not isinstance(ground_truth, dict):
         return _without_score(
             "Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}"
         )
-    if not isinstance(found, dict) or "inputs" not in found or "outputs" not in found:
+    if not isinstance(tests, dict) or "inputs" not in tests or "outputs" not in tests:
         return _without_score("Invalid ground_truth structure after parsing.")
-    return found
+    return tests
 
 
-def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
-    """A program, and the tests up to the first that is none; without any it is only loaded."""
+def _program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
+    """Return the task of a program that reads standard input.
+
+    It has the tests before the first unreadable one. Without tests, the program is only loaded.
+    """
     cases = []
-    for number, given in enumerate(tests["inputs"]):
+    for number, input_text in enumerate(tests["inputs"]):
         try:
             expected = tests["outputs"][number]
         except (IndexError, KeyError, TypeError):
             break
-        if not (isinstance(given, str) and isinstance(expected, str)):
+        if not (isinstance(input_text, str) and isinstance(expected, str)):
             break
-        cases.append(Case(given, expected))
-    judged = Cases(cases=tuple(cases) or (Case("", ""),))
+        cases.append(Case(input_text, expected))
+    judged_cases = Cases(cases=tuple(cases) or (Case("", ""),))
     harness = (graders() / "python" / "apps.py").read_text()
     source = f"{harness}\n\nmain({code!a}, {not cases})\n"
-    return _of(source, judged, execution, cases=tuple(cases), total=len(tests["inputs"]))
+    return _task_of(source, judged_cases, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
-def _calling(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
-    found = read_tests(ground_truth)
-    return _of(code, found, execution, cases=found.cases, total=len(found.cases))
+def _function_task(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
+    """Return the task of a function. Raise CasesError if its tests cannot be read."""
+    tests = read_tests(ground_truth)
+    return _task_of(code, tests, execution, cases=tests.cases, total=len(tests.cases))
 
 
-def _of(
-    source: str, judged: Cases | Asserted, execution: Execution, *, cases: tuple[Case, ...], total: int
+def _task_of(
+    source: str, tests: Cases | Asserted, execution: Execution, *, cases: tuple[Case, ...], total: int
 ) -> AppsTask:
-    plain = Problem(
+    """Return the task of a program.
+
+    Args:
+        source: The submission's source.
+        tests: The tests to run.
+        execution: The options.
+        cases: The tests that are judged.
+        total: The number of all tests.
+    """
+    problem = Problem(
         id="apps",
         limits=Limits.contest(execution.execution_timeout, execution.memory_limit),
         checker=Checker(kind=CheckerKind(execution.checker)),
@@ -277,7 +307,7 @@ def _of(
     def blob(text: str) -> Blob:
         return Blob.of(text.encode("utf-8", "surrogatepass"))
 
-    problem = judged.of(plain, blob) if isinstance(judged, Asserted) else with_cases(plain, judged, blob)
+    problem = tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
     return AppsTask(problem=all_or_nothing(problem), submission=submission, cases=cases, total=total)
 
@@ -289,15 +319,15 @@ _OPEN, _CLOSE = re.compile("<think>", re.I), re.compile("</think>", re.I)
 
 
 def _extract_python_code(reply: str) -> str | None:
-    """Return the first block of Python, else of anything, else all from the first `def ` on, else all.
+    """Return the first block of Python, or else the first block, the text from `def ` on, or the whole text.
 
-    Reasoning is cut out before; None where nothing else was said. The name is the package's.
+    Reasoning is removed first. None if the reply is nothing else. The name is the package's.
     """
-    kept, at = [], 0
-    while (opened := _OPEN.search(reply, at)) and (closed := _CLOSE.search(reply, opened.end())):
-        kept.append(reply[at : opened.start()])
-        at = closed.end()
-    text = "".join([*kept, reply[at:]]).strip()
+    parts, position = [], 0
+    while (start_tag := _OPEN.search(reply, position)) and (end_tag := _CLOSE.search(reply, start_tag.end())):
+        parts.append(reply[position : start_tag.start()])
+        position = end_tag.end()
+    text = "".join([*parts, reply[position:]]).strip()
     if not text and reply.strip():
         return None
     for fence in ("```python", "```"):
@@ -308,38 +338,38 @@ def _extract_python_code(reply: str) -> str | None:
     return text[max(text.find("def "), 0) :].strip()
 
 
-# --- what came of it ---------------------------------------------------------------------------------
+# --- outcomes ----------------------------------------------------------------------------------------
 
 
-_ERROR, _NOT_COMPILED = -1, -2
-_LONGEST_INPUT, _LONGEST_OUTPUT = 300, 200  # characters of what a failed test is shown with
-_MARK = "ioi_eval apps: "  # as graders/python/apps.py has it
+_ERROR, _NOT_COMPILED = -1, -2  # results of the package's evaluator
+_MAX_INPUT, _MAX_OUTPUT = 300, 200  # characters of a failed test's input and output in details
+_MARK = "ioi_eval apps: "  # start of a report of graders/python/apps.py
 _KILLED = "Global timeout or process killed prematurely"
-# A result for each test up to the first that failed, and what is told of that one.
+# A result for each test up to the first failure, and the details of the failed test.
 AppsOutcome = tuple[Sequence[int], Sequence[Mapping[str, Any]]]
 
 
-async def _evaluated(task: AppsTask, own: Runtime) -> EvaluateResult:
+async def _evaluated(task: AppsTask, judge_runtime: Runtime) -> EvaluateResult:
+    """Return the result of a task."""
     try:
-        result = await own.score(task.problem, task.submission)
+        result = await judge_runtime.score(task.problem, task.submission)
     except IoiEvalError as error:
         note(error)
-        return _unsaid(f"The judge could not say: {error}")
+        return _not_scored(f"Not judged: {error}")
     return _result(*outcome(task, result))
 
 
 def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     """Return the results and details of eval-protocol's evaluator.
 
-    A result is true, false, -1 for a program that did not end well or -2 for one that could not be loaded;
-    the first that is not true is the last. Where a program ended its own process or exceeded a limit, all
-    are -1.
+    A result is True, False, -1 if the program failed, or -2 if it could not be loaded. The list ends with the
+    first result other than True. If the program exited or exceeded a limit, all results are -1.
     """
     if not result.compiles:
         lines = result.compile_output.strip().splitlines() or ["it does not compile"]
         return _ended(_NOT_COMPILED, 0, lines[-1].strip(), result.compile_output)
-    found = {test.test_name: test for test in result.tests}
-    for number, test in enumerate(found[test.name] for test in task.problem.tests):
+    by_name = {test.test_name: test for test in result.tests}
+    for number, test in enumerate(by_name[test.name] for test in task.problem.tests):
         if test.status is not Verdict.AC:
             return _failed(task, number, test)
     if len(task.cases) < task.total:
@@ -348,6 +378,7 @@ def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
 
 
 def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
+    """Return the outcome of a program whose first failed test is this one."""
     if test.status is Verdict.RE and task.problem.options.function:
         return _ended(_ERROR, number, test.feedback, "")
     if test.status not in (Verdict.WA, Verdict.PA):
@@ -355,82 +386,90 @@ def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
     report = _report(test.output)
     if report is None:
         case = task.cases[number]
-        shown = {
-            "output": _short(test.output.rstrip(), _LONGEST_OUTPUT),
-            "expected": _short(case.output, _LONGEST_OUTPUT),
-            "inputs": _short(case.input, _LONGEST_INPUT),
+        details = {
+            "output": _short(test.output.rstrip(), _MAX_OUTPUT),
+            "expected": _short(case.output, _MAX_OUTPUT),
+            "inputs": _short(case.input, _MAX_INPUT),
             "error_message": "Wrong Answer",
         }
-        return [True] * number + [False], [shown]
+        return [True] * number + [False], [details]
     if report.code is None:
         return _broken(task)
     return _ended(report.code, number, report.error, report.traceback)
 
 
 class _Report(Value):
-    """The harness' words for a program that it could not run to its end."""
+    """The harness's report of a program that failed."""
 
-    code: Literal[-1, -2] | None  # None: not even that
+    code: Literal[-1, -2] | None  # None if a test could not be run
     error: str = ""
     traceback: str = ""
 
 
 def _report(output: str) -> _Report | None:
-    """Return what the harness wrote in the place of a program's output; None where it ran the program."""
+    """Return the harness's report in an output, or None if the output is the program's."""
     if not output.startswith(_MARK):
         return None
-    try:  # an error may hold halves of characters, which msgspec's reader refuses
+    try:  # an error may contain half of a surrogate pair, which msgspec's decoder refuses
         return msgspec.convert(json.loads(shallow(output.removeprefix(_MARK))), _Report)
     except (msgspec.MsgspecError, ValueError):
         return None
 
 
 def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
+    """Return the outcome of a program that failed after `passed` tests."""
     return [True] * passed + [code], [{"error": error, "traceback": traceback}]
 
 
 def _broken(task: AppsTask) -> AppsOutcome:
-    """A test that is no test, met after those before it passed."""
-    answer = {
+    """Return the outcome of a task with an unreadable test, after the tests before it passed."""
+    details = {
         "error": "Exception in _temp_run/run_test",
-        "traceback": "an input or output is missing or no text",
+        "traceback": "an input or output is missing or not a text",
     }
-    return [_ERROR] * max(task.total, 1), [answer]
+    return [_ERROR] * max(task.total, 1), [details]
 
 
 def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
-    """Return the outcome of a killed program: nothing is known of any test."""
+    """Return the outcome of a killed program. All results are -1."""
     if not task.total:
         return [_ERROR], [{"error": "Global timeout"}]
-    limit = test.status in (Verdict.MLE, Verdict.OLE)
-    details = test.feedback if limit else "No results returned from subprocess."
+    is_over_limit = test.status in (Verdict.MLE, Verdict.OLE)
+    details = test.feedback if is_over_limit else "No results returned from subprocess."
     return [_ERROR] * task.total, [{"error": _KILLED, "details": details}] * task.total
 
 
-def _short(text: str, most: int) -> str:
-    """The beginning and the end of what is too long."""
-    return text if len(text) <= most else f"{text[: most // 2]}...(truncated) ...{text[-most // 2 :]}"
+def _short(text: str, max_length: int) -> str:
+    """Return the text, or the start and the end of a longer text."""
+    if len(text) <= max_length:
+        return text
+    return f"{text[: max_length // 2]}...(truncated) ...{text[-max_length // 2 :]}"
 
 
-# --- in the package's words --------------------------------------------------------------------------
+# --- results of the package's types ------------------------------------------------------------------
 
 
-def _unscored(text: str) -> MetricResult:
-    return MetricResult(score=0.0, reason=text, is_score_valid=False)
+def _unscored(reason: str) -> MetricResult:
+    """Return a metric without a score."""
+    return MetricResult(score=0.0, reason=reason, is_score_valid=False)
 
 
 def _without_score(reason: str, detail: str = "") -> EvaluateResult:
-    """A valid 0 for want of messages or tests: only the metric says that something is wrong."""
+    """Return a valid score of 0 for missing messages or tests, as the package does.
+
+    Only a metric contains the reason.
+    """
     return EvaluateResult(score=0.0, reason=reason, metrics={"error": _unscored(detail or reason)})
 
 
-def _unsaid(reason: str) -> EvaluateResult:
-    """Return an evaluation without a score. The type wants a number; it is marked as none."""
+def _not_scored(reason: str) -> EvaluateResult:
+    """Return a result without a score. The type requires a number, so it is marked as invalid."""
     metrics = {"error": _unscored(reason)}
     return EvaluateResult(score=0.0, is_score_valid=False, reason=reason, error=reason, metrics=metrics)
 
 
 def _result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:
+    """Return the result for an outcome, with the package's reasons and metrics."""
     metrics = {}
     passed, score = sum(result is True for result in results), 0.0
     if results:
@@ -448,6 +487,6 @@ def _result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> Eva
     else:
         metrics["execution_metadata"] = _unscored(json.dumps(details))
         if score == 0 and "error_message" in first:
-            shown = (first[name] for name in ("inputs", "expected", "output"))
-            reason += ". First fail details: Inputs: {}, Expected: {}, Got: {}".format(*shown)
+            values = (first[name] for name in ("inputs", "expected", "output"))
+            reason += ". First fail details: Inputs: {}, Expected: {}, Got: {}".format(*values)
     return EvaluateResult(score=score, reason=reason, metrics=metrics)

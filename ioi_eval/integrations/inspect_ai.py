@@ -1,9 +1,9 @@
-"""Benchmarks as tasks of inspect_ai, and the scorer that judges them.
+"""Tasks of inspect_ai for benchmarks and packages, and their scorer.
 
     inspect eval ioi_eval/ioi --model openai/gpt-5 -T years=2024 --epochs 50
 
-A task for each benchmark, and `ioi_eval/problems -T source=FOLDER` for packages. `judged(FOLDER)` is a scorer
-for any task: the problem is what a sample's `metadata["problem_id"]` names, else the sample's id.
+There is a task for each benchmark, and `ioi_eval/problems -T source=FOLDER` for packages. `judged(FOLDER)` is
+a scorer for any task: the problem is the sample's `metadata["problem_id"]`, or else the sample's id.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.tasks import (
     NO_ANSWER,
-    asked_for,
     explanation_of,
     metadata_of,
     of_problem,
+    open_source,
     share,
     summary_of,
 )
@@ -46,28 +46,28 @@ __all__ = ["judged", "pass_at", "points", "problems"]
 
 @metric(scores="unreduced")
 def points(submissions: int = SUBMISSIONS) -> Metric:
-    """Points as at the contest: so many epochs of each problem are handed in, the best of subtasks counts."""
+    """Return the metric of contest points: the best subtasks of `submissions` epochs for each problem."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         if not scores:
             return {}
-        found = summary_of((score.score.metadata for score in scores), submissions=submissions)
-        solved = {"problems_solved": float(found.problems_solved)}
-        if not found.budgets:
+        summary = summary_of((score.score.metadata for score in scores), submissions=submissions)
+        solved = {"problems_solved": float(summary.problems_solved)}
+        if not summary.budgets:
             return solved
-        return {"points": found.budgets[Budget.LIMITED], "max_points": found.max_points, **solved}
+        return {"points": summary.budgets[Budget.LIMITED], "max_points": summary.max_points, **solved}
 
     return measure
 
 
 @metric(scores="unreduced")
 def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
-    """pass@k over all epochs, without bias, for each k of which every sample has as many scored epochs."""
+    """Return the metric pass@k, unbiased, for each k with at least k scored epochs of every sample."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
-        found = summary_of((score.score.metadata for score in scores), ks=tuple(ks))
+        summary = summary_of((score.score.metadata for score in scores), ks=tuple(ks))
         return {
-            f"pass@{estimate.k}": estimate.value for estimate in found.pass_at if estimate.value is not None
+            f"pass@{estimate.k}": estimate.value for estimate in summary.pass_at if estimate.value is not None
         }
 
     return measure
@@ -78,48 +78,63 @@ def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
 
 @scorer(metrics=[mean(), stderr(), points(), pass_at()])
 def judged(source: str, **options: Any) -> Scorer:
-    """Judge the program in a reply; the value is the share of the points, in [0, 1].
+    """Return a scorer that judges the program in a reply. The value is the share of the points, in [0, 1].
 
-    `source` names a benchmark or packages, `options` are those of a task. What cannot be judged is unscored,
-    and in no metric.
+    A reply that cannot be judged is unscored and in no metric.
+
+    Args:
+        source: The name of a benchmark, or a path of packages.
+        options: The options of a task.
     """
-    asked = asked_for(source, options)
+    evaluation_source = open_source(source, options)
 
     async def score(state: TaskState, target: Target) -> Score:
         metadata = state.metadata or {}
         name, year = str(metadata.get("problem_id", state.sample_id)), metadata.get("year")
         try:
-            problem = asked.problems.find(name, year)
+            problem = evaluation_source.problems.find(name, year)
         except InputError as error:
-            if asked.judging.unscored == "error":
+            if evaluation_source.judging.unscored == "error":
                 raise
-            about = {"problem_id": name, "year": year, "epoch": state.epoch, "failure": type(error).__name__}
-            return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {error}", metadata=about)
-        submission = asked.submission(f"{state.sample_id}#{state.epoch}", problem, state.output.completion)
+            metadata = {
+                "problem_id": name,
+                "year": year,
+                "epoch": state.epoch,
+                "failure": type(error).__name__,
+            }
+            return Score.unscored(
+                reason="scoring_failed", explanation=f"Not judged: {error}", metadata=metadata
+            )
+        submission = evaluation_source.submission(
+            f"{state.sample_id}#{state.epoch}", problem, state.output.completion
+        )
         code, usage = submission.code, state.output.usage
-        own = await asyncio.to_thread(asked.runtime)
-        # In tokens if counted, else characters: longer ones are handed in first.
+        runtime = await asyncio.to_thread(evaluation_source.runtime)
+        # Length in tokens if they are counted, else in characters. Contest points count long replies first.
         length = len(reasoning_of(state.output) or state.output.completion)
         length = length if usage is None else int(usage.output_tokens)
         more = {"language": submission.language, "epoch": state.epoch, "length": length}
-        nothing = "" if code is not None else "\n\nThe reply holds no program."
-        if nothing:
+        note = "" if code is not None else "\n\nThe reply contains no program."
+        if note:
             more["reason"] = Reason.NO_PROGRAM.value
         try:
-            # As many at a time as there are slots: inspect_ai shows the others as waiting.
-            async with concurrency("ioi_eval judge", own.slots):
-                result = await own.wait(own.score(problem, submission))
+            # inspect_ai shows the samples beyond the number of slots as waiting.
+            async with concurrency("ioi_eval judge", runtime.slots):
+                result = await runtime.wait(runtime.score(problem, submission))
         except NO_ANSWER as error:
-            if asked.judging.unscored == "error":
+            if evaluation_source.judging.unscored == "error":
                 raise
-            facts = {**of_problem(problem), **more, "failure": type(error).__name__}
+            failure_metadata = {**of_problem(problem), **more, "failure": type(error).__name__}
             return Score.unscored(
-                reason="scoring_failed", answer=code, explanation=f"Not judged: {error}", metadata=facts
+                reason="scoring_failed",
+                answer=code,
+                explanation=f"Not judged: {error}",
+                metadata=failure_metadata,
             )
         return Score(
             value=share(result),
             answer=code,
-            explanation=explanation_of(result) + nothing,
+            explanation=explanation_of(result) + note,
             metadata=metadata_of(problem, result, **more),
         )
 
@@ -131,12 +146,12 @@ def judged(source: str, **options: Any) -> Scorer:
 
 @task
 def problems(source: str, prompt: str = "", **options: Any) -> Task:
-    """The problems of packages (a folder or a zip), of a benchmark, or of a file of its rows."""
+    """Return a task of the problems in packages (a folder or a zip), a benchmark, or a file of its rows."""
     return _task(source, prompt, options)
 
 
 def _of_benchmark(benchmark: Benchmark) -> Any:
-    """A task of the benchmark's name, as inspect_ai registers it for this package."""
+    """Return the task of a benchmark, which inspect_ai registers under the benchmark's name."""
 
     def of_benchmark(prompt: str = "", **options: Any) -> Task:
         return _task(benchmark.name, prompt, options)
@@ -149,21 +164,21 @@ tasks = {benchmark.name: _of_benchmark(benchmark) for benchmark in benchmarks()}
 
 
 def _task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
-    """Raise the one error that the command of inspect_ai tells without a traceback."""
+    """Return a task. Raise errors in the one type that inspect_ai's command prints without a traceback."""
     samples = []
     try:
-        asked = asked_for(source, options)
-        for label, problem, text in asked.prompts(prompt):
-            facts = {**of_problem(problem), "language": asked.language(problem).name}
-            about = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
-            facts |= {name: value for name, value in about.items() if value}
-            samples.append(Sample(id=label, input=text, metadata=facts))
+        evaluation_source = open_source(source, options)
+        for label, problem, text in evaluation_source.prompts(prompt):
+            metadata = {**of_problem(problem), "language": evaluation_source.language(problem).name}
+            labels = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
+            metadata |= {name: value for name, value in labels.items() if value}
+            samples.append(Sample(id=label, input=text, metadata=metadata))
         return Task(
-            dataset=MemoryDataset(samples, name=asked.name or source),
+            dataset=MemoryDataset(samples, name=evaluation_source.name or source),
             solver=generate(),
             scorer=judged(source, **options),
-            version=1 if asked.benchmark is None else asked.benchmark.version,
-            metadata={"left_out": asked.left_out} if asked.left_out else None,
+            version=1 if evaluation_source.benchmark is None else evaluation_source.benchmark.version,
+            metadata={"left_out": evaluation_source.left_out} if evaluation_source.left_out else None,
         )
     except InputError as error:
         raise PrerequisiteError(str(error)) from error

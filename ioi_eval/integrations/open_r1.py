@@ -1,8 +1,8 @@
-"""The functions of today's pipelines, with their names, arguments and results, over any client.
+"""The judging functions of open-r1's pipelines, with their names, arguments and results, for any client.
 
     from ioi_eval.integrations.open_r1 import get_piston_client_from_env, score_subtask
 
-What cannot be judged raises JudgeFailure and is never a score of 0. docs/open_r1.md has the differences.
+If a submission cannot be judged, they raise JudgeFailure. docs/open_r1.md lists the differences.
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ __all__ = [
     "score_subtasks",
 ]
 
-PistonError = JudgeFailure  # who catches theirs catches what our clients raise
+PistonError = JudgeFailure  # the name of the error in open-r1
 
-_ASKING = "asking a server"
-_ANSWER, _INSTALLED = 30.0, 1800.0  # seconds: a package is fetched first
-_MORE_TIME = 3  # seconds that the contract adds for the job
+_PHASE = "asking a server"
+_REPLY_TIMEOUT_S = 30.0
+_INSTALL_TIMEOUT_S = 1800.0  # a server downloads a package before it replies
+_SPARE_S = 3  # seconds that the contract adds to the time limit for a job
 
 
 Row = Mapping[str, Any]
@@ -95,7 +96,7 @@ T = TypeVar("T")
 
 @dataclass
 class TestResult:
-    """A test's outcome."""
+    """The result of a test."""
 
     __test__ = False
 
@@ -107,7 +108,7 @@ class TestResult:
 
 @dataclass
 class SubtaskResult:
-    """The outcomes of a subtask's tests, and their worth."""
+    """The results of a subtask's tests, and the subtask's points."""
 
     problem: str | None = None
     subtask: str | None = None
@@ -117,20 +118,24 @@ class SubtaskResult:
 
     @property
     def status(self) -> str:
+        """Return the worst verdict of the tests."""
         return worst(Verdict(result.status) for result in self.test_results).value
 
     @property
     def score(self) -> float:
-        return round(self._lowest(), self.score_precision)
+        """Return the lowest score of the tests, rounded."""
+        return round(self._lowest_score(), self.score_precision)
 
     @property
     def weighted_score(self) -> float:
-        return round(self._lowest() * self.points, self.score_precision)
+        """Return the points of the submission, rounded."""
+        return round(self._lowest_score() * self.points, self.score_precision)
 
-    def _lowest(self) -> float:
+    def _lowest_score(self) -> float:
         return min((result.score for result in self.test_results), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dictionary."""
         names = ("problem", "subtask", "score", "weighted_score", "points", "score_precision", "status")
         return {
             **{name: getattr(self, name) for name in names},
@@ -144,27 +149,42 @@ class SubtaskResult:
 async def run_submission(
     client: ClassicClient, problem: Row, test_input: str, submission: str, test_output: str | None = None
 ) -> tuple[str, str]:
-    """Score and feedback of one test, both as text."""
+    """Run one test. Return its score and its feedback, both as strings.
+
+    Args:
+        client: The client that executes jobs.
+        problem: A row of `open-r1/ioi`.
+        test_input: The input.
+        submission: The program.
+        test_output: The expected output, if there is one.
+
+    Raises:
+        JudgeFailure: The test cannot be judged.
+    """
     data = {
         "files": list(_files(problem, test_input, submission, test_output)),
-        "run_timeout": round((problem["time_limit"] + _MORE_TIME) * 1000),
+        "run_timeout": round((problem["time_limit"] + _SPARE_S) * 1000),
         "run_memory_limit": problem["memory_limit"],
     }
     result = result_of(await client.send_execute(data))
     if may_be_judges_fault(result.compile, f"graders/{problem['id'].lower()}.cpp"):
-        alone = data | {"files": list(_files(problem, test_input, "", test_output))}
-        check_graders(result_of(await client.send_execute(alone)).compile)
+        without_submission = data | {"files": list(_files(problem, test_input, "", test_output))}
+        check_graders(result_of(await client.send_execute(without_submission)).compile)
     return classic_outcome(result)
 
 
 async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str, str]:
-    """Return score and feedback of a job as the contract has it: files, `run_timeout`, `run_memory_limit`."""
+    """Execute a job of the contract. Return score and feedback, both as strings.
+
+    `data` has the keys `files`, `run_timeout` and `run_memory_limit`.
+    """
     return classic_outcome(result_of(await client.send_execute(data)))
 
 
 def _files(
     problem: Row, test_input: str, submission: str, test_output: str | None
 ) -> Iterator[dict[str, str]]:
+    """Yield the files of a job: submission, input, expected output and graders."""
     yield _text_file(f"graders/{problem['id'].lower()}.cpp", submission)
     yield _text_file("input.txt", test_input)
     if test_output:
@@ -174,6 +194,7 @@ def _files(
 
 
 def _grader_files(problem: Row) -> Iterator[tuple[str, str]]:
+    """Yield names and contents of a row's graders. Files without content are ignored."""
     for entry in problem["grader_files"] or ():
         name, content = (entry["name"], entry["content"]) if isinstance(entry, Mapping) else entry
         if content:
@@ -187,7 +208,7 @@ def _text_file(name: str, content: str) -> dict[str, str]:
 async def score_single_test_case(
     client: ClassicClient, subtask: Row, test_name: str, test_input: str, test_output: str, submission: str
 ) -> TestResult:
-    """The result of one test. A score that is no number in [0, 1] is a JudgeFailure."""
+    """Return the result of one test. Raise JudgeFailure if its score is not a number in [0, 1]."""
     score, feedback = await run_submission(client, subtask, test_input, submission, test_output)
     result = classic_result(test_name, score, feedback)
     return TestResult(test_name, result.score, result.status.value, feedback)
@@ -197,7 +218,7 @@ async def score_single_test_case(
 
 
 def batched(iterable: Iterable[T], n: int) -> Iterator[list[T]]:
-    """Yield lists of `n` items, the last maybe shorter; one list of all where `n` is not at least one."""
+    """Yield lists of `n` items, the last one maybe shorter. If `n` is below 1, yield one list of all."""
     items = iter(iterable)
     while batch := list(islice(items, n) if n >= 1 else items):
         yield batch
@@ -210,21 +231,28 @@ async def score_subtask(
     test_case_run_cache: dict[str, TestResult] | None = None,
     test_batch_size: int = 1,
 ) -> SubtaskResult:
-    """All tests of a row of `open-r1/ioi`, so many at the same time, until one has a score of 0.
+    """Return the result of a subtask. Its tests run until one has a score of 0.
 
-    `test_batch_size`: -1 runs all at once. `test_case_run_cache` is read and added to. Tests come from
-    `subtask["test_cases"]`, pairs of input and output by name or in the order of `test_names`, or from the
-    published set.
+    Tests are in `subtask["test_cases"]`, pairs of input and output by name or in the order of `test_names`.
+    If it is missing, they come from the published dataset.
+
+    Args:
+        client: The client that executes jobs.
+        subtask: A row of `open-r1/ioi`.
+        submission: The program.
+        test_case_run_cache: Results by the tests' names. It is read and extended.
+        test_batch_size: The number of tests that run at the same time; -1 for all.
+
+    Raises:
+        JudgeFailure: A test cannot be judged.
     """
     cache = test_case_run_cache if test_case_run_cache is not None else {}
     names: Sequence[str] = subtask["test_names"]
     if submission and not _is_lost(cache, names):
         cases = await _cases(subtask)
         for batch in batched([name for name in names if name not in cache], test_batch_size):
-            scoring = (
-                score_single_test_case(client, subtask, name, *cases[name], submission) for name in batch
-            )
-            cache.update(zip(batch, await together(scoring), strict=True))
+            runs = (score_single_test_case(client, subtask, name, *cases[name], submission) for name in batch)
+            cache.update(zip(batch, await together(runs), strict=True))
             if _is_lost(cache, batch):
                 break
     return SubtaskResult(
@@ -237,18 +265,20 @@ async def score_subtask(
 
 
 def _is_lost(cache: Mapping[str, TestResult], names: Sequence[str]) -> bool:
+    """Return True if a test has run with a score of 0."""
     return any(cache[name].score == 0 for name in names if name in cache and cache[name].status != "SKIPPED")
 
 
 async def _cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
+    """Return input and output of the subtask's tests, by name."""
     cases = subtask.get("test_cases")
     if cases is None:
         return await asyncio.to_thread(load_ioi_tests, subtask["year"], subtask["id"])
-    named = cases if isinstance(cases, Mapping) else dict(zip(subtask["test_names"], cases, strict=True))
-    missing = [name for name in subtask["test_names"] if name not in named]
+    by_name = cases if isinstance(cases, Mapping) else dict(zip(subtask["test_names"], cases, strict=True))
+    missing = [name for name in subtask["test_names"] if name not in by_name]
     if missing:
         raise InputError(f"there is no test {missing[0]!r}", where=subtask["id"], field="test_cases")
-    return {name: (named[name][0], named[name][1]) for name in subtask["test_names"]}
+    return {name: (by_name[name][0], by_name[name][1]) for name in subtask["test_names"]}
 
 
 async def score_subtasks(
@@ -258,11 +288,15 @@ async def score_subtasks(
     skip_mode: bool | int = True,
     test_batch_size: int | None = None,
 ) -> list[SubtaskResult]:
-    """Score each subtask; shared tests run once.
+    """Return the result of each subtask. A test of several subtasks runs once.
 
-    `skip_mode`: True runs test by test until one has a score of 0, False all tests of a subtask at once.
-    `test_batch_size`: so many at the same time instead, -1 all; callers of some versions give it in the place
-    of `skip_mode`.
+    Args:
+        client: The client that executes jobs.
+        subtasks: Rows of `open-r1/ioi`.
+        submission: The program.
+        skip_mode: True runs one test at a time until one has a score of 0; False runs all tests of a subtask
+            at once. Some callers pass `test_batch_size` here.
+        test_batch_size: The number of tests that run at the same time; -1 for all. None for `skip_mode`.
     """
     cache: dict[str, TestResult] = {}
     if test_batch_size is None and not isinstance(skip_mode, bool):
@@ -274,10 +308,9 @@ async def score_subtasks(
 # --- repairs -----------------------------------------------------------------------------------------
 
 
-_ALL = Repairs(add_includes=True, add_header=True, add_namespace=True)
+_ALL_REPAIRS = Repairs(add_includes=True, add_header=True, add_namespace=True)
 
-# Names that newer Pythons have no more, put back where code of older ones looks for them; and long integers
-# may be printed.
+# Code that restores names which newer Pythons have removed, and allows printing long integers.
 _OLDER_PYTHONS = """\
 import collections, collections.abc, fractions, math, sys, time
 fractions.gcd = math.gcd
@@ -289,30 +322,35 @@ del collections, fractions, math, sys, time, name
 
 
 def add_includes(code: str, problem_id: str) -> str:
-    """The big header, the problem's own and `using namespace std;`, each where it is missing."""
-    return _with_includes(code, _of_files(problem_id, [f"graders/{problem_id}.h"]))
+    """Return the code with bits/stdc++.h, the problem's header and `using namespace std;`, if missing."""
+    return _with_includes(code, _problem_with_files(problem_id, [f"graders/{problem_id}.h"]))
 
 
-def _of_files(problem_id: str, names: Iterable[str]) -> Problem:
+def _problem_with_files(problem_id: str, names: Iterable[str]) -> Problem:
+    """Return a problem with empty graders of these names."""
     files = (NamedBlob(name=name, content=Blob.of("")) for name in names)
     return Problem(id=problem_id, grader_files=tuple(files))
 
 
 def patch_code(text: str, lang: str) -> str:
-    """Add what `text` lacks for today's compilers and interpreters; other languages stay as they are."""
+    """Return the program with additions for current compilers and interpreters of C++ and Python.
+
+    Programs in other languages are returned unchanged.
+    """
     patch = _patch(lang)
     return patch(text) if text and patch is not None else text
 
 
-_patched = patch_code  # where a parameter has its name
+_patched = patch_code  # for functions with a parameter of this name
 
 
 def is_patchable(lang: str) -> bool:
-    """Tell whether `patch_code` looks at programs in a language."""
+    """Return True if `patch_code` may change programs in this language."""
     return _patch(lang) is not None
 
 
 def _patch(lang: str) -> Callable[[str], str] | None:
+    """Return the function that adds to programs in a language, or None."""
     try:
         language = find_language(lang) if lang else None
     except InputError:
@@ -325,18 +363,18 @@ def _patch(lang: str) -> Callable[[str], str] | None:
 
 
 def fix_cpp_includes(source_code: str) -> str:
-    """Add the big header and `using namespace std;`, each where it is missing."""
+    """Return the program with bits/stdc++.h and `using namespace std;`, if they are missing."""
     return _with_includes(source_code, Problem(id="patched"))
 
 
 def _with_includes(code: str, problem: Problem) -> str:
-    return repair(code, problem, find_language("c++"), _ALL)[0] if code else code
+    return repair(code, problem, find_language("c++"), _ALL_REPAIRS)[0] if code else code
 
 
 def fix_python3_imports(source_code: str) -> str:
-    """Put back the names that newer Pythons lack.
+    """Return the program with code that restores names which newer Pythons have removed.
 
-    The additions go where a program's first statement may: behind its docstring and __future__ imports.
+    The code is added after the docstring and `__future__` imports. Programs with syntax errors are unchanged.
     """
     text = source_code
     try:
@@ -345,23 +383,23 @@ def fix_python3_imports(source_code: str) -> str:
             body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
-    ahead = 0
+    header_lines = 0
     for statement in body:
         is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if not (is_future or is_text):
+        is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not (is_future or is_docstring):
             break
-        ahead = statement.end_lineno or ahead
+        header_lines = statement.end_lineno or header_lines
     lines = text.splitlines(keepends=True)
-    head = "".join(lines[:ahead])
-    return head + ("\n" if head and not head.endswith("\n") else "") + _OLDER_PYTHONS + "".join(lines[ahead:])
+    header, rest = "".join(lines[:header_lines]), "".join(lines[header_lines:])
+    return header + ("\n" if header and not header.endswith("\n") else "") + _OLDER_PYTHONS + rest
 
 
 # --- clusters and published tests --------------------------------------------------------------------
 
 
 class PistonClient(ClusterClient):
-    """A client for these servers. `session` is not needed and passed over."""
+    """A client for Piston servers. The argument `session` is not used."""
 
     def __init__(
         self,
@@ -371,35 +409,39 @@ class PistonClient(ClusterClient):
     ) -> None:
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
-            raise InputError("it holds no address of a server", where="base_endpoint")
+            raise InputError("it contains no address of a server", where="base_endpoint")
         self._use(EngineChoice.meant(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint))
 
     @classmethod
     def of(cls, choice: EngineChoice) -> Self:
-        """Return a client for the servers of a choice."""
+        """Return a client for the servers of an engine's settings."""
         client = cls.__new__(cls)
         client._use(choice)
         return client
 
     def _use(self, choice: EngineChoice) -> None:
+        """Set the servers."""
         self._choice = choice
         super().__init__(partial(piston_engine, choice))
 
     async def get_supported_runtimes(self) -> list[Any]:
-        """Return what each server says of its runtimes. JudgeFailure where one says nothing."""
+        """Return the runtimes of each server. Raise JudgeFailure if a server does not reply."""
         from ioi_eval.engines.piston.sending import API
 
-        return await self._ask_all(lambda wire, url: wire.ask("GET", url, f"{API}/runtimes", _ANSWER))
+        return await self._ask_all(
+            lambda wire, url: wire.ask("GET", url, f"{API}/runtimes", _REPLY_TIMEOUT_S)
+        )
 
     async def install_package(self, language: str, version: str) -> list[Any]:
-        """Let each server install a package of Piston. JudgeFailure where one refuses."""
+        """Install a package of Piston on each server. Raise JudgeFailure if a server refuses."""
         from ioi_eval.engines.piston.sending import API, Request
 
         request = Request(body=msgspec.json.encode({"language": language, "version": version}))
         path = f"{API}/packages"
-        return await self._ask_all(lambda wire, url: wire.ask("POST", url, path, _INSTALLED, request))
+        return await self._ask_all(lambda wire, url: wire.ask("POST", url, path, _INSTALL_TIMEOUT_S, request))
 
     async def _ask_all(self, ask: Callable[[HttpClient, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
+        """Return the replies of all servers, which `ask` requests."""
         from ioi_eval import discovery
         from ioi_eval.engines.piston.sending import HttpClient
 
@@ -408,12 +450,12 @@ class PistonClient(ClusterClient):
                 answer = await ask(wire, url)
                 reply = msgspec.json.decode(answer.body)
             except EngineError as error:
-                raise JudgeFailure(str(error), phase=_ASKING) from error
+                raise JudgeFailure(str(error), phase=_PHASE) from error
             except ValueError as error:
-                raise JudgeFailure(f"{url} does not answer as Piston does", phase=_ASKING) from error
+                raise JudgeFailure(f"{url} does not answer as Piston does", phase=_PHASE) from error
             if answer.status != HTTPStatus.OK:
-                words = reply.get("message", reply) if isinstance(reply, Mapping) else reply
-                raise JudgeFailure(f"{url} refuses: {words!s:.500}", phase=_ASKING)
+                message = reply.get("message", reply) if isinstance(reply, Mapping) else reply
+                raise JudgeFailure(f"{url} refuses: {message!s:.500}", phase=_PHASE)
             return reply
 
         servers = self._choice.launch.servers(discovery(self._choice.text))
@@ -422,10 +464,10 @@ class PistonClient(ClusterClient):
 
 
 def get_piston_client_from_env(session: object = None) -> PistonClient:
-    """A client for the servers of PISTON_ENDPOINTS (a list, `slurm`, `k8s:SERVICE`, `@FILE`).
+    """Return a client for the servers in PISTON_ENDPOINTS (a list, `slurm`, `k8s:SERVICE`, `@FILE`).
 
-    PISTON_MAX_REQUESTS_PER_ENDPOINT bounds the jobs on each, one where it is not set. Under a launcher that
-    sets WORLD_SIZE, each process takes its share of the servers. `session` is not needed and passed over.
+    PISTON_MAX_REQUESTS_PER_ENDPOINT is the maximum number of jobs at a time on a server, by default 1. Under
+    a launcher that sets WORLD_SIZE, each process uses its share of the servers. `session` is not used.
     """
     choice = EngineChoice.meant(None, os.environ)
     if not choice.remote:
@@ -435,14 +477,17 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
 
 
 def get_slurm_piston_endpoints() -> list[str]:
-    """The addresses of the running jobs named piston-worker-PORT, as `http://HOST:PORT/api/v2`."""
+    """Return the addresses, `http://HOST:PORT/api/v2`, of running Slurm jobs named piston-worker-PORT."""
     from ioi_eval import discovery
 
-    return [f"{url}/api/v2" for url in sorted(_aside(discovery("slurm").find()))]
+    return [f"{url}/api/v2" for url in sorted(_run_in_thread(discovery("slurm").find()))]
 
 
-def _aside(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for work in a thread: whoever calls may have an event loop running. Interrupted, cancel it."""
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in another thread, because the caller may have a running event loop.
+
+    An interruption cancels it.
+    """
     from ioi_eval.integrations.runtime import outcome
 
     loop = asyncio.new_event_loop()
@@ -459,22 +504,23 @@ def _aside(work: Coroutine[Any, Any, T]) -> T:
         try:
             return outcome(thread.submit(run))
         except BaseException:
-            with suppress(RuntimeError):  # the loop is closed: it has ended by itself
+            with suppress(RuntimeError):  # the loop is closed, because the work is done
                 loop.call_soon_threadsafe(task.cancel)
             raise
 
 
 def load_ioi_tests(year: int, problem_id: str) -> Mapping[str, tuple[str, str]]:
-    """Input and output of every test of a problem, by name, from the published set."""
-    return _texts(_published(year, frozenset({problem_id})).find(problem_id, int(year)))
+    """Return input and output of all tests of a problem in the published dataset, by name."""
+    return _inputs_and_outputs(_published(year, frozenset({problem_id})).find(problem_id, int(year)))
 
 
 def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]]]:
-    """The same of every problem of a year, by its id. They are all read at once."""
-    return {problem.id: _texts(problem) for problem in _published(year).values()}
+    """Return input and output of all tests of all problems of a year, by the problems' ids."""
+    return {problem.id: _inputs_and_outputs(problem) for problem in _published(year).values()}
 
 
 def _published(year: int, problems: frozenset[str] = frozenset()) -> Problems:
+    """Return problems of the published dataset: all of a year, or those with these ids."""
     from ioi_eval.integrations.runtime import own_store
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import open_problems
@@ -483,7 +529,8 @@ def _published(year: int, problems: frozenset[str] = frozenset()) -> Problems:
     return open_problems("ioi", options, own_store())
 
 
-def _texts(problem: Problem) -> Mapping[str, tuple[str, str]]:
+def _inputs_and_outputs(problem: Problem) -> Mapping[str, tuple[str, str]]:
+    """Return input and output of a problem's tests, by name."""
     return {
         test.name: (test.input.read().decode(), test.answer.read().decode() if test.answer else "")
         for test in problem.tests
@@ -496,65 +543,74 @@ def _texts(problem: Problem) -> Mapping[str, tuple[str, str]]:
 Completion = str | Sequence[Mapping[str, Any]]
 FormatReward = Callable[..., list[float]]
 
-_ALL_BUT_NOISE = 0.99  # of the tests: what counts as all of them
-_BROKEN_ROW = (KeyError, TypeError, ValueError, AttributeError)
+_MIN_PASSED = 0.99  # share of the tests above which all count as passed
+# Errors that a wrong row raises.
+_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError)
 
 
 def code_reward(
     completions: Sequence[Completion], *, verification_info: Sequence[Mapping[str, Any]], **others: Any
 ) -> list[float | None]:
-    """The share of the tests that each passes; None where the judge cannot say.
+    """Return the share of the tests that each completion passes, or None if it cannot be judged.
 
-    A row of `verification_info` has `test_cases` and `language`; rows may differ in it. Options that choose
-    another service (`provider_type`, `num_parallel` and the like) are passed over: it is judged by ours.
+    Args:
+        completions: The completions.
+        verification_info: Objects with `test_cases` and `language`, one for each completion.
+        others: Options for other services, such as `provider_type` and `num_parallel`. They are ignored.
     """
-    # It loads the judge, which those who bring a client of their own do not need.
+    # Imported here, because it imports the judge, which callers with their own client do not need.
     from ioi_eval.integrations.trl import make_reward
 
-    infos = None if verification_info is None else list(verification_info)  # None: no row has any
+    infos = None if verification_info is None else list(verification_info)  # None if no row has any
     return make_reward()(completions=completions, verification_info=infos)
 
 
 def binary_code_reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:
-    """Return 1 where all tests are passed, else 0; None where the judge cannot say."""
+    """Return 1 for completions that pass all tests, else 0, or None if a completion cannot be judged."""
     shares = code_reward(completions, **columns)
-    return [None if share is None else float(share > _ALL_BUT_NOISE) for share in shares]
+    return [None if share is None else float(share > _MIN_PASSED) for share in shares]
 
 
 def get_code_format_reward(language: str = "python") -> FormatReward:
-    """A reward of 1 for thoughts and an answer in their tags, with a fenced block of the language in it."""
+    """Return a reward function for the format of replies.
+
+    The reward is 1 for a reply with `<think>` and `<answer>`, and a block in the language in the answer.
+    """
 
     def code_format_reward(completions: Sequence[Completion], **columns: Any) -> list[float]:
-        """A column `language` says another language for each row."""
+        """Return the rewards. A column `language` replaces the language."""
         from ioi_eval.integrations.rewards import text_of
 
         languages = columns.get("language") or [language] * len(completions)
         pairs = zip(completions, languages, strict=True)
-        return [float(_has_format(text_of(completion), wanted)) for completion, wanted in pairs]
+        return [float(_has_format(text_of(completion), name)) for completion, name in pairs]
 
     return code_format_reward
 
 
 def _has_format(text: str, language: str) -> bool:
-    """Return True if each mark stands behind the one before. As a pattern, this takes hours on long texts."""
+    """Return True if a reply has the required parts in their order.
+
+    A regular expression would take hours for long replies.
+    """
     if not text.startswith("<think>\n"):
         return False
-    at = 0
+    position = 0
     for mark in ("<think>\n", "\n</think>\n<answer>\n", f"```{language}", "```"):
-        found = text.find(mark, at)
-        if found < 0:
+        start = text.find(mark, position)
+        if start < 0:
             return False
-        at = found + len(mark)
-    return "\n</answer>\n" in text[at:] + "\n"
+        position = start + len(mark)
+    return "\n</answer>\n" in text[position:] + "\n"
 
 
-# --- over the servers of PISTON_ENDPOINTS ------------------------------------------------------------
+# --- rewards from the servers in PISTON_ENDPOINTS ----------------------------------------------------
 
 
 def extract_code(completion: str, language: str | None = "python") -> str:
-    """The last block that is fenced as exactly that language; empty where there is none."""
-    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", completion, re.DOTALL) if language else []
-    return found[-1] if found else ""
+    """Return the last block that is fenced with exactly this language, or an empty string."""
+    blocks = re.findall(rf"```{re.escape(language)}\n(.*?)```", completion, re.DOTALL) if language else []
+    return blocks[-1] if blocks else ""
 
 
 def ioi_code_reward(
@@ -563,9 +619,13 @@ def ioi_code_reward(
     provider_type: str = "piston",
     **columns: Any,
 ) -> list[float | None]:
-    """The lowest score of the tests of each row of `open-r1/ioi`; None where the judge cannot say.
+    """Return the lowest score of the tests of each row, or None if it cannot be judged.
 
-    `provider_type`: InputError for another one than piston.
+    Args:
+        completions: The completions.
+        test_batch_size: The number of tests that run at the same time; -1 for all.
+        provider_type: Must be `piston`.
+        columns: The columns of `open-r1/ioi`.
     """
     if provider_type != "piston":
         problem = f"there is no client for {provider_type!r}"
@@ -573,12 +633,12 @@ def ioi_code_reward(
         raise InputError(problem, field="provider_type", remedy=remedy)
     client = get_piston_client_from_env()
 
-    async def worth(text: str, row: Row) -> float:
-        named = _of_files(row["id"], (name for name, _ in _grader_files(row)))
-        code = _with_includes(extract_code(text, "cpp"), named)
+    async def reward_of(text: str, row: Row) -> float:
+        problem = _problem_with_files(row["id"], (name for name, _ in _grader_files(row)))
+        code = _with_includes(extract_code(text, "cpp"), problem)
         return (await score_subtask(client, row, code, test_batch_size=test_batch_size)).score
 
-    return _each(client, worth, completions, columns, needed=("id", "test_names"))
+    return _rewards(client, reward_of, completions, columns, needed=("id", "test_names"))
 
 
 def cf_code_reward(
@@ -588,10 +648,18 @@ def cf_code_reward(
     scoring_mode: ScoringMode = "weighted_sum",
     **columns: Any,
 ) -> list[float | None]:
-    """Return `score_submission` of each row of `open-r1/codeforces`; None where the judge cannot say."""
+    """Return the result of `score_submission` for each row, or None if it cannot be judged.
+
+    Args:
+        completions: The completions.
+        test_batch_size: The number of tests that run at the same time; -1 for all.
+        patch_code: Change programs with the function `patch_code` first.
+        scoring_mode: How passed tests become a score.
+        columns: The columns of `open-r1/codeforces`.
+    """
     client = get_piston_client_from_env()
 
-    async def worth(text: str, row: Row) -> float | None:
+    async def reward_of(text: str, row: Row) -> float | None:
         language = row["language"]
         code = extract_code(text, language)
         return await score_submission(
@@ -603,17 +671,20 @@ def cf_code_reward(
             submission_language=language,
         )
 
-    return _each(client, worth, completions, columns, needed=("language", "time_limit"))
+    return _rewards(client, reward_of, completions, columns, needed=("language", "time_limit"))
 
 
-def _each(
+def _rewards(
     client: ClusterClient,
-    worth: Callable[[str, Row], Coroutine[Any, Any, float | None]],
+    reward_of: Callable[[str, Row], Coroutine[Any, Any, float | None]],
     completions: Sequence[Completion],
     columns: Mapping[str, Any],
     needed: Sequence[str],
 ) -> list[float | None]:
-    """All rows at once. A row that cannot be read or judged stops no training."""
+    """Return the rewards of all rows, which are judged at the same time.
+
+    A row that cannot be read or judged has the reward None, so that the training continues.
+    """
     from ioi_eval.integrations.rewards import rows, text_of
 
     for missing in (name for name in needed if name not in columns):
@@ -621,19 +692,19 @@ def _each(
 
     async def one(completion: Completion, row: Row) -> float | None:
         try:
-            return await worth(text_of(completion), row)
+            return await reward_of(text_of(completion), row)
         except IoiEvalError as error:
             note(error)
-        except _BROKEN_ROW as error:
+        except _ROW_ERRORS as error:
             note(InputError(f"the row cannot be read: {error!r:.200}"))
         return None
 
-    async def all_of_them() -> list[float | None]:
+    async def all_rewards() -> list[float | None]:
         async with client:
-            given = zip(completions, rows(columns, len(completions)), strict=True)
-            return await together(one(completion, row.values) for completion, row in given)
+            pairs = zip(completions, rows(columns, len(completions)), strict=True)
+            return await together(one(completion, row.values) for completion, row in pairs)
 
-    return _aside(all_of_them())
+    return _run_in_thread(all_rewards())
 
 
 # --- rows of open-r1/codeforces ----------------------------------------------------------------------
@@ -642,21 +713,23 @@ def _each(
 ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
 
 _MODES = ("pass_fail", "partial", "weighted_sum")
-_MORE_TIME_CODEFORCES = 10  # seconds that the contract adds for the job
+_SPARE_CODEFORCES_S = 10  # seconds that the contract adds to the time limit for a job
 _PARTIAL_WEIGHT = 0.1
-# By a language's name: how the source's name ends, and the package that it runs in.
-_SPOKEN = {"c++": ("cpp", "c++17"), "python": ("python", "cf_python3")}
+# Suffix of the source's name, and Piston's package, by language.
+_LANGUAGES = {"c++": ("cpp", "c++17"), "python": ("python", "cf_python3")}
 
 
 async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
-    """Return the generated tests of a contest of `open-r1/codeforces`, by problem: `input` and `output`.
+    """Return the generated tests of a contest of `open-r1/codeforces`, by problem.
 
-    Read from `test_cases_NNNN.parquet` in the folder of CF_TESTS_FOLDER; none where that has no such file.
+    Each test has `input` and `output`. They are read from `test_cases_NNNN.parquet` in the folder that the
+    environment variable CF_TESTS_FOLDER names. Without such a file there are none.
     """
-    return await asyncio.to_thread(_tests_of, str(contest_id))
+    return await asyncio.to_thread(_contest_tests, str(contest_id))
 
 
-def _tests_of(contest: str) -> dict[str, list[dict[str, str]]]:
+def _contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
+    """Read the generated tests of a contest, by problem."""
     from ioi_eval.benchmarks.parquet import batches
 
     folder = os.environ.get("CF_TESTS_FOLDER", "").strip()
@@ -666,23 +739,23 @@ def _tests_of(contest: str) -> dict[str, list[dict[str, str]]]:
     if not Path(folder).is_dir():
         raise InputError(f"there is no folder {folder}", where="CF_TESTS_FOLDER", remedy=remedy)
     if not contest.isdecimal():
-        raise InputError(f"{contest!r} is no number of a contest", field="contest_id")
+        raise InputError(f"{contest!r} is not the number of a contest", field="contest_id")
     path = Path(folder, f"test_cases_{contest:0>4}.parquet")
-    found: dict[str, list[dict[str, str]]] = {}
+    tests: dict[str, list[dict[str, str]]] = {}
     if not path.exists():
-        return found
+        return tests
     try:
         for batch in batches(path, ["problem_id", "input", "output"]):
             for row in batch.to_pylist():
                 test = {"input": row["input"], "output": row["output"]}
-                found.setdefault(row["problem_id"], []).append(test)
+                tests.setdefault(row["problem_id"], []).append(test)
     except InputError:
         raise
     except KeyError as error:
         raise InputError("there is no such column", where=str(path), field=error.args[0]) from error
     except (OSError, ValueError) as error:
         raise InputError(f"it cannot be read: {error}", where=str(path), remedy=remedy) from error
-    return found
+    return tests
 
 
 async def get_generated_tests(problem_id: str) -> list[dict[str, str]]:
@@ -700,14 +773,25 @@ async def score_submission(
     no_submission_reward: float = -1.0,
     submission_language: str = "cpp",
 ) -> float | None:
-    """The reward of a submission. None for a problem without tests.
+    """Return the reward of a submission, or None for a problem without tests.
 
-    `test_batch_size`: so many tests run at the same time, -1: all. `submission_language`: cpp or python;
-    InputError for another one.
+    Args:
+        client: The client that executes jobs.
+        problem_data: A row of `open-r1/codeforces`.
+        submission: The program.
+        test_batch_size: The number of tests that run at the same time; -1 for all.
+        scoring_mode: How passed tests become a reward.
+        no_compile_reward: The reward of a program that does not compile.
+        no_submission_reward: The reward of a missing program.
+        submission_language: `cpp` or `python`.
+
+    Raises:
+        InputError: The language is another one.
+        JudgeFailure: A test cannot be judged.
     """
     if scoring_mode not in _MODES:
         raise ValueError(f"Invalid scoring mode: {scoring_mode}")
-    if find_language(submission_language).name not in _SPOKEN:
+    if find_language(submission_language).name not in _LANGUAGES:
         problem = f"these jobs judge no {submission_language!r}"
         raise InputError(problem, field="language", remedy="Give cpp or python")
     tests = [*(problem_data.get("official_tests") or ()), *await _generated(problem_data)]
@@ -722,18 +806,18 @@ async def score_submission(
         )
         if any(result.compile is not None and result.compile.code != 0 for result in results):
             return no_compile_reward
-        good = sum(result.run.code == 0 and result.run.stdout.strip() == "1" for result in results)
-        passed += good
-        if scoring_mode == "pass_fail" and good < len(batch):
+        batch_passed = sum(result.run.code == 0 and result.run.stdout.strip() == "1" for result in results)
+        passed += batch_passed
+        if scoring_mode == "pass_fail" and batch_passed < len(batch):
             break
-    share, whole = passed / len(tests), float(passed == len(tests))
+    share, solved = passed / len(tests), float(passed == len(tests))
     if scoring_mode == "weighted_sum":
-        return whole + _PARTIAL_WEIGHT * share
-    return whole if scoring_mode == "pass_fail" else share
+        return solved + _PARTIAL_WEIGHT * share
+    return solved if scoring_mode == "pass_fail" else share
 
 
 async def _generated(problem: Row) -> Sequence[Row]:
-    """Return a row's generated tests: its own; for a number of them, those of CF_TESTS_FOLDER."""
+    """Return the generated tests in the row, or else those in CF_TESTS_FOLDER."""
     tests = problem.get("generated_tests")
     if isinstance(tests, int) and tests > 0:
         return await get_generated_tests(problem["id"])
@@ -743,15 +827,17 @@ async def _generated(problem: Row) -> Sequence[Row]:
 
 
 async def _run(client: ClassicClient, problem: Row, test: Row, submission: str, language: str) -> JobResult:
-    ending, package = _SPOKEN[find_language(language).name]
+    """Run one test and return the result of its job."""
+    suffix, package = _LANGUAGES[find_language(language).name]
     data = {
-        "files": list(_codeforces_files(problem, test, f"main.{ending}", submission)),
-        "run_timeout": round((problem["time_limit"] + _MORE_TIME_CODEFORCES) * 1000),
+        "files": list(_codeforces_files(problem, test, f"main.{suffix}", submission)),
+        "run_timeout": round((problem["time_limit"] + _SPARE_CODEFORCES_S) * 1000),
     }
     return result_of(await client.send_execute(data, language=package))
 
 
 def _codeforces_files(problem: Row, test: Row, name: str, submission: str) -> Iterator[dict[str, str]]:
+    """Yield the files of a job: submission, checker, input, expected output and limits."""
     yield _text_file(name, submission)
     if problem.get("generated_checker"):
         yield _text_file("checker.py", problem["generated_checker"])

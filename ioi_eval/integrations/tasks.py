@@ -1,6 +1,6 @@
-"""Tasks for evaluators: problems by words, their prompts, judges of replies, and results as they keep them.
+"""What tasks of evaluation libraries share: problems, prompts, submissions, and results as metadata.
 
-What reads problems and what judges is loaded when the first is asked for: importing this is cheap.
+Importing this module is cheap: modules that read problems and judge are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ if TYPE_CHECKING:
     from ioi_eval.scoring import ModelSummary
     from ioi_eval.sources import Benchmark, Problems
 
-NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
-_LOG = 2000  # characters of what a compiler or a checker said
-_OF_THE_RESULT = ("compiles", "points", "checker", "compiler", "repairs")
-_OF_A_SUBTASK = tuple(
+NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # errors of the judge, which never give a score
+_MAX_LOG = 2000  # maximum length of a compiler's or checker's message, in characters
+# Fields of results, of their subtasks and of their tests that metadata contain.
+_RESULT_FIELDS = ("compiles", "points", "checker", "compiler", "repairs")
+_SUBTASK_FIELDS = tuple(
     name for name in SubtaskResult.__struct_fields__ if name not in ("problem", "test_results")
 )
-_OF_A_TEST = ("test_name", "status", "score", "feedback", "cpu_time", "memory")
+_TEST_FIELDS = ("test_name", "status", "score", "feedback", "cpu_time", "memory")
 
 
 class JudgingOptions(Value):
-    """The options that decide how a reply is judged."""
+    """Options for judging replies."""
 
     language: Annotated[
         str,
@@ -67,20 +68,22 @@ class JudgingOptions(Value):
     all_tests: AllTests = False
 
 
-class Asked(Value):
-    """The problems of a source, as options choose them, and how replies to them are judged."""
+class EvaluationSource(Value):
+    """The selected problems of a benchmark or of packages, and the options for judging replies."""
 
     source: str
     problems: Problems
     judging: JudgingOptions
     default_language: str
-    benchmark: Benchmark | None  # None: these are packages
+    benchmark: Benchmark | None  # None for packages
 
     @property
     def name(self) -> str:
+        """Return the benchmark's name, or an empty string for packages."""
         return "" if self.benchmark is None else self.benchmark.name
 
     def runtime(self) -> Runtime:
+        """Return the runtime that judges replies."""
         from ioi_eval.integrations.runtime import Setup, runtime
 
         return runtime(
@@ -93,42 +96,47 @@ class Asked(Value):
         )
 
     def language(self, problem: Problem) -> Language:
-        """The language that a model is asked for; its reply is read as that, whatever its fences say."""
+        """Return the language that the prompt asks for. A fence in the reply does not change it."""
         language = choose_language(problem, option=self.judging.language, default=self.default_language)
         return find_language(language.language)
 
     def submission(self, key: str, problem: Problem, reply: str) -> Submission:
-        """Return what a reply hands in: its program, or none."""
+        """Return the submission with the program in a reply. It may have none."""
         language = self.language(problem)
         code = extract(reply, language)
         return Submission(key=key, problem_id=problem.id, code=code, language=language.name)
 
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
-        """Label, problem and prompt of each that can be judged."""
-        from ioi_eval.sources import Prompts  # loads jinja2, which a scorer alone does not need
+        """Yield label, problem and prompt of each usable problem."""
+        from ioi_eval.sources import Prompts  # imports jinja2, which a scorer does not need
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
             raise InputError("the filters leave no problem", where=self.source, remedy="Give fewer filters")
-        spoken = {label: self.language(problem).name for label, problem in usable.items()}
-        ask = {
+        languages = {label: self.language(problem).name for label, problem in usable.items()}
+        prompts = {
             name: Prompts(template, benchmark=self.name, language=name)
-            for name in dict.fromkeys(spoken.values())
+            for name in dict.fromkeys(languages.values())
         }
-        return ((label, problem, ask[spoken[label]](problem)) for label, problem in usable.items())
+        return ((label, problem, prompts[languages[label]](problem)) for label, problem in usable.items())
 
     @property
     def left_out(self) -> dict[str, int]:
-        """The number of problems that no model is asked to solve, by reason."""
+        """Return the number of excluded problems, by reason."""
         unusable = (problem.unusable for problem in self.problems.values())
         return {**self.problems.left_out, **Counter(filter(None, unusable))}
 
 
-def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
-    """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions.
+def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
+    """Return the problems of a source with these options.
 
-    They are as a command line or a log has them: one word may stand for a list, a number for a name.
-    Raises InputError where the engine lacks what programs may count on: before a model is asked.
+    Args:
+        source: The name of a benchmark, or a path of packages.
+        options: Fields of JudgingOptions and BenchmarkOptions, as on a command line or in a log: a string may
+            stand for a list, and a number for a string.
+
+    Raises:
+        InputError: An option is wrong, or the engine lacks the packages that programs may import.
     """
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import benchmark_of, language_of
@@ -137,8 +145,8 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
     for name in options:
         if name not in names:
             close = get_close_matches(name, names, cutoff=0.5)
-            meant = f"Did you mean {' or '.join(map(repr, close))}?"
-            remedy = meant if close else f"The options are {', '.join(names)}"
+            suggestion = f"Did you mean {' or '.join(map(repr, close))}?"
+            remedy = suggestion if close else f"The options are {', '.join(names)}"
             raise InputError(f"no such option: {name!r}", remedy=remedy)
     try:
         judging = convert(fitting(options, JudgingOptions), JudgingOptions, strict=False)
@@ -147,21 +155,21 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
         raise InputError(f"an option that cannot be used: {error}") from error
     if judging.language:
         find_language(judging.language)
-    asked = Asked(
+    evaluation_source = EvaluationSource(
         source=source,
         problems=_open(source, choice),
         judging=judging,
         default_language=language_of(source),
         benchmark=benchmark_of(source),
     )
-    if asked.problems.packages:
-        asked.runtime()
-    return asked
+    if evaluation_source.problems.packages:
+        evaluation_source.runtime()
+    return evaluation_source
 
 
 @cache
 def _open(source: str, choice: BenchmarkOptions) -> Problems:
-    """Open for as long as the process lives: samples are judged one by one."""
+    """Return the problems. They stay in memory, because evaluators score samples one by one."""
     from ioi_eval.integrations.runtime import own_store
     from ioi_eval.sources import open_problems
 
@@ -169,7 +177,10 @@ def _open(source: str, choice: BenchmarkOptions) -> Problems:
 
 
 def fitting(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
-    """Return the options that are fields of `kind`: one word may stand for a list, a number for a name."""
+    """Return the options that are fields of `kind`, converted to the fields' types.
+
+    A string may stand for a list, and a number for a string.
+    """
     types = {
         field.name: get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
         for field in fields(kind)
@@ -178,6 +189,7 @@ def fitting(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
 
 
 def _fitting(kind: Any, value: Any) -> Any:
+    """Return an option's value converted to a field's type."""
     if kind is str:
         return str(value)
     if kind == tuple[str, ...] | None:
@@ -190,105 +202,109 @@ def _fitting(kind: Any, value: Any) -> Any:
     return list(values) if kind == frozenset[int] else [str(value) for value in values]
 
 
-# --- results as evaluators keep them ------------------------------------------------------------------
+# --- scores ------------------------------------------------------------------------------------------
 
 
-def most_points(result: SubmissionResult) -> float:
-    """Without subtasks 1: the points are then the share of the tests."""
-    return math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
+def max_points_of(result: SubmissionResult) -> float:
+    """Return the maximum points: 1 without subtasks, because the points are a share of the tests."""
+    return math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
 def share(result: SubmissionResult) -> float:
-    """In [0, 1]; exactly 1 for full marks, whatever adding up leaves, and less for anything else."""
+    """Return the score in [0, 1]: exactly 1.0 for full marks and below 1.0 otherwise, despite rounding."""
     if result.verdict is Verdict.AC:
         return 1.0
-    most = most_points(result)
-    return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
+    max_points = max_points_of(result)
+    return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
 # --- metadata ----------------------------------------------------------------------------------------
 
 
 def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict[str, Any]:
-    """Points, subtasks and verdicts, as JSON has them; `more` says what the result does not know."""
+    """Return points, subtasks and verdicts as JSON values. `more` are further entries."""
     status = result.verdict
     columns = {
         **of_problem(problem),
         "verdict": status,
         "solved": status is Verdict.AC,
-        "max_points": most_points(result),
-        **{name: getattr(result, name) for name in _OF_THE_RESULT},
-        "subtasks": [{name: getattr(part, name) for name in _OF_A_SUBTASK} for part in result.subtasks],
-        "tests": [{name: getattr(test, name) for name in _OF_A_TEST} for test in result.tests],
+        "max_points": max_points_of(result),
+        **{name: getattr(result, name) for name in _RESULT_FIELDS},
+        "subtasks": [
+            {name: getattr(subtask, name) for name in _SUBTASK_FIELDS} for subtask in result.subtasks
+        ],
+        "tests": [{name: getattr(test, name) for name in _TEST_FIELDS} for test in result.tests],
         **more,
     }
     return {name: json_value(value) for name, value in columns.items()}
 
 
 def of_problem(problem: Problem) -> dict[str, Any]:
-    """The labels of a problem, in a sample and in its score."""
+    """Return the metadata that identify a problem, in a sample and in its score."""
     return {"problem_id": problem.id, "year": problem.year}
 
 
 def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
-    """Report on the submissions behind these metadata; `choice` are fields of ReportOptions."""
-    from ioi_eval.runs import ReportOptions  # a scorer alone needs no reports
+    """Return a summary of the submissions with these metadata. `choice` are fields of ReportOptions."""
+    from ioi_eval.runs import ReportOptions  # imported here, because a scorer does not need reports
     from ioi_eval.scoring import summarise
 
     return summarise(map(_labelled, scores), ReportOptions(**choice))
 
 
 def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
+    """Return the problem's label and the attempt with these metadata."""
     if metadata is None or "subtasks" not in metadata:
-        problem = "a score without what the judge said of it"
+        problem = "a score without the judge's metadata"
         raise InputError(problem, field="metadata", remedy="Score it with ioi_eval/judged")
     problem_id, year, epoch = metadata["problem_id"], metadata["year"], metadata["epoch"]
-    parts = [{**part, "problem": problem_id, "test_results": ()} for part in metadata["subtasks"]]
-    own = {name: metadata[name] for name in (*_OF_THE_RESULT, "problem_id", "tests")}
-    result = msgspec.convert({**own, "key": str(epoch), "subtasks": parts}, SubmissionResult)
+    subtasks = [{**subtask, "problem": problem_id, "test_results": ()} for subtask in metadata["subtasks"]]
+    result_fields = {name: metadata[name] for name in (*_RESULT_FIELDS, "problem_id", "tests")}
+    result = msgspec.convert({**result_fields, "key": str(epoch), "subtasks": subtasks}, SubmissionResult)
     label = problem_id if year is None else f"{problem_id}@{year}"
     return label, Attempt(result=result, number=epoch, length=metadata["length"])
 
 
-# --- for readers -------------------------------------------------------------------------------------
+# --- explanations ------------------------------------------------------------------------------------
 
 
 def explanation_of(result: SubmissionResult) -> str:
-    """Markdown: the verdict and the points, each subtask, the first test that was not passed."""
-    status, most = result.verdict, most_points(result)
+    """Return Markdown with verdict, points, subtasks and the first failed test."""
+    status, max_points = result.verdict, max_points_of(result)
     if result.subtasks:
         rows = (
-            f"| {part.subtask} | {part.weighted_score:.6g} | {part.points:.6g} | {part.status} |"
-            for part in result.subtasks
+            f"| {subtask.subtask} | {subtask.weighted_score:.6g} | {subtask.points:.6g} | {subtask.status} |"
+            for subtask in result.subtasks
         )
         table = "\n".join(["| subtask | points | of | verdict |", "|---|--:|--:|---|", *rows])
-        pieces = [f"**{status}**: {result.points:.6g} of {most:.6g} points", table]
+        paragraphs = [f"**{status}**: {result.points:.6g} of {max_points:.6g} points", table]
     else:
         passed = sum(test.status is Verdict.AC for test in result.tests)
-        pieces = [f"**{status}**: {passed} of {len(result.tests)} tests passed"]
+        paragraphs = [f"**{status}**: {passed} of {len(result.tests)} tests passed"]
     if result.compiles and result.tests:
         counts = Counter(test.status for test in result.tests)
         verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
-        wrong = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
-        first = next(wrong, None)
-        example = "" if first is None else f". The first that is not right: {_shown(first)}"
-        pieces.append(f"Tests: {verdicts}{example}")
+        failed = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+        first = next(failed, None)
+        example = "" if first is None else f". The first failed test: {_shown(first)}"
+        paragraphs.append(f"Tests: {verdicts}{example}")
     if not result.compiles and result.compile_output:
-        pieces.append(f"The compiler:\n\n{_fenced(result.compile_output)}")
-    return "\n\n".join(pieces)
+        paragraphs.append(f"The compiler:\n\n{_fenced(result.compile_output)}")
+    return "\n\n".join(paragraphs)
 
 
 def _shown(test: TestResult) -> str:
-    used = f", {test.cpu_time:.3f} s" if test.cpu_time is not None else ""
-    used += f", {test.memory / (1 << 20):.1f} MiB" if test.memory is not None else ""
+    """Return Markdown with a test's name, verdict, usage and feedback."""
+    usage = f", {test.cpu_time:.3f} s" if test.cpu_time is not None else ""
+    usage += f", {test.memory / (1 << 20):.1f} MiB" if test.memory is not None else ""
     feedback = f"\n\n{_fenced(test.feedback)}" if test.feedback else ""
-    return f"`{test.test_name}` ({test.status}{used}){feedback}"
+    return f"`{test.test_name}` ({test.status}{usage}){feedback}"
 
 
 def _fenced(text: str) -> str:
-    """A block that no run of backticks in the text can end."""
+    """Return the text as a fenced block, with a fence longer than any backticks in the text."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     shortened = text.strip()
-    shortened = shortened if len(shortened) <= _LOG else f"{shortened[: _LOG - 1]}…"
+    shortened = shortened if len(shortened) <= _MAX_LOG else f"{shortened[: _MAX_LOG - 1]}…"
     return f"{fence}\n{json_value(shortened)}\n{fence}"

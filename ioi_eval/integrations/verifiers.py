@@ -19,7 +19,7 @@ from typing import Any
 
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.misses import note
-from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for, metadata_of, share
+from ioi_eval.integrations.tasks import NO_ANSWER, EvaluationSource, metadata_of, open_source, share
 
 with needs("verifiers"):
     from pydantic import Field
@@ -40,9 +40,9 @@ class ProblemConfig(vf.TaskConfig):
     source: str = "ioi"  # a benchmark, packages, or a file of rows
     options: dict[str, Any] = Field(default_factory=dict)  # as for a task of inspect_ai: docs/inspect_ai.md
 
-    def asked(self) -> Asked:
+    def asked(self) -> EvaluationSource:
         """Return the problems and options."""
-        return asked_for(self.source, self.options)
+        return open_source(self.source, self.options)
 
 
 class ProblemSetConfig(vf.TasksetConfig):

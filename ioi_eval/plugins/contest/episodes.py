@@ -11,7 +11,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.tasks import Asked, asked_for, fitting
+from ioi_eval.integrations.tasks import EvaluationSource, fitting, open_source
 from ioi_eval.plugins.contest import MAX_PART_LENGTH, Contest, Rules, Statement, SubmissionReply, as_markdown
 from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
@@ -30,7 +30,9 @@ class Episodes:
             self.rules = convert(fitting(options, Rules), Rules, strict=False)
         except ValidationError as error:
             raise InputError(f"a rule that cannot be used: {error}") from error
-        self.asked: Asked = asked_for(source, {name: options[name] for name in options if name not in names})
+        self.asked: EvaluationSource = open_source(
+            source, {name: options[name] for name in options if name not in names}
+        )
         self.problems = {
             label: problem for label, problem in self.asked.problems.items() if not problem.unusable
         }

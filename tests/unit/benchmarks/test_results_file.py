@@ -62,7 +62,7 @@ def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 500])
 def test_what_no_type_holds_becomes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(exports, "_BATCH", size)
+    monkeypatch.setattr(exports, "_BATCH_ROWS", size)
     rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
     found = table(tmp_path, rows)
     assert [row["id"] for row in found] == ["1", "b", "[3]"]
