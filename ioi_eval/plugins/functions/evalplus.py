@@ -1,4 +1,8 @@
-"""HumanEval+ and MBPP+ of EvalPlus: functions with hundreds of inputs each, in tables or its own files."""
+"""HumanEval+ and MBPP+ of EvalPlus: functions with hundreds of inputs each, from the hub or from files.
+
+A row's test on the hub has lists of inputs and results, and a loop with a comparison. Most compare by `==` with
+a tolerance for numbers, for which the comparison `json` is used. Other comparisons become checker programs.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +17,24 @@ from ioi_eval.model.values import Limits, Problem, Solution
 from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, python_checker, read_test
 from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, as_arguments
 
-# A row's test is lists of inputs and results, and a loop that asserts something of each. Most compare by `==`
-# with a tolerance for floating numbers: that is the comparison `json`. The few that do something else, as
-# comparing sets or asking a reference, become checkers, which are run where all checkers are.
-
-# EvalPlus gives an input four times what its reference took, at least 1 s. What that took nobody knows here.
+# EvalPlus's limit is four times the reference's time, at least 1 s. The datasets do not contain that time.
 TIME_LIMIT = 4.0  # seconds
 MEMORY_LIMIT = 4 << 30  # bytes
 
 
-class _Plus(Benchmark):
+class _EvalPlusBenchmark(Benchmark):
+    """What the benchmarks of EvalPlus share."""
+
     split: ClassVar = "test"
     language: ClassVar = "python"
     named = ColumnNames(statement="prompt")
     packages: ClassVar = ("numpy",)
     version: ClassVar[int] = 4
     _prefix: ClassVar[str]
-    _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
+    _solution: ClassVar[tuple[str, ...]]  # columns whose texts together are the solution
 
     def may_have(self, row: Mapping[str, Any]) -> bool:
-        """Return False for rows of plain HumanEval, which have the same columns and no list of inputs."""
+        """Return False for rows of plain HumanEval, which have the same columns but no list of inputs."""
         test = row.get("test")
         return not isinstance(test, str) or INPUTS.search(test) is not None
 
@@ -59,7 +61,9 @@ class _Plus(Benchmark):
         return (Solution(name="canonical", language="python", code=code, expected="correct"),)
 
 
-class HumanEvalPlus(_Plus):
+class HumanEvalPlus(_EvalPlusBenchmark):
+    """HumanEval+ from the hub."""
+
     name: ClassVar = "humaneval_plus"
     about: ClassVar = "HumanEval+ of EvalPlus: 164 functions in Python with many inputs"
     ids: ClassVar = r"HumanEval/[0-9]+"
@@ -70,7 +74,9 @@ class HumanEvalPlus(_Plus):
     _solution: ClassVar = ("prompt", "canonical_solution")
 
 
-class MbppPlus(_Plus):
+class MbppPlus(_EvalPlusBenchmark):
+    """MBPP+ from the hub."""
+
     name: ClassVar = "mbpp_plus"
     about: ClassVar = "MBPP+ of EvalPlus: 378 functions in Python with many inputs"
     ids: ClassVar = r"Mbpp/[0-9]+"
@@ -83,15 +89,15 @@ class MbppPlus(_Plus):
 # --- EvalPlus' own files -----------------------------------------------------------------------------
 
 
-class EvalPlus(_Plus):
-    """HumanEvalPlus.jsonl and MbppPlus.jsonl: inputs without results, which the file's own solution gives.
+class EvalPlus(_EvalPlusBenchmark):
+    """EvalPlus's files HumanEvalPlus.jsonl and MbppPlus.jsonl.
 
-    They differ from the tables on the hub, of which each row has a program of its own.
+    They have inputs without results, so a checker runs the file's solution to get the expected results.
     """
 
     name: ClassVar = "evalplus"
     about: ClassVar = "EvalPlus' own files: HumanEvalPlus.jsonl, MbppPlus.jsonl"
-    dataset: ClassVar = "HumanEvalPlus.jsonl"  # nowhere on the hub: a file is named
+    dataset: ClassVar = "HumanEvalPlus.jsonl"  # not on the hub: the user names a file
     columns: ClassVar = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input")
     mixed: ClassVar = ("base_input", "plus_input")
     heeds: ClassVar = ("generated_tests",)
@@ -106,22 +112,27 @@ class EvalPlus(_Plus):
 
         def finish(problem: Problem) -> Problem:
             columns = self.mixed if options.generated_tests else self.mixed[:1]
-            inputs = [given for column in columns for given in _inputs(row, column)]
+            inputs = [arguments for column in columns for arguments in _inputs(row, column)]
             if not inputs:
                 raise CasesError(NO_CASES)
-            if is_mbpp and (shape := _SHAPES.get(int(row.name("task_id").rpartition("/")[2]))):
+            if is_mbpp and (types := _ARGUMENT_TYPES.get(int(row.name("task_id").rpartition("/")[2]))):
                 inputs = [
-                    [_MAKE[shape[min(n, len(shape) - 1)]](argument) for n, argument in enumerate(given)]
-                    for given in inputs
+                    [
+                        _CONVERT[types[min(n, len(types) - 1)]](argument)
+                        for n, argument in enumerate(arguments)
+                    ]
+                    for arguments in inputs
                 ]
             function = row.text("entry_point")
-            cases = tuple(Case(as_arguments(given), "null") for given in inputs)
-            oracle = (_MBPP if is_mbpp else _HUMANEVAL).get(function, "out == exp")
-            source = _OWN_CHECKER.format(
+            cases = tuple(Case(as_arguments(arguments), "null") for arguments in inputs)
+            comparison = (_MBPP_COMPARISONS if is_mbpp else _HUMANEVAL_COMPARISONS).get(
+                function, "out == exp"
+            )
+            source = _CHECKER.format(
                 reference=_joined(row, ("prompt", "canonical_solution")),
                 function=function,
                 absolute=row.number("atol", 0.0),
-                oracle=oracle,
+                comparison=comparison,
             )
             checker = python_checker(READ_VALUES + source, decides=True)
             return Asserted(function, cases, checker).of(problem, keep.blob)
@@ -138,20 +149,20 @@ class EvalPlus(_Plus):
 
 
 def _inputs(row: Row, column: str) -> list[list[Any]]:
-    """A list of lists of arguments; as JSON, since a table has no column of many types."""
-    found = json.loads(shallow(row.text(column, "") or "[]"))  # JSON with Infinity
-    if found == {}:  # so EvalPlus writes none
+    """Return the lists of arguments in a column, which is a JSON string."""
+    inputs = json.loads(shallow(row.text(column, "") or "[]"))  # the JSON may contain Infinity
+    if inputs == {}:  # EvalPlus's form of an empty list
         return []
-    if not isinstance(found, list) or not all(isinstance(item, list) for item in found):
+    if not isinstance(inputs, list) or not all(isinstance(item, list) for item in inputs):
         raise row.wrong(column, "not a list of lists of arguments")
-    return found
+    return inputs
 
 
-# What JSON could not hold, by the number of the problem in MBPP+, as EvalPlus restores it: a letter for each
-# argument (the last one for the others): `t` a tuple, `l` a list of tuples, `b` a tuple of tuples, `m` one
-# whose lists are tuples, `a` tuples all the way down, `s` a list of sets, `v` values that are tuples,
-# `f` a float, `c` a complex number, `.` as it is.
-_SHAPES: Mapping[int, str] = {
+# Types that JSON lacks, by the number of the problem in MBPP+, as EvalPlus restores them. There is a letter for
+# each argument, and the last letter is also for all further arguments. `t` is a tuple, `l` a list of tuples,
+# `b` a tuple of tuples, `m` a tuple whose lists are tuples, `a` tuples at all levels, `s` a list of sets, `v` an
+# object whose values are tuples, `f` a float, `c` a complex number, and `.` an unchanged argument.
+_ARGUMENT_TYPES: Mapping[int, str] = {
     **dict.fromkeys((2, 116, 132, 143, 222, 261, 273, 394, 399, 421, 424, 429, 470, 560, 579), "t"),
     **dict.fromkeys((596, 616, 630, 726, 740, 744, 809), "t"),
     **dict.fromkeys((63, 64, 70, 94, 120, 237, 272, 299, 400, 409, 417, 438, 473, 614, 780), "l"),
@@ -162,25 +173,26 @@ _SHAPES: Mapping[int, str] = {
     **dict.fromkeys((580, 615, 791), "a"),
     **{115: "s", 124: "fc", 252: "c", 278: "m", 722: "v."},
 }
-_MAKE: Mapping[str, Callable[[Any], Any]] = {
-    ".": lambda given: given,
+# Conversions of an argument, by letter.
+_CONVERT: Mapping[str, Callable[[Any], Any]] = {
+    ".": lambda argument: argument,
     "t": tuple,
-    "l": lambda given: [tuple(item) for item in given],
-    "b": lambda given: tuple(tuple(item) for item in given),
-    "m": lambda given: tuple(tuple(item) if isinstance(item, list) else item for item in given),
-    "a": lambda given: tuple(map(_MAKE["a"], given)) if isinstance(given, list) else given,
-    "s": lambda given: [set(item) if isinstance(item, list) and item else {} for item in given],
-    "v": lambda given: {key: tuple(value) for key, value in given.items()},
+    "l": lambda argument: [tuple(item) for item in argument],
+    "b": lambda argument: tuple(tuple(item) for item in argument),
+    "m": lambda argument: tuple(tuple(item) if isinstance(item, list) else item for item in argument),
+    "a": lambda argument: tuple(map(_CONVERT["a"], argument)) if isinstance(argument, list) else argument,
+    "s": lambda argument: [set(item) if isinstance(item, list) and item else {} for item in argument],
+    "v": lambda argument: {key: tuple(value) for key, value in argument.items()},
     "f": float,
     "c": complex,
 }
 
 
-# The problems that EvalPlus compares otherwise, by their functions.
-_HUMANEVAL: Mapping[str, str] = {
+# EvalPlus's special comparisons, by the problem's function.
+_HUMANEVAL_COMPARISONS: Mapping[str, str] = {
     "find_zero": "abs(sum(c * out ** i for i, c in enumerate(inp[0]))) <= atol",
 }
-_MBPP: Mapping[str, str] = {
+_MBPP_COMPARISONS: Mapping[str, str] = {
     "are_equivalent": "True",
     "sum_div": "out == exp or out == 0",
     "surface_Area": "out == exp or abs(out - area(*inp)) <= atol",
@@ -197,7 +209,7 @@ _MBPP: Mapping[str, str] = {
         "out == exp if isinstance(out, bool) else exp == (out is not None)",
     ),
 }
-_OWN_CHECKER = """\
+_CHECKER = """\
 import copy, math
 
 def near(out, exp, atol):
@@ -219,11 +231,12 @@ every = exp if isinstance(exp, (list, tuple)) and exp else [exp]
 atol = atol or (1e-6 if all(isinstance(one, float) for one in every) else 0)
 try:
     out = value(json.loads(got))
-    print(int(bool({oracle}) or bool(atol) and type(out) is type(exp) and near(out, exp, atol)))
+    print(int(bool({comparison}) or bool(atol) and type(out) is type(exp) and near(out, exp, atol)))
 except Exception:  # as in EvalPlus: what cannot be compared is wrong
     print(0)
 """
 
 
 def _joined(row: Row, columns: Sequence[str]) -> str:
+    """Return the texts of these columns, joined."""
     return "".join(map(row.text, columns))

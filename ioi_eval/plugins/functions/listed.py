@@ -1,4 +1,4 @@
-"""HumanEval, MBPP and KodCode: rows whose columns tell all, with assertions as tests."""
+"""HumanEval, MBPP and KodCode: entries for datasets whose tests are assertions."""
 
 from __future__ import annotations
 
