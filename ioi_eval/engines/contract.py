@@ -46,6 +46,9 @@ class Capabilities(Value):
     architecture: str
     confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
     takes_paths: bool = False  # jobs name files by path, and it hands over the files that they keep
+    # It starts `./proctor run` on a job's plan, also without `takes_paths`: files then travel as they are,
+    # under the names in the plan. Otherwise a script of the job unpacks its files and starts the proctor.
+    executes_plans: bool = False
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()

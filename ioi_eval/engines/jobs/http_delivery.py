@@ -197,8 +197,8 @@ class HttpDelivery:
             files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
             run_cpu_time=least(together, profile.max_run_cpu_time),
             run_memory_limit=memory,
-            # An engine with an interpreter that waits for programs executes plans, too.
-            plan="" if changes or profile.waiting is None else job.plan,
+            # A script corrects the plan first if servers have interpreters at different paths.
+            plan=job.plan if profile.executes_plans and not changes else "",
         )
 
     async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
@@ -506,7 +506,9 @@ class JobPacker:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
         others, archives = list[JobFile](), list[str]()
         for file in job.files:
-            if file.name not in _SCRIPTS:
+            if file.name not in _SCRIPTS and profile.executes_plans:
+                others.append(file)
+            elif file.name not in _SCRIPTS:
                 parcel, name = await self.parcel(file.content), file.name
                 if name.endswith(f"/{OBJECT}"):  # the script must not say where it is
                     parcel = PackedBlob(content=file.content, packed=False, weight=0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from time import monotonic
 from weakref import WeakKeyDictionary
@@ -67,16 +67,13 @@ class ServerContents:
         self.ahead.pop(ahead.key, None)
         self.demand.forget(ahead.key)
 
-    def named(self, job: Job, carried: Callable[[JobFile], Blob]) -> dict[str, JobFile]:
-        """Return the files that are worth being sent before the job, by the hash of the unpacked content.
-
-        `carried`: returns the content of a file as it travels.
-        """
+    def named(self, job: Job) -> dict[str, JobFile]:
+        """Return the files that are worth being sent before the job, by the hash of the unpacked content."""
         worth = (
             file
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
-            or (file.recurs and carried(file).size >= _WORTH_NAMING)
+            or (file.recurs and file.content.size >= _WORTH_NAMING)
         )
         named = {(file.origin or file).content.sha256: file for file in worth}
         if sum((file.origin or file).content.size for file in named.values()) > self.space // _SHARE:
@@ -129,7 +126,7 @@ class ContentSender:
                 for ahead in job.ahead
                 if (file := contents.ahead.get(ahead.key)) is not None
             ]
-            named = contents.named(job, self._wire.carried)
+            named = contents.named(job)
             built = {
                 name
                 for name, file in named.items()

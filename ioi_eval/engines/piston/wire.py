@@ -18,7 +18,6 @@ from ioi_eval.engines.piston.sending import API, HttpClient, Request, request_of
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, InputError
 from ioi_eval.model.job import Job, JobFile, JobResult
-from ioi_eval.model.values import Blob
 
 TimeOf = Callable[[int], float]
 """Returns the seconds that an answer may take, from the bytes of the request."""
@@ -52,9 +51,6 @@ class Wire(Protocol):
 
     async def glance(self, address: str) -> EndpointReport:
         """Return whether a server is there, and which one it is."""
-
-    def carried(self, file: JobFile) -> Blob:
-        """Return the content of a file as it travels: packed, or as it was before (`origin`)."""
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         """Return an error if this process cannot have so many jobs on so many servers."""
@@ -161,9 +157,6 @@ class HttpWire:
 
     async def glance(self, address: str) -> EndpointReport:
         return await glance(self._http, address, self._health)
-
-    def carried(self, file: JobFile) -> Blob:
-        return file.content
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         needed, most = _OTHER_FILES + jobs + servers, raise_open_files()

@@ -203,9 +203,6 @@ class RayWire:
 
     # --- what all nodes have -----------------------------------------------------------------------------
 
-    def carried(self, file: JobFile) -> Blob:
-        return (file.origin or file).content  # nodes unpack nothing
-
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         return None  # connections are Ray's
 
@@ -215,7 +212,12 @@ class RayWire:
         python = profile.toolchains.get("python3")
         waits = python is not None and "/" in python.path and all(each.has_library for each in abouts)
         return msgspec.structs.replace(
-            profile, name="ray", bare=CLASSIC, proctor=PROCTOR, waiting=LIBRARY if waits else None
+            profile,
+            name="ray",
+            bare=CLASSIC,
+            executes_plans=True,
+            proctor=PROCTOR,
+            waiting=LIBRARY if waits else None,
         )
 
     # --- jobs --------------------------------------------------------------------------------------------
@@ -228,8 +230,7 @@ class RayWire:
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
-        files = [file.origin or file for file in job.files]
-        read = await asyncio.to_thread(lambda: [_carried(file, named) for file in files])
+        read = await asyncio.to_thread(lambda: [_carried(file, named) for file in job.files])
         sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, ahead=())
         result: JobResult = await self._called(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
@@ -239,7 +240,7 @@ class RayWire:
         return there
 
     async def put(self, address: str, name: str, file: JobFile) -> bool:
-        await self._called(address, "put", name, await self._stored(name, self.carried(file)))
+        await self._called(address, "put", name, await self._stored(name, file.content))
         return True
 
     async def get(self, address: str, name: str) -> bytes | None:
@@ -286,7 +287,7 @@ def _carried(file: JobFile, named: Mapping[str, JobFile]) -> JobFile:
     content = file.content
     data = None if content.sha256 in named else content.read()
     bare = Blob(sha256=content.sha256, size=content.size, data=data)
-    return msgspec.structs.replace(file, content=bare, origin=None)
+    return msgspec.structs.replace(file, content=bare)
 
 
 async def _about(node: RayNode) -> NodeCapabilities:

@@ -6,11 +6,17 @@ import random
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
+from support.engines import Batch, Program
+from support.plans import PlanChecker, PlanSubmission
 
-from ioi_eval.engines.jobs.http_delivery import JobPacker, pack
+from ioi_eval.engines.jobs.http_delivery import HttpDelivery, JobPacker, pack
+from ioi_eval.engines.jobs.run import Frame
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Blob, Capabilities, Job, JobFile
+from ioi_eval.models import Blob, Capabilities, Job, JobFile, Problem, Test
+from ioi_eval.rules.plan import Schedule
+from ioi_eval.testing import FakeEngine
 
 SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
 NOISE = random.Random(7).randbytes(5000)
@@ -129,3 +135,28 @@ def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> 
 def test_an_engine_without_a_shell_says_what_to_install(runtimes: tuple[str, ...], words: str) -> None:
     with pytest.raises(JudgeFailure, match=words):
         Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell()
+
+
+@pytest.mark.parametrize("executes_plans", [False, True])
+async def test_files_travel_packed_unless_the_engine_executes_plans(executes_plans: bool) -> None:
+    """An engine that only has the library of waiting runs the job's script, which unpacks the files."""
+    capabilities = msgspec.structs.replace(
+        SERVER, waiting=Blob.of("a library"), executes_plans=executes_plans
+    )
+    problem = Problem(id="sum", tests=(Test(name="1", input=Blob.of(TEXT), answer=Blob.of("2")),))
+    program = Program(
+        proctor=Blob.of("proctor"),
+        submission=PlanSubmission(argv=("submission",)),
+        checker=PlanChecker(kind="white-diff"),
+        files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
+    )
+    batch = Batch(problem=problem, program=program, tests=Schedule(problem).first)
+    delivery = HttpDelivery(FakeEngine())
+    unpacked = delivery.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), capabilities)
+    shipped = await delivery.packing.shipped(unpacked, "run", capabilities)
+    files = {file.name: file for file in shipped.files}
+    assert shipped.plan == ("plan.json" if executes_plans else "")
+    if executes_plans:
+        assert files["t/0.in"].content == Blob.of(TEXT) and files["submission"].executable
+    else:
+        assert gzip.decompress(files["t/0.in.gz"].content.read()) == TEXT.encode()
