@@ -141,9 +141,9 @@ class BuildSpec(Value):
     def key(self, architecture: str, toolchain: Toolchain) -> str:
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
-    def keys(self, profile: Capabilities) -> tuple[str, ...]:
+    def keys(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
-        return tuple(self.key(profile.architecture, tool) for tool in profile.offered(self.tool))
+        return tuple(self.key(capabilities.architecture, tool) for tool in capabilities.offered(self.tool))
 
 
 def artifact_key(
@@ -178,7 +178,7 @@ class BuildSuccess(Value):
 class RemoteArtifact(Blob, kw_only=True):
     """An artifact that lies where it was made, and what makes it again where that machine is gone."""
 
-    recipe: BuildSpec
+    spec: BuildSpec
     toolchain: str  # the identity of what made it
 
 
@@ -243,7 +243,7 @@ class Batch(Value):
         """
         files = self.program.files
         for far in lost:
-            built = await build(far.recipe)
+            built = await build(far.spec)
             if (
                 isinstance(built, CompileError)
                 or built.toolchain != far.toolchain

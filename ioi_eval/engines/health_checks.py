@@ -37,7 +37,7 @@ from ioi_eval.engines.embedded.toolchains import (
     seen_in_a_box,
     toolchains,
 )
-from ioi_eval.engines.jobs.headers import BIG, empty_recipe, header_recipe
+from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_spec
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
@@ -170,7 +170,7 @@ def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     kept = [
         standard
         for standard in dict.fromkeys(standard for _, standard in find("c++").dialects)
-        if store.get(header_recipe(empty_recipe(find("c++"), standard)).key(platform.machine(), found))
+        if store.get(header_spec(empty_spec(find("c++"), standard)).key(platform.machine(), found))
     ]
     detail = f"{BIG[0]}, precompiled for {', '.join(kept)}" if kept else "none yet; made beside the work"
     return [HealthCheck(name="C++ headers", ok=True, detail=detail)]

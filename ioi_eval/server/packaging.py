@@ -27,7 +27,7 @@ import msgspec
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
-from ioi_eval.engines.jobs.headers import BIG, empty_recipe, header_file, header_recipe
+from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_file, header_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import Value
@@ -159,7 +159,7 @@ def _precompile(language: Language, prefix: Path | None, folder: Path) -> None:
     if found is None or not found.is_file():
         words = f"there is no {language.command} that could precompile"
         raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    recipe = header_recipe(empty_recipe(language, tool=os.fspath(found)))
+    recipe = header_spec(empty_spec(language, tool=os.fspath(found)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as work:
         for source in recipe.sources:
             Path(work, source.name).write_bytes(source.content.read())

@@ -12,7 +12,7 @@ from building import built_once
 from lent import artifacts_on
 
 from ioi_eval import Store
-from ioi_eval.engines.jobs.headers import header_recipe
+from ioi_eval.engines.jobs.headers import header_spec
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
@@ -73,7 +73,7 @@ def lay_out(box: Path, recipe: BuildSpec) -> None:
 
 def big_header(shared: Path, language: str = "c++") -> Path:
     """The big header, compiled ahead as a build has it: once for all tests, in whichever process they run."""
-    wanted = header_recipe(recipe(HELLO, language=language))
+    wanted = header_spec(recipe(HELLO, language=language))
     [standard] = (word for word in wanted.command if word.startswith("-std="))
 
     def build(box: Path) -> None:

@@ -44,7 +44,7 @@ from ioi_eval.engines.jobs.headers import (
     begins_with,
     head_of,
     header_file,
-    header_recipe,
+    header_spec,
     sights_of,
 )
 from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, wait_for
@@ -85,9 +85,7 @@ def hidden(name: str) -> str:
     return f"{secrets.token_hex(16)}/{name}"
 
 
-def compile_script(
-    recipe: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, brought: bool = False
-) -> str:
+def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, brought: bool = False) -> str:
     """Return the script of a build job.
 
     Args:
@@ -101,24 +99,24 @@ def compile_script(
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
-    build = f"compile {shlex.join([tool.path, *options, *recipe.command[1:]])}"
-    head = head_of(recipe)
-    if (prebuilt and (head or recipe.shared)) or (brought and head == BIG):
-        words, needed = shlex.join(recipe.command[1:]), '"$begins"'
-        if recipe.shared:
-            before, after = _around(recipe.command[1:], recipe.shared)
+    build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
+    head = head_of(spec)
+    if (prebuilt and (head or spec.shared)) or (brought and head == BIG):
+        words, needed = shlex.join(spec.command[1:]), '"$begins"'
+        if spec.shared:
+            before, after = _around(spec.command[1:], spec.shared)
             words, needed = f'{shlex.join(before)} "$object" {shlex.join(after)}', '"$object"'
         first = f"compile {shlex.join([tool.path, *options])} $begins {words}"
-        build = f"""{_finding(recipe, head, prebuilt=prebuilt, brought=brought and head == BIG)}
+        build = f"""{_finding(spec, head, prebuilt=prebuilt, brought=brought and head == BIG)}
 # Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.
 if [ -z {needed} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
     {build}
 fi"""
-    control = shlex.join([tool.path, *control_command(recipe)[1:]])
-    output = shlex.quote(recipe.output)
-    return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
+    control = shlex.join([tool.path, *control_command(spec)[1:]])
+    output = shlex.quote(spec.output)
+    return f"""# Builds the {spec.kind}; of what is printed, the first {spec.limits.log} bytes are kept.
 rm -f -- "$0"  # no source reads it
-ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
+ulimit -f {spec.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
 compile() {{
     rm -f {output} {_CODE} {_LOG}
     exec 8> {_LOG} 9< {_LOG}  # a generator may remove the file
@@ -127,7 +125,7 @@ compile() {{
         "$@" 8>&- 9<&-
         echo "$?" > {_CODE}
     }} 2>&1 < /dev/null | {{
-        head -c {recipe.limits.log} >&8
+        head -c {spec.limits.log} >&8
         cat > /dev/null
     }}
     read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
@@ -141,7 +139,7 @@ fi
 for place in . "${{TMPDIR:-/tmp}}"; do
     [ -w "$place" ] || continue
     room=$(mktemp "$place/.ioi-eval-XXXXXX") || exit {MACHINE_AT_FAULT}
-    printf '%{min(_ROOM, recipe.limits.file_size // 2)}s' '' | cat > "$room"
+    printf '%{min(_ROOM, spec.limits.file_size // 2)}s' '' | cat > "$room"
     left=$?
     rm "$room"
     [ "$left" = 0 ] || exit {MACHINE_AT_FAULT}
@@ -156,7 +154,7 @@ def _around(words: Sequence[str], word: str) -> tuple[Sequence[str], Sequence[st
     return words[:place], words[place + 1 :]
 
 
-def _finding(recipe: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
+def _finding(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
     """Return the lines that set `begins` and `object` to what there is."""
     lines = ["begins= object="]
     if prebuilt:
@@ -168,7 +166,7 @@ def _finding(recipe: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought:
     if prebuilt:
         lines.append('{ true < "/proc/$$/cmdline"; } 2> /dev/null && begins= object=')
     if brought:
-        standard = next(word[5:] for word in recipe.precompile if word.startswith("-std="))
+        standard = next(word[5:] for word in spec.precompile if word.startswith("-std="))
         place = f"${BROUGHT_HEADERS}"
         # A compiler checks that a header is its own, and not which C library that one has read.
         same = f'cmp -s "{place}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
@@ -177,28 +175,28 @@ def _finding(recipe: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought:
     return "\n".join(lines)
 
 
-def control_command(recipe: BuildSpec) -> tuple[str, ...]:
+def control_command(spec: BuildSpec) -> tuple[str, ...]:
     """The same command with the control program in the place of all sources."""
-    names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
-    output = re.compile(rf"^(|-o./|-out:){re.escape(recipe.output)}$")  # some take it glued to the option
-    kept = [output.sub(rf"\1{_CONTROL}", word) for word in recipe.command if word not in names]
-    place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
-    return (*kept[:place], recipe.control.name, *kept[place:])
+    names = {source.name for source in spec.sources} | {"-include"}  # which comes before one of them
+    output = re.compile(rf"^(|-o./|-out:){re.escape(spec.output)}$")  # some take it glued to the option
+    kept = [output.sub(rf"\1{_CONTROL}", word) for word in spec.command if word not in names]
+    place = next((i for i, word in enumerate(spec.command) if word in names), len(kept))
+    return (*kept[:place], spec.control.name, *kept[place:])
 
 
-def _control_recipe(recipe: BuildSpec) -> BuildSpec:
+def _control_spec(spec: BuildSpec) -> BuildSpec:
     """Return the same build of the control program alone."""
-    main, others = recipe.main.name, {source.name for source in recipe.sources[:-1]}
+    main, others = spec.main.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
-        recipe,
-        command=tuple(word for word in recipe.command if word not in others),
-        sources=(msgspec.structs.replace(recipe.control, name=main),),
+        spec,
+        command=tuple(word for word in spec.command if word not in others),
+        sources=(msgspec.structs.replace(spec.control, name=main),),
         acts=False,
     )
 
 
-def sources(recipe: BuildSpec) -> Iterable[JobFile]:
-    return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
+def sources(spec: BuildSpec) -> Iterable[JobFile]:
+    return (JobFile(name=file.name, content=file.content) for file in (spec.control, *spec.sources))
 
 
 # --- graders as objects ------------------------------------------------------------------------------
@@ -209,18 +207,18 @@ def sources(recipe: BuildSpec) -> Iterable[JobFile]:
 _GRADER_SIGHTS = 2  # builds with a grader: at this one its object is made
 
 
-def object_recipe(recipe: BuildSpec) -> BuildSpec:
+def object_spec(spec: BuildSpec) -> BuildSpec:
     """The shared source alone, compiled with the flags of the build that it is shared by."""
-    others = {source.name for source in recipe.sources} - {recipe.shared}
-    words = (OBJECT if word == recipe.output else word for word in recipe.command[1:] if word not in others)
+    others = {source.name for source in spec.sources} - {spec.shared}
+    words = (OBJECT if word == spec.output else word for word in spec.command[1:] if word not in others)
     return BuildSpec(
         kind="object",
         output=OBJECT,
-        command=(recipe.command[0], "-c", *words),
-        sources=tuple(sorted(recipe.sources[:-1], key=lambda source: source.name == recipe.shared)),
-        control=recipe.control,
-        limits=recipe.limits,
-        proctor=recipe.proctor,
+        command=(spec.command[0], "-c", *words),
+        sources=tuple(sorted(spec.sources[:-1], key=lambda source: source.name == spec.shared)),
+        control=spec.control,
+        limits=spec.limits,
+        proctor=spec.proctor,
     )
 
 
@@ -229,22 +227,22 @@ _TAKEN = "taken\n"
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-async def check(delivery: Delivery, recipe: BuildSpec, profile: Capabilities) -> BuildSuccess | None:
+async def check(delivery: Delivery, spec: BuildSpec, capabilities: Capabilities) -> BuildSuccess | None:
     """Return what a build would make; None where it takes a build to say.
 
     It does not for a program in Python of one source, beside what builds it.
     """
-    alone = delivery.is_here and recipe.kind == SUBMISSION and len(recipe.sources) == 2
-    if not alone or profile.waiting is None or profile.proctor is None:
+    alone = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
+    if not alone or capabilities.waiting is None or capabilities.proctor is None:
         return None
-    tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
-    job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
-    ended, _ = await delivery.run(job, profile, nonce=nonce, phase="compiling")
-    return _built(recipe, tool, ended.stdout, nonce)
+    tool, nonce = capabilities.tool(COMMAND, "checking a source"), secrets.token_hex(16)
+    job = _job(spec, tool, nonce, proctor=capabilities.proctor, library=capabilities.waiting)
+    ended, _ = await delivery.run(job, capabilities, nonce=nonce, phase="compiling")
+    return _built(spec, tool, ended.stdout, nonce)
 
 
-def _job(recipe: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
-    helper, source = recipe.sources
+def _job(spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
+    helper, source = spec.sources
     submission, waiting = wait_for(
         PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),
         (),
@@ -254,18 +252,18 @@ def _job(recipe: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, libra
     return Job(
         files=(
             JobFile(name=_PROCTOR, content=proctor, executable=True),
-            JobFile(name=_PLAN, content=Blob.of(msgspec.json.encode(_plan(recipe, tool, submission, nonce)))),
+            JobFile(name=_PLAN, content=Blob.of(msgspec.json.encode(_plan(spec, tool, submission, nonce)))),
             JobFile(name=_SCRIPT, content=helper.content),
             JobFile(name=_SOURCE, content=Blob.of(named)),
             *waiting,
         ),
-        run_timeout=milliseconds(recipe.limits.wall_time),
+        run_timeout=milliseconds(spec.limits.wall_time),
         plan=_PLAN,
     )
 
 
-def _plan(recipe: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
-    limits = recipe.limits
+def _plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
+    limits = spec.limits
     return Plan(
         nonce=nonce,
         task_type="Batch",
@@ -280,7 +278,7 @@ def _plan(recipe: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce:
     )
 
 
-def _built(recipe: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
+def _built(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
     try:
         lines = list(decode_lines(stdout, nonce))
     except BrokenReply:
@@ -288,7 +286,7 @@ def _built(recipe: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> Build
     said = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
     if said != _TAKEN:
         return None
-    return BuildSuccess(artifact=recipe.main.content, compiler=tool.name, toolchain=tool.identity)
+    return BuildSuccess(artifact=spec.main.content, compiler=tool.name, toolchain=tool.identity)
 
 
 # --- how a build and its outcome lie in the store: a folder per key ----------------------------------
@@ -329,13 +327,13 @@ class ArtifactCache:
         """Return True if something is remembered under one of the keys. Takes no time worth a thread."""
         return any(self._store.get(key) is not None for key in keys)
 
-    def stays(self, recipe: BuildSpec, *keys: str) -> BuildSuccess | None:
+    def stays(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
         """Return a program that stays with the worker that built it, if there is one for one of the keys."""
         record = next(filter(None, map(self._staying.get, keys)), None)
         if record is None or record.built is None:
             return None
         made, tool = record.built.artifact, record.built.toolchain
-        far = WorkerArtifact(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=tool)
+        far = WorkerArtifact(sha256=made.sha256, size=made.size, at=record.at, spec=spec, toolchain=tool)
         return msgspec.structs.replace(record.built, artifact=far)
 
     def find(self, *keys: str) -> BuildSuccess | CompileError | None:
@@ -454,27 +452,27 @@ class Builder:
     async def capabilities(self) -> Capabilities:
         return await self.engine.capabilities()
 
-    async def build(self, recipe: BuildSpec) -> BuildSuccess | CompileError:
+    async def build(self, spec: BuildSpec) -> BuildSuccess | CompileError:
         """Return what a build made, as content that any engine can use, or the compiler's refusal.
 
         Raises JudgeFailure if the engine is at fault, and not the source.
         """
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
-            profile = await self.engine.capabilities()
-            profile.shell()  # without it there are no compilers either, but that is not why
-            profile.tool(recipe.tool, f"building a {recipe.kind}")
-            keys = recipe.keys(profile)
+            capabilities = await self.engine.capabilities()
+            capabilities.shell()  # without it there are no compilers either, but that is not why
+            capabilities.tool(spec.tool, f"building a {spec.kind}")
+            keys = spec.keys(capabilities)
             try:
-                making = partial(self._find_or_make, recipe, profile, keys)
-                with logged_work(_log, f"{recipe.kind} build"):
+                making = partial(self._find_or_make, spec, capabilities, keys)
+                with logged_work(_log, f"{spec.kind} build"):
                     outcome = await self._under_way.call(" ".join(keys), making)
                     if _log.isEnabledFor(logging.DEBUG):
                         made = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
                         log_step(_log, "%s, %s", made, outcome.compiler)
-                refusal = self.delivery.refusal if recipe.kind == SUBMISSION else None
+                refusal = self.delivery.refusal if spec.kind == SUBMISSION else None
                 if isinstance(outcome, CompileError) or refusal is None:
                     return outcome
-                if not (reason := await refusal(outcome.artifact, profile)):
+                if not (reason := await refusal(outcome.artifact, capabilities)):
                     return outcome
                 confinement = outcome.confinement
                 return CompileError(
@@ -483,102 +481,100 @@ class Builder:
             except ToolchainGone as error:  # servers have changed since: the next job is for these
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
-        raise JudgeFailure(
-            f"servers changed their {recipe.tool} again and again, {used_up}", phase="compiling"
-        )
+        raise JudgeFailure(f"servers changed their {spec.tool} again and again, {used_up}", phase="compiling")
 
-    async def build_anew(self, recipe: BuildSpec) -> BuildSuccess | CompileError:
+    async def build_anew(self, spec: BuildSpec) -> BuildSuccess | CompileError:
         """Build what was lost with the machine that had built it. This time it comes here."""
-        self._come_here.add(recipe.main.content.sha256)
-        return await self.build(recipe)
+        self._come_here.add(spec.main.content.sha256)
+        return await self.build(spec)
 
     async def _find_or_make(
-        self, recipe: BuildSpec, profile: Capabilities, keys: Sequence[str]
+        self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        if (found := await self._found(recipe, keys)) is not None:
+        if (found := await self._found(spec, keys)) is not None:
             log_step(_log, "found in the cache")
             return found
-        if recipe.kind == SUBMISSION:  # of which each process has others
-            return await self._make(recipe, profile, keys)
+        if spec.kind == SUBMISSION:  # of which each process has others
+            return await self._make(spec, capabilities, keys)
         async with self._shelf.turn(keys[0]):
-            return await self._found(recipe, keys) or await self._make(recipe, profile, keys)
+            return await self._found(spec, keys) or await self._make(spec, capabilities, keys)
 
-    async def _found(self, recipe: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
-        places = [place for key in keys for place in (key, _under_limits(key, recipe))]
+    async def _found(self, spec: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
+        places = [place for key in keys for place in (key, _under_limits(key, spec))]
         if not self._shelf.there(*places):
             return None
         return await asyncio.to_thread(self._shelf.find, *places)
 
     async def _make(
-        self, recipe: BuildSpec, profile: Capabilities, keys: Sequence[str]
+        self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self.delivery.refusal
-        far = self._shelf.stays(recipe, *keys) if may_stay and refusal is not None else None
+        may_stay, refusal = spec.main.content.sha256 not in self._come_here, self.delivery.refusal
+        far = self._shelf.stays(spec, *keys) if may_stay and refusal is not None else None
         # Where servers take less at a time than before, it may fit when it is packed.
-        if far is not None and refusal is not None and not await refusal(far.artifact, profile):
+        if far is not None and refusal is not None and not await refusal(far.artifact, capabilities):
             return far
-        if recipe.tool == COMMAND:
-            checked = await check(self.delivery, recipe, profile)
+        if spec.tool == COMMAND:
+            checked = await check(self.delivery, spec, capabilities)
             if checked is not None:
-                key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
+                key = spec.key(capabilities.architecture, capabilities.toolchains[spec.tool])
                 return await asyncio.to_thread(self._shelf.keep, key, checked)
-        files = await self._prebuilt(recipe, profile) if self._precompiles else None
+        files = await self._prebuilt(spec, capabilities) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
-        made = await build(recipe, files, profile)
+        made = await build(spec, files, capabilities)
         if made.too_large:
             return CompileError(log=stopped_by(made.too_large), compiler=made.tool.name, lasting=False)
-        end = build_ending(made.ended, recipe.refusals)
+        end = build_ending(made.ended, spec.refusals)
         # With something prebuilt it may have been compiled twice under the limits of one build.
-        maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(recipe)))
+        maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(spec)))
         if end not in _ONCE_MORE and not (end is BuildEnding.CUT_SHORT and maybe_twice):
-            return await self._take(recipe, profile, made, lasting=True)
+            return await self._take(spec, capabilities, made, lasting=True)
         made.discard()
         BUILD.log(_log, f"the build ended as {end.value}")
         # Once more, with nothing prebuilt. What crashes or is stopped twice is the source's fault.
-        made = await build(recipe, None, profile)
-        return await self._take(recipe, profile, made, lasting=False)
+        made = await build(spec, None, capabilities)
+        return await self._take(spec, capabilities, made, lasting=False)
 
     async def _take(
-        self, recipe: BuildSpec, profile: Capabilities, made: BuildResult, *, lasting: bool
+        self, spec: BuildSpec, capabilities: Capabilities, made: BuildResult, *, lasting: bool
     ) -> BuildSuccess | CompileError:
-        key = recipe.key(profile.architecture, made.tool)
-        end = build_ending(made.ended, recipe.refusals)
+        key = spec.key(capabilities.architecture, made.tool)
+        end = build_ending(made.ended, spec.refusals)
         told: dict[str, Any] = {
-            "log": log_of(made.ended, recipe.limits),
+            "log": log_of(made.ended, spec.limits),
             "compiler": made.tool.name,
             "confinement": made.confinement,
         }
         try:
             # Nothing is kept under the hash of what a file was, and no refusal is of what it is now.
-            for source in recipe.sources:
+            for source in spec.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
             gone = end is BuildEnding.BUILT and made.content is None
             faulty = gone or end in (BuildEnding.MACHINE, BuildEnding.KILLED)
-            if faulty and recipe.acts and await self._builds(_control_recipe(recipe), profile):
+            if faulty and spec.acts and await self._builds(_control_spec(spec), capabilities):
                 told["log"] += "\nWhat the source has run while it is built has ended its build."
                 return CompileError(**told, lasting=False)
             if end is BuildEnding.MACHINE:
                 words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(
-                    f"{made.tool.name} cannot build an empty program with the flags of this {recipe.kind},"
+                    f"{made.tool.name} cannot build an empty program with the flags of this {spec.kind},"
                     f" or has no room to: {words}",
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
             stopped = end is BuildEnding.KILLED or (
-                end in (BuildEnding.IDLED, BuildEnding.STOPPED) and recipe.kind != SUBMISSION
+                end in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
             )
-            if stopped and recipe.kind != GENERATED:  # which may kill all that is in its box
+            if stopped and spec.kind != GENERATED:  # which may kill all that is in its box
                 raise JudgeFailure(
-                    f"{made.tool.name} was killed or stopped twice while it built a {recipe.kind}, not by the"
+                    f"{made.tool.name} was killed or stopped twice while it built a {spec.kind}, not by the"
                     " source",
                     phase="compiling",
                     remedy="Give the machine or the server more memory and time, then run the command again",
                 )
             if end is BuildEnding.BUILT:
                 if made.content is None:
-                    raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
+                    raise JudgeFailure(f"the engine did not hand over {spec.output}", phase="compiling")
                 built = BuildSuccess(
                     artifact=made.content,
                     toolchain=made.tool.identity,
@@ -595,32 +591,34 @@ class Builder:
             refused = CompileError(**told, lasting=by_limits or lasting)
             if not refused.lasting:
                 return refused
-            place = _under_limits(key, recipe) if by_limits else key
+            place = _under_limits(key, spec) if by_limits else key
             return await asyncio.to_thread(self._shelf.keep, place, refused)
         finally:
             made.discard()
 
-    async def _builds(self, recipe: BuildSpec, profile: Capabilities) -> bool:
+    async def _builds(self, spec: BuildSpec, capabilities: Capabilities) -> bool:
         """Return True if such a build ends well."""
-        made = await self.delivery.build(recipe, None, profile, may_stay=False)
+        made = await self.delivery.build(spec, None, capabilities, may_stay=False)
         made.discard()
-        return build_ending(made.ended, recipe.refusals) is BuildEnding.BUILT
+        return build_ending(made.ended, spec.refusals) is BuildEnding.BUILT
 
     # --- what is built beside the work, for many builds ---
 
-    async def _prebuilt(self, recipe: BuildSpec, profile: Capabilities) -> tuple[JobFile, ...]:
+    async def _prebuilt(self, spec: BuildSpec, capabilities: Capabilities) -> tuple[JobFile, ...]:
         """Return the files that builds like this one share, once they have been made.
 
         A grader's object is waited for: it takes no longer than the build itself, and many come at once.
         """
         files = dict[str, BuildSuccess | None]()
         # A header is too large to travel with every build.
-        if self.delivery.is_here and (head := head_of(recipe)):
-            wanted, sights = header_recipe(recipe, head), sights_of(head)
-            files[header_file(head)] = await self._made_ahead(wanted, profile, self._headers, sights)
-        if recipe.shared and len(profile.offered(recipe.tool)) == 1:
-            wanted = object_recipe(recipe)
-            files[OBJECT] = await self._made_ahead(wanted, profile, self._graders, _GRADER_SIGHTS, wait=True)
+        if self.delivery.is_here and (head := head_of(spec)):
+            wanted, sights = header_spec(spec, head), sights_of(head)
+            files[header_file(head)] = await self._made_ahead(wanted, capabilities, self._headers, sights)
+        if spec.shared and len(capabilities.offered(spec.tool)) == 1:
+            wanted = object_spec(spec)
+            files[OBJECT] = await self._made_ahead(
+                wanted, capabilities, self._graders, _GRADER_SIGHTS, wait=True
+            )
         return tuple(
             JobFile(name=hidden(name), content=built.artifact, recurs=name == OBJECT)
             for name, built in files.items()
@@ -628,13 +626,13 @@ class Builder:
         )
 
     async def _made_ahead(
-        self, recipe: BuildSpec, profile: Capabilities, demand: Demand, sights: int, *, wait: bool = False
+        self, spec: BuildSpec, capabilities: Capabilities, demand: Demand, sights: int, *, wait: bool = False
     ) -> BuildSuccess | None:
-        """Return what the profile's only toolchain has made."""
-        [key] = recipe.keys(profile)
+        """Return what the engine's only toolchain has made."""
+        [key] = spec.keys(capabilities)
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.is_due(key, sights) and key not in self._background:
-            self._begin(key, self.build(msgspec.structs.replace(recipe, limits=recipe.limits.trusted)))
+            self._begin(key, self.build(msgspec.structs.replace(spec, limits=spec.limits.trusted)))
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
             found = await asyncio.to_thread(self._shelf.find, key)
@@ -646,6 +644,6 @@ class Builder:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _under_limits(key: str, recipe: BuildSpec) -> str:
+def _under_limits(key: str, spec: BuildSpec) -> str:
     """Return the key under which it is remembered that a source exceeds these limits."""
-    return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
+    return hashlib.sha256(key.encode() + msgspec.json.encode(spec.limits)).hexdigest()

@@ -66,20 +66,20 @@ _INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")
 _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
 
-def head_of(recipe: BuildSpec) -> tuple[str, ...]:
+def head_of(spec: BuildSpec) -> tuple[str, ...]:
     """Return the names that a build's main source includes first; empty if no header may serve it."""
-    units = {file.name for file in recipe.sources} & {*recipe.command}
-    if not recipe.precompile or units - {recipe.main.name, recipe.shared}:
+    units = {file.name for file in spec.sources} & {*spec.command}
+    if not spec.precompile or units - {spec.main.name, spec.shared}:
         return ()
-    content = recipe.main.content
+    content = spec.main.content
     if content.size > _MAX_SOURCE_BYTES:
         return ()
     text = content.read()
-    head, own_name = _head(text), PurePosixPath(recipe.main.name).name
+    head, own_name = _head(text), PurePosixPath(spec.main.name).name
     if not head or not _includes_little(text, own_name, once=head == BIG):
         return ()
     # A header that includes it finds no text of it.
-    others = (file.content.read() for file in recipe.sources if file.name not in units)
+    others = (file.content.read() for file in spec.sources if file.name not in units)
     return () if head == BIG and any(BIG[0].encode() in other for other in others) else head
 
 
@@ -125,7 +125,7 @@ def begins_with(head: Sequence[str], folder: str) -> str:
     return taken.format(folder)
 
 
-def empty_recipe(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
+def empty_spec(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
     """Return a build of nothing with the flags of submissions, whose headers are therefore theirs."""
     empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
     return BuildSpec(
@@ -139,16 +139,16 @@ def empty_recipe(language: Language, standard: str = "", tool: str = "") -> Buil
     )
 
 
-def header_recipe(recipe: BuildSpec, head: Sequence[str] = BIG) -> BuildSpec:
-    """Return the build of the precompiled header of a head, with the flags of a recipe."""
+def header_spec(spec: BuildSpec, head: Sequence[str] = BIG) -> BuildSpec:
+    """Return the build of the precompiled header of a head, with the flags of a spec."""
     text = "".join(f"#include <{name}>\n" for name in head)
     return BuildSpec(
         kind=HEADER,
         output=HEADER,
-        command=recipe.precompile,
+        command=spec.precompile,
         sources=(NamedBlob(name=WRAPPER, content=Blob.of(text)),),
-        control=recipe.control,
-        limits=recipe.limits.trusted,
+        control=spec.control,
+        limits=spec.limits.trusted,
     )
 
 

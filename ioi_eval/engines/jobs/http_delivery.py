@@ -47,7 +47,7 @@ from ioi_eval.engines.embedded.sandbox import (
     ending_of,
 )
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
-from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_recipe, sights_of
+from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_spec, sights_of
 from ioi_eval.engines.jobs.run import (
     COMMAND,
     PLAN,
@@ -95,26 +95,26 @@ class HttpDelivery:
 
     async def build(
         self,
-        recipe: BuildSpec,
+        spec: BuildSpec,
         prebuilt: Sequence[JobFile] | None,
-        profile: Capabilities,
+        capabilities: Capabilities,
         *,
         may_stay: bool,
     ) -> BuildResult:
-        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
-        if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
+        tool = capabilities.tool(spec.tool, f"building a {spec.kind}")
+        if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main.content, capabilities)):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
-        job = build_job(recipe, tool, prebuilt, profile)
-        identities = tuple(each.identity for each in profile.offered(recipe.tool))
-        job = msgspec.structs.replace(job, made_for={recipe.tool: identities})
+        job = build_job(spec, tool, prebuilt, capabilities)
+        identities = tuple(each.identity for each in capabilities.offered(spec.tool))
+        job = msgspec.structs.replace(job, made_for={spec.tool: identities})
         # Which modules Python waits with is read from a program's sources.
-        may_stay = may_stay and not (recipe.tool == COMMAND and profile.waiting)
-        if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
-            ahead = () if prebuilt is None else self._headers(recipe, tool, profile)
-            job = msgspec.structs.replace(job, keep=(recipe.output,), ahead=ahead)
-        job = await self.packing.shipped(job, job.files[0].name, profile)
+        may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
+        if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
+            ahead = () if prebuilt is None else self._headers(spec, tool, capabilities)
+            job = msgspec.structs.replace(job, keep=(spec.output,), ahead=ahead)
+        job = await self.packing.shipped(job, job.files[0].name, capabilities)
 
-        answers = _Answers(partial(_made, recipe, tool, profile))
+        answers = _Answers(partial(_made, spec, tool, capabilities))
 
         async def check(result: JobResult) -> JobResult:
             try:
@@ -124,7 +124,7 @@ class HttpDelivery:
             except JudgeFailure as failure:
                 raise MachineAtFault(str(failure), result) from failure
             words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
-            match build_ending(ended, recipe.refusals):
+            match build_ending(ended, spec.refusals):
                 case BuildEnding.MACHINE:
                     raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
                 case BuildEnding.KILLED:
@@ -139,44 +139,44 @@ class HttpDelivery:
         except MachineAtFault as fault:
             made, packed = await answers.of(fault.answer)
             # What a source that acts did may be its own fault, and no log of a submission names servers.
-            where = f" (on {fault.where})" if fault.where and not recipe.acts else ""
+            where = f" (on {fault.where})" if fault.where and not spec.acts else ""
             words = (made.ended.stderr or made.ended.stdout) + where
             made = msgspec.structs.replace(made, ended=msgspec.structs.replace(made.ended, stderr=words))
         except TooLarge as failure:
             # A source can make a program that no server lets through: that is no reason to leave it out.
-            if recipe.kind != SUBMISSION:
+            if spec.kind != SUBMISSION:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
         if not made.confinement and build_ending(made.ended) in _BY_LIMITS:
-            _check_limits(recipe, profile)
-        if isinstance(made.content, RemoteArtifact) and await self.refusal(made.content, profile):
+            _check_limits(spec, capabilities)
+        if isinstance(made.content, RemoteArtifact) and await self.refusal(made.content, capabilities):
             # It may fit when it is packed, which is done where it was made.
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
-            return await self.build(recipe, prebuilt, profile, may_stay=False)
+            return await self.build(spec, prebuilt, capabilities, may_stay=False)
         if made.content is not None and packed:
             self.packing.delivered(made.content, packed)
         return made
 
-    def _headers(self, recipe: BuildSpec, tool: Toolchain, profile: Capabilities) -> tuple[Ahead, ...]:
+    def _headers(self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities) -> tuple[Ahead, ...]:
         """Return the header that workers precompile for such builds. It is too large to travel."""
-        head = head_of(recipe)
-        if not (self._precompiles and head) or len(profile.offered(recipe.tool)) != 1:
+        head = head_of(spec)
+        if not (self._precompiles and head) or len(capabilities.offered(spec.tool)) != 1:
             return ()
-        header = header_recipe(recipe, head)
-        made_by = msgspec.structs.replace(build_job(header, tool, None, profile), keep=(header.output,))
-        key = header.key(profile.architecture, tool)
+        header = header_spec(spec, head)
+        made_by = msgspec.structs.replace(build_job(header, tool, None, capabilities), keep=(header.output,))
+        key = header.key(capabilities.architecture, tool)
         return (Ahead(name=header_file(head), key=key, made_by=made_by, sights=sights_of(head)),)
 
-    async def refusal(self, program: Blob, profile: Capabilities) -> str:
-        weight, most = await self.packing.weight(program), program_room(profile)
+    async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
+        weight, most = await self.packing.weight(program), program_room(capabilities)
         if weight <= most:
             return ""
-        return f"The program takes {weight} bytes of a request, and {profile.name} has {most} for it."
+        return f"The program takes {weight} bytes of a request, and {capabilities.name} has {most} for it."
 
-    def job(self, batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
-        job, problem, program = run_job(batch, chosen, profile), batch.problem, batch.program
+    def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
+        job, problem, program = run_job(batch, chosen, capabilities), batch.problem, batch.program
         # Paths that are known here alone are put into the plan there.
-        places = sorted(path_of(tool) for tool in interpreters(program, profile).values())
+        places = sorted(path_of(tool) for tool in interpreters(program, capabilities).values())
         unknown = [place for place in places if place.startswith(WHICH)]
         changes = "".join(f' -e "s#{place}#$(command -v {place.removeprefix(WHICH)})#"' for place in unknown)
         finding = f"sed -i{changes} {PLAN}\n" if changes else ""
@@ -195,14 +195,16 @@ class HttpDelivery:
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
-            run_cpu_time=least(together, profile.max_run_cpu_time),
+            run_cpu_time=least(together, capabilities.max_run_cpu_time),
             run_memory_limit=memory,
             # A script corrects the plan first if servers have interpreters at different paths.
-            plan=job.plan if profile.executes_plans and not changes else "",
+            plan=job.plan if capabilities.executes_plans and not changes else "",
         )
 
-    async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
-        job = await self.packing.shipped(job, "run", profile)
+    async def run(
+        self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
+    ) -> tuple[Ending, str]:
+        job = await self.packing.shipped(job, "run", capabilities)
 
         async def check(result: JobResult) -> JobResult:
             if fault := machine_fault(result.run, nonce):
@@ -242,12 +244,12 @@ _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
 def _made(
-    recipe: BuildSpec, tool: Toolchain, profile: Capabilities, result: JobResult
+    spec: BuildSpec, tool: Toolchain, capabilities: Capabilities, result: JobResult
 ) -> tuple[BuildResult, bytes]:
     """Return what was made, and the form in which it travelled."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
-    boxed = recipe.proctor is not None
-    in_two_stages = not boxed and profile.shell() == OWN
+    boxed = spec.proctor is not None
+    in_two_stages = not boxed and capabilities.shell() == OWN
     ended = None
     if in_two_stages:
         if result.compile is None:
@@ -258,9 +260,9 @@ def _made(
     elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
         # The box's own limits end a compiler. A server that runs out of time before them is to blame.
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
-    if (kept := result.stayed.get(recipe.output)) is not None and ended is not None:
+    if (kept := result.stayed.get(spec.output)) is not None and ended is not None:
         far = WorkerArtifact(
-            sha256=kept.sha256, size=kept.size, at=result.endpoint, recipe=recipe, toolchain=tool.identity
+            sha256=kept.sha256, size=kept.size, at=result.endpoint, spec=spec, toolchain=tool.identity
         )
         return BuildResult(ended=ended, tool=tool, content=far), b""
     delivery = read_delivery(run)
@@ -270,30 +272,30 @@ def _made(
     if ended is None:
         raise BrokenReply("a build job does not say how the compiler ended")
     if delivery.artifact is None and build_ending(ended) is BuildEnding.BUILT:
-        raise BrokenReply(f"a build job did not hand over {recipe.output}")
+        raise BrokenReply(f"a build job did not hand over {spec.output}")
     made = BuildResult(
         ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
     )
     return made, delivery.packed
 
 
-def _check_limits(recipe: BuildSpec, profile: Capabilities) -> None:
+def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     """Raise JudgeFailure where it was a server's own limit that cut a build short: the source may be good."""
-    limits, wall = recipe.limits, recipe.limits.wall_time
-    if profile.shell() == OWN:
-        needed = hard_stop(wall) if wall is not None and profile.strict else wall
+    limits, wall = spec.limits, spec.limits.wall_time
+    if capabilities.shell() == OWN:
+        needed = hard_stop(wall) if wall is not None and capabilities.strict else wall
         variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "--compile-timeout"
-        on_time = (profile.max_compile_time, needed, variables)
-        on_cpu = (profile.max_compile_time, limits.cpu_time, variables)
+        on_time = (capabilities.max_compile_time, needed, variables)
+        on_cpu = (capabilities.max_compile_time, limits.cpu_time, variables)
     else:
         needed, option = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS, "--run-timeout"
-        on_time = (profile.max_run_time, needed, "PISTON_RUN_TIMEOUT")
-        on_cpu = (profile.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
+        on_time = (capabilities.max_run_time, needed, "PISTON_RUN_TIMEOUT")
+        on_cpu = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
     for most, wanted, variable in (on_time, on_cpu):
         if most is not None and (wanted is None or most < wanted * 1000):
             seconds = wanted or 60
             raise JudgeFailure(
-                f"the server stopped the build of a {recipe.kind} after {most / 1000:g} s at the latest",
+                f"the server stopped the build of a {spec.kind} after {most / 1000:g} s at the latest",
                 phase="compiling",
                 remedy=f"Raise {variable} on it to {round(seconds * 1000)} or more, on a worker {option} to"
                 f" {math.ceil(seconds)}",
@@ -328,7 +330,7 @@ _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's
 
 
 def build_job(
-    recipe: BuildSpec, tool: Toolchain, prebuilt: Sequence[JobFile] | None, profile: Capabilities
+    spec: BuildSpec, tool: Toolchain, prebuilt: Sequence[JobFile] | None, capabilities: Capabilities
 ) -> Job:
     """Return the sources, the one that the build is about last, and the script that compiles them.
 
@@ -336,50 +338,50 @@ def build_job(
     nothing that a server has, is to be used.
     """
     # By its name where endpoints have it in different places.
-    if {each.path for each in profile.offered(tool.command)} != {tool.path}:
+    if {each.path for each in capabilities.offered(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
-    if profile.max_output is not None:
-        log = max(0, min(recipe.limits.log, profile.max_output // 2))
-        recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
-    if recipe.proctor is not None:
-        return _job_in_a_box(recipe, tool, profile, recipe.proctor, prebuilt)
+    if capabilities.max_output is not None:
+        log = max(0, min(spec.limits.log, capabilities.max_output // 2))
+        spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=log))
+    if spec.proctor is not None:
+        return _job_in_a_box(spec, tool, capabilities, spec.proctor, prebuilt)
     # Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
-    memory = recipe.limits.memory if profile.confines or tool.command in DRIVERS else None
-    if profile.shell() != OWN:
-        return _job_of_one_stage(recipe, tool, profile, prebuilt, memory)
-    script = _ENVIRONMENT + compile_script(recipe, tool, prebuilt=prebuilt is not None)
-    delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
+    memory = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
+    if capabilities.shell() != OWN:
+        return _job_of_one_stage(spec, tool, capabilities, prebuilt, memory)
+    script = _ENVIRONMENT + compile_script(spec, tool, prebuilt=prebuilt is not None)
+    delivering = least(milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
-            JobFile(name="run", content=Blob.of(hand_over(recipe.output, profile.max_output))),
+            JobFile(name="run", content=Blob.of(hand_over(spec.output, capabilities.max_output))),
             *(prebuilt or ()),
-            *sources(recipe),
+            *sources(spec),
         ),
-        compile_timeout=least(milliseconds(recipe.limits.wall_time), profile.max_compile_time),
-        compile_cpu_time=least(milliseconds(recipe.limits.cpu_time), profile.max_compile_time),
+        compile_timeout=least(milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
+        compile_cpu_time=least(milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
         compile_memory_limit=memory,
         run_timeout=delivering,
-        run_cpu_time=least(delivering, profile.max_run_cpu_time),
-        without_proc=profile.confines and not recipe.sees_proc,
+        run_cpu_time=least(delivering, capabilities.max_run_cpu_time),
+        without_proc=capabilities.confines and not spec.sees_proc,
     )
 
 
 def _job_of_one_stage(
-    recipe: BuildSpec,
+    spec: BuildSpec,
     tool: Toolchain,
-    profile: Capabilities,
+    capabilities: Capabilities,
     prebuilt: Sequence[JobFile] | None,
     memory: int | None,
 ) -> Job:
-    limits = recipe.limits
+    limits = spec.limits
     script = whole_build(
-        recipe.output,
-        profile.max_output,
+        spec.output,
+        capabilities.max_output,
         hard_stop=None if limits.wall_time is None else hard_stop(limits.wall_time),
         cpu_time=limits.cpu_time,
     )
-    inside = compile_script(recipe, tool, prebuilt=prebuilt is not None)
+    inside = compile_script(spec, tool, prebuilt=prebuilt is not None)
     time = None if limits.wall_time is None else milliseconds(limits.wall_time + DELIVERY_SECONDS)
     cpu = None if limits.cpu_time is None else milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
@@ -387,10 +389,10 @@ def _job_of_one_stage(
             JobFile(name=_BUILD, content=Blob.of(script)),
             JobFile(name="compile", content=Blob.of(_ENVIRONMENT + inside)),
             *(prebuilt or ()),
-            *sources(recipe),
+            *sources(spec),
         ),
-        run_timeout=least(time, profile.max_run_time),
-        run_cpu_time=least(cpu, profile.max_run_cpu_time),
+        run_timeout=least(time, capabilities.max_run_time),
+        run_cpu_time=least(cpu, capabilities.max_run_cpu_time),
         run_memory_limit=memory,
     )
 
@@ -399,42 +401,42 @@ def _job_of_one_stage(
 
 
 def _job_in_a_box(
-    recipe: BuildSpec,
+    spec: BuildSpec,
     tool: Toolchain,
-    profile: Capabilities,
+    capabilities: Capabilities,
     proctor: Blob,
     prebuilt: Sequence[JobFile] | None,
 ) -> Job:
-    limits, is_used = recipe.limits, prebuilt is not None
+    limits, is_used = spec.limits, prebuilt is not None
     # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
-""" + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
-    building = compile_script(recipe, tool, prebuilt=is_used, brought=is_used)
-    inside = (JobFile(name="compile", content=Blob.of(building)), *(prebuilt or ()), *sources(recipe))
+""" + boxed_build(f"{_BOX}/{spec.output}", capabilities.max_output)
+    building = compile_script(spec, tool, prebuilt=is_used, brought=is_used)
+    inside = (JobFile(name="compile", content=Blob.of(building)), *(prebuilt or ()), *sources(spec))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
             JobFile(name=_PROCTOR, content=proctor, executable=True, recurs=True),
-            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(recipe, brought=is_used)))),
+            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(spec, brought=is_used)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),
-        run_timeout=least(milliseconds(wall), profile.max_run_time),
-        run_cpu_time=least(milliseconds(cpu), profile.max_run_cpu_time),
+        run_timeout=least(milliseconds(wall), capabilities.max_run_time),
+        run_cpu_time=least(milliseconds(cpu), capabilities.max_run_cpu_time),
     )
 
 
-def _spec(recipe: BuildSpec, *, brought: bool) -> SandboxSpec:
+def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
     """Return the box's spec. Words between @ are filled in where the job runs.
 
     `brought`: programs see the headers of the server's package, if the source has their head.
     """
-    limits, shown = recipe.limits, ("@HEADERS@",) if brought and head_of(recipe) == BIG else ()
+    limits, shown = spec.limits, ("@HEADERS@",) if brought and head_of(spec) == BIG else ()
     wall, cpu = milliseconds(limits.wall_time), milliseconds(limits.cpu_time)
     return SandboxSpec(
         argv=("/bin/bash", "compile"),
@@ -448,7 +450,7 @@ def _spec(recipe: BuildSpec, *, brought: bool) -> SandboxSpec:
         dir="@FOLDER@",
         read=("@COMPILER@", *shown),
         profile="tool",
-        proc=recipe.sees_proc,
+        proc=spec.sees_proc,
         limits=SandboxLimits(
             wall_ms=build_idle(wall, cpu),
             hard_ms=None if wall is None else hard_stop(wall),
@@ -502,11 +504,11 @@ class JobPacker:
         self._parcels = Bounded[PackedBlob](room)
         self._packing: Shared[PackedBlob] = Shared()
 
-    async def shipped(self, job: Job, script: str, profile: Capabilities) -> Job:
+    async def shipped(self, job: Job, script: str, capabilities: Capabilities) -> Job:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
         others, archives = list[JobFile](), list[str]()
         for file in job.files:
-            if file.name not in _SCRIPTS and profile.executes_plans:
+            if file.name not in _SCRIPTS and capabilities.executes_plans:
                 others.append(file)
             elif file.name not in _SCRIPTS:
                 parcel, name = await self.parcel(file.content), file.name
@@ -533,7 +535,7 @@ class JobPacker:
         folders = {file.name.rpartition("/")[0] for file in job.files}
         above = {folder[:place] for folder in folders for place, letter in enumerate(folder) if letter == "/"}
         doors = (JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(above - folders))
-        return msgspec.structs.replace(job, files=(*files, *others, *doors), runtime=profile.shell())
+        return msgspec.structs.replace(job, files=(*files, *others, *doors), runtime=capabilities.shell())
 
     async def weight(self, content: Blob) -> int:
         """Bytes that a file with this content adds to a request."""

@@ -121,13 +121,13 @@ class JobTests(Value):
     frame: Frame
 
 
-def run_job(batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
+def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     """Return the job of these tests, for an engine that starts the proctor itself."""
-    tools = interpreters(batch.program, profile)
-    made_for = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(tools)}
+    tools = interpreters(batch.program, capabilities)
+    made_for = {name: tuple(tool.identity for tool in capabilities.offered(name)) for name in sorted(tools)}
     if batch.program.interpreter:  # the one that took the source
         made_for[batch.program.submission.argv[0]] = (batch.program.interpreter,)
-    program = waiting(batch.program, profile) if COMMAND in tools else batch.program
+    program = waiting(batch.program, capabilities) if COMMAND in tools else batch.program
     # With the path of every interpreter in the place of its name.
     parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
     located = {
@@ -166,7 +166,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
         checker=program.checker,
         manager=program.manager,
         tests=tuple(tests),
-        alone=batch.alone and profile.exclusive,
+        alone=batch.alone and capabilities.exclusive,
         read=tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read)),
     )
     # How long it may take: what does not fit in goes on in a next job.
@@ -177,7 +177,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
         manager=None if manager is None else manager.limits,
         checker=(program.checker.limits.wall_ms or 0) / 1000,
     )
-    most = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
+    most = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
     return Job(
         files=(
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
@@ -192,15 +192,15 @@ def run_job(batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
     )
 
 
-def interpreters(program: Program, profile: Capabilities) -> dict[str, Toolchain]:
+def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Toolchain]:
     """Return the interpreters that start the program's parts, by their commands."""
     files = {file.name for file in program.files}
     parts = (program.submission, program.checker, program.manager)
     commands = dict.fromkeys(part.argv[0] for part in parts if part is not None and part.argv)
     return {
-        command: profile.toolchains[command]
+        command: capabilities.toolchains[command]
         for command in commands
-        if command in profile.toolchains and command not in files
+        if command in capabilities.toolchains and command not in files
     }
 
 
@@ -293,12 +293,12 @@ _KNOWN_TO_PASS = 32 << 20  # bytes of a request that were tried where no limit w
 _USUAL = 4 << 20
 
 
-def program_room(profile: Capabilities) -> int:
+def program_room(capabilities: Capabilities) -> int:
     """Return the bytes of a request that a submission's program may take.
 
     The rest is for a test. Were it all one room, a program could grow until its test does not fit.
     """
-    room = profile.max_body or _KNOWN_TO_PASS
+    room = capabilities.max_body or _KNOWN_TO_PASS
     return max(room // 4, min(_USUAL, room // 2))
 
 
@@ -312,20 +312,22 @@ class JobSizer:
     JudgeFailure where the engine's time is too short for a single one.
     """
 
-    def __init__(self, problem: Problem, options: JudgeOptions, profile: Capabilities, weigh: Weigh) -> None:
+    def __init__(
+        self, problem: Problem, options: JudgeOptions, capabilities: Capabilities, weigh: Weigh
+    ) -> None:
         crowded = crowded_time(problem, options.borderline)
-        most = (profile.max_run_time, profile.max_run_cpu_time)
+        most = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
             time is not None and time < needed
             for time, needed in zip(most, least_time(problem, crowded), strict=True)
         ):
             crowded = None  # the server would end the job before that
         self.frame = Frame(problem, options, crowded)
-        self._problem, self._profile, self._weigh = problem, profile, weigh
+        self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
         wall, cpu = least_time(problem)
         for needed, time, variable in (
-            (wall, profile.max_run_time, "PISTON_RUN_TIMEOUT"),
-            (cpu, profile.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
+            (wall, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
+            (cpu, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
         ):
             if time is not None and time < needed:
                 raise JudgeFailure(
@@ -334,13 +336,13 @@ class JobSizer:
                     remedy=f"Raise {variable} on the server to {needed} or more, on a worker --run-timeout to"
                     f" {needed / 1000:g}; 60 s suit most problems",
                 )
-        self._most = min(options.max_tests, profile.max_files)
-        if (time := least(profile.max_run_time, profile.max_run_cpu_time)) is not None:
+        self._most = min(options.max_tests, capabilities.max_files)
+        if (time := least(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
             self._most = min(self._most, expected_tests(problem, time))
 
     def fits(self, job: Job) -> Job:
         """Return the job, with no more memory than the engine gives if that is enough for the problem."""
-        allowed, wanted = self._profile.max_run_memory, job.run_memory_limit
+        allowed, wanted = self._capabilities.max_run_memory, job.run_memory_limit
         if allowed is None or allowed < least_memory(self._problem) or (wanted or math.inf) <= allowed:
             return job
         return msgspec.structs.replace(job, run_memory_limit=allowed)
@@ -349,13 +351,13 @@ class JobSizer:
         """As many of a batch's tests, from the first, as the next job takes."""
         # One with a file that was handed in has three files open, not two.
         most = max(1, self._most * 2 // 3) if batch.program.outputs else self._most
-        candidates, room, program = batch.tests[:most], self._profile.max_body, batch.program
+        candidates, room, program = batch.tests[:most], self._capabilities.max_body, batch.program
         if room is None:
             return candidates
         used = _REQUEST + await self._weight((program.proctor, *(file.content for file in program.files)))
         # Whatever program is handed in, it is the same tests that do not fit.
         own = [file.content for file in program.files if file.name in program.submission.argv]
-        kept_free = max(0, program_room(self._profile) - await self._weight(own)) if own else 0
+        kept_free = max(0, program_room(self._capabilities) - await self._weight(own)) if own else 0
         for count, planned in enumerate(candidates):
             used += _PLANNED + await self._weight(contents(program, planned).values())
             if used > room and count:
@@ -404,17 +406,17 @@ _OF_HARNESS = re.findall(
 )
 
 
-def waiting(program: Program, profile: Capabilities) -> Program:
+def waiting(program: Program, capabilities: Capabilities) -> Program:
     """The program with an interpreter that waits for it, where the engine has one."""
     submission = program.submission
-    if profile.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
+    if capabilities.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
     if submission.processes > 1:  # which is started for each test
         return program
     own = {*submission.files} - {_HARNESS}  # which imports some only when it needs them
     named = _named(file.content for file in program.files if file.name in own)
     modules = _OF_HARNESS + named if _HARNESS in submission.files else named
-    submission, files = wait_for(submission, modules, profile.waiting)
+    submission, files = wait_for(submission, modules, capabilities.waiting)
     return msgspec.structs.replace(program, submission=submission, files=(*program.files, *files))
 
 
@@ -448,11 +450,11 @@ def _named(sources: Iterable[Blob]) -> list[str]:
 # --- how a job is delivered to an engine ----------------------------------------------------------
 
 
-def brings_scripts(profile: Capabilities, runtime: str) -> bool:
+def brings_scripts(capabilities: Capabilities, runtime: str) -> bool:
     """Return True if a job in this runtime has to bring its own `compile` and `run`."""
-    if runtime in profile.runtimes:
-        return runtime in profile.bare
-    return bool(profile.bare) or OWN in profile.runtimes
+    if runtime in capabilities.runtimes:
+        return runtime in capabilities.bare
+    return bool(capabilities.bare) or OWN in capabilities.runtimes
 
 
 class BuildResult(Value):
@@ -481,9 +483,9 @@ class Delivery(Protocol):
 
     async def build(
         self,
-        recipe: BuildSpec,
+        spec: BuildSpec,
         prebuilt: Sequence[JobFile] | None,
-        profile: Capabilities,
+        capabilities: Capabilities,
         *,
         may_stay: bool,
     ) -> BuildResult:
@@ -510,11 +512,13 @@ class Delivery(Protocol):
         """Return the bytes that a file with this content adds to a request, if the engine limits these."""
         ...
 
-    def job(self, batch: Batch, chosen: JobTests, profile: Capabilities) -> Job:
+    def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         """Return the job of these tests."""
         ...
 
-    async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
+    async def run(
+        self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
+    ) -> tuple[Ending, str]:
         """Execute a job of tests. Return its ending, and the servers that failed it if all of them did.
 
         `nonce` is the word that all lines of the job's proctor contain. Raises JudgeFailure if no further

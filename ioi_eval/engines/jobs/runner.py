@@ -57,30 +57,30 @@ class LocalDelivery:
 
     async def build(
         self,
-        recipe: BuildSpec,
+        spec: BuildSpec,
         prebuilt: Sequence[JobFile] | None,
-        profile: Capabilities,
+        capabilities: Capabilities,
         *,
         may_stay: bool,
     ) -> BuildResult:
-        tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
-        script = compile_script(recipe, tool, prebuilt=prebuilt is not None)
+        tool, limits = capabilities.tool(spec.tool, f"building a {spec.kind}"), spec.limits
+        script = compile_script(spec, tool, prebuilt=prebuilt is not None)
         job = Job(
             files=(
                 JobFile(name="compile", content=Blob.of(script)),
                 *(prebuilt or ()),
-                *sources(recipe),
+                *sources(spec),
             ),
             compile_timeout=milliseconds(limits.wall_time),
             compile_cpu_time=milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
-            keep=(recipe.output,),
-            without_proc=not recipe.sees_proc,
-            made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
+            keep=(spec.output,),
+            without_proc=not spec.sees_proc,
+            made_for={spec.tool: tuple(each.identity for each in capabilities.offered(spec.tool))},
         )
         result = await execute(self._engine, job, phase="compiling")
         ended = result.compile or result.run
-        made = result.kept.get(recipe.output)
+        made = result.kept.get(spec.output)
         content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
         return BuildResult(ended=ended, tool=tool, content=content, kept=result.kept)
 
@@ -89,7 +89,9 @@ class LocalDelivery:
 
     job = staticmethod(run_job)
 
-    async def run(self, job: Job, profile: Capabilities, *, nonce: str, phase: str) -> tuple[Ending, str]:
+    async def run(
+        self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
+    ) -> tuple[Ending, str]:
         return (await execute(self._engine, job, phase=phase)).run, ""
 
 
@@ -169,12 +171,14 @@ class TestRunner:
         wait = _OTHERS_FIRST if last and here else 0.0
         async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
             for attempt in range(1, NO_LINE.max_attempts + 1):
-                profile = await self.engine.capabilities()
-                fitting = JobSizer(batch.problem, batch.options, profile, self._delivery.weight)
+                capabilities = await self.engine.capabilities()
+                fitting = JobSizer(batch.problem, batch.options, capabilities, self._delivery.weight)
                 chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
-                job = fitting.fits(self._delivery.job(batch, chosen, profile))
+                job = fitting.fits(self._delivery.job(batch, chosen, capabilities))
                 with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
-                    ended, where = await self._delivery.run(job, profile, nonce=chosen.nonce, phase="judging")
+                    ended, where = await self._delivery.run(
+                        job, capabilities, nonce=chosen.nonce, phase="judging"
+                    )
                 answers = read_answers(batch, chosen, ended, where)
                 if answers.lines:
                     return answers

@@ -10,7 +10,7 @@ from support.builds import HELLO, checked_problem, graded_problem, named, plain_
 from support.engines import LANGUAGES, submission_recipe
 
 from ioi_eval.engines.jobs.build import control_command
-from ioi_eval.engines.jobs.headers import header_recipe
+from ioi_eval.engines.jobs.headers import header_spec
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import proctor_recipe, trusted_recipe
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
@@ -182,7 +182,7 @@ def test_the_proctor_is_all_its_units() -> None:
 
 def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:
     build = submission_recipe(plain_problem(), submitted(), LIMITS)
-    header = header_recipe(build)
+    header = header_spec(build)
     assert set(FLAGS[:5]) <= set(header.command)
     assert header.main.content.read() == b"#include <bits/stdc++.h>\n"
 

@@ -22,8 +22,8 @@ from support.engines import BuildSpec, submission_recipe
 from support.once import seen_tool
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_recipe
-from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_recipe
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_spec
+from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_spec
 from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 from ioi_eval.rules.verdicts import log_of
@@ -268,7 +268,7 @@ def test_binaries_are_the_same_to_the_byte(
     build = recipe(source, problem)
     if head_of(build) != BIG:
         (tmp_path / "header").mkdir()
-        run_build(tmp_path / "header", header_recipe(build, head_of(build)))
+        run_build(tmp_path / "header", header_spec(build, head_of(build)))
         header = tmp_path / "header" / "header"
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
@@ -289,7 +289,7 @@ BEGINNING = "".join(f"#include <{name}>\n" for name in LEAN)
 @pytest.fixture(scope="module")
 def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     box = tmp_path_factory.mktemp("lean")
-    run_build(box, header_recipe(recipe(HELLO), LEAN))
+    run_build(box, header_spec(recipe(HELLO), LEAN))
     return box / "header"
 
 
@@ -298,7 +298,7 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A header that no head has: it shows in what comes out."""
     box = tmp_path_factory.mktemp("marked")
     wrapper = named("wrapper.hpp", "#define A 7\n")
-    run_build(box, msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(wrapper,)))
+    run_build(box, msgspec.structs.replace(header_spec(recipe(HELLO)), sources=(wrapper,)))
     return box / "header"
 
 
@@ -389,7 +389,7 @@ def test_header_of_the_servers_package_is_used(
 
 @pytest.fixture(scope="module")
 def grader_object(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return run_build(tmp_path_factory.mktemp("object"), object_recipe(recipe(HELLO, graded(GRADER))))
+    return run_build(tmp_path_factory.mktemp("object"), object_spec(recipe(HELLO, graded(GRADER))))
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -402,7 +402,7 @@ def test_a_graders_object_changes_no_byte(tmp_path: Path, grader_object: bytes, 
 
 def test_a_graders_object_is_really_used(tmp_path: Path, grader_object: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
-    theirs = run_build(tmp_path / "object", object_recipe(build))
+    theirs = run_build(tmp_path / "object", object_spec(build))
     assert theirs != grader_object
     own = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
     assert run_build(tmp_path / "box", own, shared=theirs) != run_build(tmp_path / "plain", own)
@@ -415,10 +415,10 @@ def test_a_source_that_is_wrong_is_refused_with_an_object(tmp_path: Path, grader
 
 
 def test_an_object_is_of_the_problem_and_the_flags_alone() -> None:
-    first, second = (object_recipe(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
+    first, second = (object_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
     assert first == second
     assert first.main.name == "graders/grader.cpp"
-    other = object_recipe(recipe("int a;", graded(GRADER + "// another")))
+    other = object_spec(recipe("int a;", graded(GRADER + "// another")))
     keys = {one.key("x86_64", seen_tool()) for one in (first, other)}
     assert len(keys) == 2
 

@@ -196,7 +196,7 @@ RECIPE = BuildSpec(
 async def built(client: Client, there: Endpoint) -> Job:
     """Return a job that starts what a build left there."""
     made = (await client.execute(there, BUILD)).stayed["made"]
-    far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, recipe=RECIPE, toolchain="x")
+    far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, spec=RECIPE, toolchain="x")
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
     program = JobFile(name="made", content=far, executable=True)
     return Job(files=(script, msgspec.structs.replace(program, origin=program)))
