@@ -106,14 +106,14 @@ class FakeEngine:
         outcomes: Mapping[int, Outcome] | Callable[[FakeTest], Outcome] | None = None,
         *,
         slots: int = 2,
-        profile: Capabilities | None = None,
+        capabilities: Capabilities | None = None,
         compile_errors: Callable[[str], str | None] = lambda source: None,
         faults: Iterable[Fault] = (),
         delay: float = 0.0,
     ) -> None:
         table = outcomes or {}
         self._outcome = table if callable(table) else lambda test: table.get(test.index, 1.0)
-        self.capabilities_value = profile or fake_capabilities()
+        self.capabilities_value = capabilities or fake_capabilities()
         self._compile_error = compile_errors
         self._faults = iter(faults)
         self.delay = delay

@@ -125,7 +125,7 @@ async def scored(
     tell: OnServer = ignore,
 ) -> RunSummary:
     engine = PistonEngine(
-        Found(servers), per_endpoint=4, attempts=attempts, patience=patience, profile=PROFILE
+        Found(servers), per_endpoint=4, attempts=attempts, patience=patience, capabilities=PROFILE
     )
     engine.tell = tell
     limits = BuildLimits(wall_time=0.5, cpu_time=0.5)

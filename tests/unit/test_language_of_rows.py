@@ -198,7 +198,7 @@ async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
     profile, problem = fake_capabilities(), Problem(id="p", tests=(test,))
     there = {name: tool for name, tool in profile.toolchains.items() if name in ("g++", *tools)}
-    async with Scorer(FakeEngine(profile=msgspec.structs.replace(profile, toolchains=there))) as scorer:
+    async with Scorer(FakeEngine(capabilities=msgspec.structs.replace(profile, toolchains=there))) as scorer:
         result = await scorer.score(problem, sent)
         if not compiles:
             with pytest.raises(JudgeFailure, match="rustc"):

@@ -165,7 +165,7 @@ async def measure(given: argparse.Namespace) -> None:
     async with servers(given.seconds, given.tests) as port:
         started = time.perf_counter()
         known = Known(given.slots, port)
-        async with PistonEngine(known, per_endpoint=1, attempts=1, profile=profile) as engine:
+        async with PistonEngine(known, per_endpoint=1, attempts=1, capabilities=profile) as engine:
             print(f"{engine.slots:,} slots found in {time.perf_counter() - started:.1f} s")
             load = Load(engine, given.jobs, given.body, max(1, given.jobs // 10))
             await asyncio.gather(*(load.work() for _ in range(2 * given.slots)))
@@ -188,7 +188,7 @@ async def curve(given: argparse.Namespace) -> None:
     for count in CURVE:
         async with (
             servers(given.seconds, given.tests) as port,
-            PistonEngine(Known(count, port), per_endpoint=1, attempts=1, profile=profile) as engine,
+            PistonEngine(Known(count, port), per_endpoint=1, attempts=1, capabilities=profile) as engine,
         ):
             load = Load(engine, _JOBS_EACH * count, given.body, 2 * count)
             load.tell = lambda before, after: None

@@ -63,7 +63,7 @@ class _Running(msgspec.Struct, frozen=True):
     """The parts of an engine between entering and leaving it."""
 
     ground: Ground
-    profile: Capabilities
+    capabilities: Capabilities
     packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
     all_slots: tuple[Slot, ...]
@@ -137,7 +137,7 @@ class EmbeddedEngine:
         return self._slots
 
     async def capabilities(self) -> Capabilities:
-        return self._entered().profile
+        return self._entered().capabilities
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
@@ -247,7 +247,7 @@ class EmbeddedEngine:
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         own = (Blob.of_file(proctor), *(() if library is None else (library,)))
         ground = msgspec.structs.replace(ground, read=read, own=frozenset(blob.sha256 for blob in own))
-        profile = Capabilities(
+        capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
             confines=True,
@@ -260,7 +260,7 @@ class EmbeddedEngine:
             waiting=library,
             max_output=self._caps.stdout,
         )
-        return _Running(ground, profile, packages, threads, all_slots, Slots(all_slots), set())
+        return _Running(ground, capabilities, packages, threads, all_slots, Slots(all_slots), set())
 
     async def _python_in_a_sandbox(
         self, ground: Ground, slot: Slot, tools: Mapping[str, Toolchain]

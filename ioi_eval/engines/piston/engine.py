@@ -77,11 +77,11 @@ class ServerTimes(Value):
     strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
 
 
-def times_of(report: EndpointReport, profile: Capabilities) -> ServerTimes:
+def times_of(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
     usual = ServerTimes()
     return ServerTimes(
-        compile=report.max_compile_time or profile.max_compile_time or usual.compile,
-        run=report.max_run_time or profile.max_run_time or usual.run,
+        compile=report.max_compile_time or capabilities.max_compile_time or usual.compile,
+        run=report.max_run_time or capabilities.max_run_time or usual.run,
         strict=report.is_strict,
     )
 
@@ -145,7 +145,7 @@ class ServerUsage(Value):
     total: int | None = None
     same_compiler: bool = False
     attempts: int = SERVER.max_attempts
-    profile: Capabilities | None = None  # where the caller knows it
+    capabilities: Capabilities | None = None  # where the caller knows it
     job: JobShape = "auto"
 
 
@@ -160,7 +160,7 @@ class ServerFleet(Fleet[EndpointReport]):
         self._inspecting = asyncio.Semaphore(_AT_ONCE)
         self.uses: Uses | None = None  # of the servers found at first; None: the caller knows them
         self.reports = dict[str, EndpointReport]()  # the last one of each address
-        self.profile = wanted.profile or Capabilities(name="", architecture="")
+        self.capabilities = wanted.capabilities or Capabilities(name="", architecture="")
 
     async def begin(self) -> None:
         """Inspect all servers that are found at first. Raises EngineUnavailable if none can be used."""
@@ -168,7 +168,7 @@ class ServerFleet(Fleet[EndpointReport]):
         if not self.found and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.none_found)
         there = await self._first_look()
-        if self._wanted.profile is None:
+        if self._wanted.capabilities is None:
             self.uses = uses(there, self._wanted.job)
             not_used = self.uses.not_used
             used = [report for report in there if report.url not in not_used]
@@ -177,8 +177,8 @@ class ServerFleet(Fleet[EndpointReport]):
                     what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
                     raise InputError(what, where=str(self._wire), remedy="Give all workers the same image")
                 used = used[:1]  # the others are compared with it when they join
-            self.profile = self._wire.completed(merged(used))
-            self._begun_with = self.profile if self._wanted.same_compiler else None
+            self.capabilities = self._wire.completed(merged(used))
+            self._begun_with = self.capabilities if self._wanted.same_compiler else None
             for url, reason in not_used.items():
                 self.leave_out(self.add(url), reason)
             there = used
@@ -233,7 +233,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
     async def _look_at(self, address: str) -> EndpointReport:
         async with self._inspecting:
-            report = await self._wire.inspect(address, asked_for(self.profile))
+            report = await self._wire.inspect(address, asked_for(self.capabilities))
         self.reports[address] = report
         return report
 
@@ -252,7 +252,9 @@ class ServerFleet(Fleet[EndpointReport]):
             raise NoAnswer(report.reason)
         if report.unfit:
             raise EndpointUnfit(report.unfit)
-        if self._wanted.profile is None and (reason := why_not(self.profile, report, self._begun_with)):
+        if self._wanted.capabilities is None and (
+            reason := why_not(self.capabilities, report, self._begun_with)
+        ):
             raise EndpointUnfit(reason)
         others = sum(each.slots for each in self.members if each.url != address)
         if error := self._lack_of_capacity(others + self.slots_of(report)):
@@ -274,7 +276,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
     def offer(self) -> None:
         tools = [each.report.toolchains for each in self.members if each.report is not None]
-        self.profile = self._wire.completed(offering(self.profile, tools))
+        self.capabilities = self._wire.completed(offering(self.capabilities, tools))
 
     def fits(self, endpoint: Server, job: Job, *, exactly: bool = True) -> bool:
         report = endpoint.report
@@ -288,18 +290,18 @@ class ServerFleet(Fleet[EndpointReport]):
         )
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:
-        known = job.runtime in self.profile.runtimes  # else a server refuses it, with reason
+        known = job.runtime in self.capabilities.runtimes  # else a server refuses it, with reason
         return not known or bool(runtime_of(report, job))
 
     def time_of(self, endpoint: Server, job: Job) -> float:
         assert endpoint.report is not None, "it has jobs"
-        times = times_of(endpoint.report, self.profile)
+        times = times_of(endpoint.report, self.capabilities)
         return stages(at_its_pace(job, times), times) / 1000
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         report = endpoint.report  # the reply has to be of the server that this is about
         assert report is not None, "it has jobs"
-        times = times_of(report, self.profile)
+        times = times_of(report, self.capabilities)
         job = at_its_pace(as_started(job, runtime_of(report, job)), times)
         time = partial(time_for, job, times=times, patience=self._patience)
         try:
@@ -345,7 +347,7 @@ class FleetEngine(ABC):
         return self._running.slots if self._running is not None else self._least_slots
 
     async def capabilities(self) -> Capabilities:
-        return self._entered().profile
+        return self._entered().capabilities
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Return what `check` returns for the job's result; without a check, the result."""
@@ -436,14 +438,14 @@ class PistonEngine(FleetEngine):
         same_compiler: bool = False,
         attempts: int = SERVER.max_attempts,
         patience: Patience | None = None,
-        profile: Capabilities | None = None,
+        capabilities: Capabilities | None = None,
         job: JobShape = "auto",
     ) -> None:
         """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.
 
         `same_compiler`: refuse servers whose compilers differ, and leave out what comes later with others.
         `token`: for workers; behind an address, for another server there: "http://judge:2000 TOKEN".
-        `profile`: what all endpoints can do, for who knows it; none of them is probed then.
+        `capabilities`: what all endpoints can do, for who knows it; none of them is probed then.
         `job`: the jobs that servers are wanted for; those that others do better get none.
         """
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
@@ -454,7 +456,7 @@ class PistonEngine(FleetEngine):
             total=total,
             same_compiler=same_compiler,
             attempts=attempts,
-            profile=profile,
+            capabilities=capabilities,
             job=job,
         )
         super().__init__(wanted, patience or Patience())
@@ -470,5 +472,5 @@ class PistonEngine(FleetEngine):
             connect=patience.connect,
             health=patience.health,
             margin=patience.margin,
-            is_known=self._wanted.profile is not None,
+            is_known=self._wanted.capabilities is not None,
         )

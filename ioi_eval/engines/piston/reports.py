@@ -459,33 +459,37 @@ def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
     return any(getattr(report, field) != over[1] for field, name in ASKED_BY.items() if name == over[0])
 
 
-def asked_for(profile: Capabilities) -> frozenset[str]:
+def asked_for(capabilities: Capabilities) -> frozenset[str]:
     """Return the runtimes that jobs of a run can have: `bash` starts what ours starts without compiling."""
-    found = {name for name in RUNTIMES if name in profile.runtimes}
+    found = {name for name in RUNTIMES if name in capabilities.runtimes}
     return frozenset(found | {BASH} if OWN in found else found)
 
 
-def why_not(profile: Capabilities, report: EndpointReport, begun_with: Capabilities | None = None) -> str:
-    """Return why an endpoint cannot join a run that counts on `profile`. Empty: it can.
+def why_not(
+    capabilities: Capabilities, report: EndpointReport, begun_with: Capabilities | None = None
+) -> str:
+    """Return why an endpoint cannot join a run that counts on `capabilities`. Empty: it can.
 
     `begun_with`: whose compilers and interpreters it must have, where all are to be the same.
     """
-    if asked_for(profile).isdisjoint(report.runtimes):
-        return f"it has no runtime {' or '.join(sorted(asked_for(profile)))}, which the run uses"
-    if report.architecture != profile.architecture:
-        return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
-    if profile.confines and not report.is_ours:
+    if asked_for(capabilities).isdisjoint(report.runtimes):
+        return f"it has no runtime {' or '.join(sorted(asked_for(capabilities)))}, which the run uses"
+    if report.architecture != capabilities.architecture:
+        return (
+            f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
+        )
+    if capabilities.confines and not report.is_ours:
         return "the run counts on the boxes of workers of ours, and it is none"
-    if profile.exclusive and not report.exclusive:
+    if capabilities.exclusive and not report.exclusive:
         return "it cannot run a job alone, and the run counts on that"
-    if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:
+    if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(capabilities, name))]:
         return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
-    for command in profile.toolchains:
+    for command in capabilities.toolchains:
         if (there := report.toolchains.get(command)) is None:
             if begun_with is None:
                 continue  # jobs that need it go to others
             return f"it has no {command}, and the run began with servers that have it"
-        if lacking := set(_in_all(profile.offered(command)) or ()) - set(there.modules or ()):
+        if lacking := set(_in_all(capabilities.offered(command)) or ()) - set(there.modules or ()):
             return f"its {command} has no {', '.join(sorted(lacking))}, and the run may count on that"
         offered = begun_with.offered(command) if begun_with is not None else ()
         if offered and there.identity not in {tool.identity for tool in offered}:
@@ -497,12 +501,19 @@ def _is_tighter(own: int | None, counted_on: int | None) -> bool:
     return own is not None and (counted_on is None or own < counted_on)
 
 
-def offering(profile: Capabilities, there: Iterable[Mapping[str, Toolchain]]) -> Capabilities:
-    """Return the profile with the toolchains of these endpoints. Without any it keeps those it had."""
+def offering(capabilities: Capabilities, there: Iterable[Mapping[str, Toolchain]]) -> Capabilities:
+    """Return the capabilities with the toolchains of these endpoints. Without any it keeps those it had."""
     all_tools = offers_of(there)
-    offers = {command: all_tools[command] for command in profile.toolchains if command in all_tools}
-    toolchains = {**profile.toolchains, **{command: _one_for(tools) for command, tools in offers.items()}}
-    return msgspec.structs.replace(profile, toolchains=toolchains, offers=offers) if offers else profile
+    offers = {command: all_tools[command] for command in capabilities.toolchains if command in all_tools}
+    toolchains = {
+        **capabilities.toolchains,
+        **{command: _one_for(tools) for command, tools in offers.items()},
+    }
+    return (
+        msgspec.structs.replace(capabilities, toolchains=toolchains, offers=offers)
+        if offers
+        else capabilities
+    )
 
 
 def differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:

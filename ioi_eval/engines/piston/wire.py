@@ -55,7 +55,7 @@ class Wire(Protocol):
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         """Return an error if this process cannot have so many jobs on so many servers."""
 
-    def completed(self, profile: Capabilities) -> Capabilities:
+    def completed(self, capabilities: Capabilities) -> Capabilities:
         """Return what servers can do, with what the wire knows about all of them."""
 
     async def execute(
@@ -169,8 +169,8 @@ class HttpWire:
             f" nofile={needed} of a container. Or name fewer servers",
         )
 
-    def completed(self, profile: Capabilities) -> Capabilities:
-        return profile
+    def completed(self, capabilities: Capabilities) -> Capabilities:
+        return capabilities
 
     async def execute(
         self,

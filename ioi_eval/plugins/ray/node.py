@@ -54,7 +54,7 @@ class NodeCapabilities(Value):
     version: str  # of this package
     slots: int
     space: int  # bytes of contents that the node keeps
-    profile: Capabilities
+    capabilities: Capabilities
     has_library: bool  # Python can wait there
 
 
@@ -77,15 +77,15 @@ class Node:
             opened = await self._opened()
         except (IoiEvalError, OSError) as error:
             return _failed(error)
-        profile = await opened.engine.capabilities()
+        capabilities = await opened.engine.capabilities()
         return NodeCapabilities(
             made_by=self._made_by,
             actor=self._actor,
             version=VERSION,
             slots=opened.engine.slots,
             space=opened.contents.room,
-            profile=msgspec.structs.replace(profile, proctor=None, waiting=None),
-            has_library=profile.waiting is not None,
+            capabilities=msgspec.structs.replace(capabilities, proctor=None, waiting=None),
+            has_library=capabilities.waiting is not None,
         )
 
     async def conditions(self) -> list[HealthCheck]:
@@ -150,10 +150,10 @@ class Node:
 class _Opened:
     """The parts of a node between opening and closing it."""
 
-    def __init__(self, engine: EmbeddedEngine, depot: Depot, profile: Capabilities) -> None:
+    def __init__(self, engine: EmbeddedEngine, depot: Depot, capabilities: Capabilities) -> None:
         self.engine, self._depot = engine, depot
         self.contents = ContentCache(depot, depot.limit, Counter())
-        self._own = {PROCTOR.sha256: profile.proctor, LIBRARY.sha256: profile.waiting}
+        self._own = {PROCTOR.sha256: capabilities.proctor, LIBRARY.sha256: capabilities.waiting}
 
     async def execute(self, job: Job) -> JobResult | Lacking:
         names = [file.content.sha256 for file in job.files if file.content.data is None]

@@ -206,13 +206,13 @@ class RayWire:
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         return None  # connections are Ray's
 
-    def completed(self, profile: Capabilities) -> Capabilities:
+    def completed(self, capabilities: Capabilities) -> Capabilities:
         """Jobs name the proctor and the library of waiting, which each node has."""
         abouts = [node.about for node in self._nodes.values() if node.about is not None]
-        python = profile.toolchains.get("python3")
+        python = capabilities.toolchains.get("python3")
         waits = python is not None and "/" in python.path and all(each.has_library for each in abouts)
         return msgspec.structs.replace(
-            profile,
+            capabilities,
             name="ray",
             bare=CLASSIC,
             executes_plans=True,
@@ -302,16 +302,16 @@ def _report(address: str, about: NodeCapabilities) -> EndpointReport:
     return EndpointReport(
         url=address,
         server=f"Ray ({WORKER})",
-        runtimes=about.profile.runtimes,
+        runtimes=about.capabilities.runtimes,
         runtime=OWN,
         slots=about.slots,
         contents=about.space,
         keeps_programs=True,
-        exclusive=about.profile.exclusive,
+        exclusive=about.capabilities.exclusive,
         identity=Identity(worker=about.actor),
-        architecture=about.profile.architecture,
-        toolchains=about.profile.toolchains,
-        max_output=about.profile.max_output,
+        architecture=about.capabilities.architecture,
+        toolchains=about.capabilities.toolchains,
+        max_output=about.capabilities.max_output,
         unfit=f"it has ioi_eval {about.version}, this is {VERSION}: install the same version" * other,
     )
 

@@ -150,7 +150,7 @@ async def test_languages_that_are_not_here_open_nothing(
 ) -> None:
     profile = fake_capabilities()
     toolchains = {name: tool for name, tool in profile.toolchains.items() if name not in ("ghc", "fpc")}
-    engine = FakeEngine(profile=msgspec.structs.replace(profile, toolchains=toolchains))
+    engine = FakeEngine(capabilities=msgspec.structs.replace(profile, toolchains=toolchains))
     with pytest.raises(InputError, match=words):
         async with open_contest(SOURCE, Rules(languages=languages), out=tmp_path / "cup", engine=engine):
             pass
@@ -243,7 +243,7 @@ async def test_it_goes_on_with_another_compiler(tmp_path: Path) -> None:
     there = fake_capabilities()
     newer = msgspec.structs.replace(there.toolchains["g++"], version="2.0", identity="g++ 2.0 (fake)")
     profile = msgspec.structs.replace(there, toolchains={**there.toolchains, "g++": newer})
-    for number, engine in enumerate((FakeEngine(), FakeEngine(profile=profile)), 1):
+    for number, engine in enumerate((FakeEngine(), FakeEngine(capabilities=profile)), 1):
         async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
             told = await contest.session("otter").submit("lanterns", f"right // {number}")
             assert told.number == number

@@ -220,7 +220,7 @@ async def test_nobody_is_asked_about_a_problem_that_cannot_be_judged(tmp_path: P
 def python_without_packages() -> FakeEngine:
     profile = fake_capabilities()
     bare = {**profile.toolchains, "python3": replace(profile.toolchains["python3"], modules=())}
-    return FakeEngine(outcome, profile=replace(profile, toolchains=bare))
+    return FakeEngine(outcome, capabilities=replace(profile, toolchains=bare))
 
 
 @pytest.mark.parametrize(("language", "number"), [("", 0), ("c++", 1)])
@@ -243,7 +243,7 @@ async def test_only_what_the_asked_language_needs_is_looked_for(
 async def test_nobody_is_asked_where_the_compiler_is_missing(tmp_path: Path) -> None:
     profile = fake_capabilities()
     tools = {name: tool for name, tool in profile.toolchains.items() if name != "g++"}
-    engine = FakeEngine(outcome, profile=replace(profile, toolchains=tools))
+    engine = FakeEngine(outcome, capabilities=replace(profile, toolchains=tools))
     with StubServer(lambda one: program(99), "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
         with pytest.raises(InputError, match=r"nobody is asked for a program.*apt-get install g\+\+"):

@@ -52,7 +52,7 @@ class FakeCluster:
 
     async def about(self, actor: str) -> NodeCapabilities:
         return NodeCapabilities(
-            version=self.versions.get(actor, VERSION), profile=PROFILE, slots=2, made_by="nobody",
+            version=self.versions.get(actor, VERSION), capabilities=PROFILE, slots=2, made_by="nobody",
             actor=actor, space=1 << 30, has_library=False,
         )  # fmt: skip
 

@@ -75,7 +75,7 @@ def on(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_boxes_judge_and_are_stopped(sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
     async with Loopback(fine) as one, Loopback(fine) as other:
         on([one, other], monkeypatch)
-        engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, profile=PROFILE)
+        engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
         async with engine:
             result = await engine.execute(job("hello"))
             assert result.run.stdout == "hello" and result.endpoint in (one.url, other.url)
@@ -137,7 +137,7 @@ async def test_the_page_s_provider() -> None:
                 gone.append(self.url)
 
         engine = names["RentedEngine"](
-            names["Provider"](Client()), "ioi-eval", number=1, patience=QUICK, profile=PROFILE
+            names["Provider"](Client()), "ioi-eval", number=1, patience=QUICK, capabilities=PROFILE
         )
         async with engine:
             assert (await engine.execute(job("hello"))).run.stdout == "hello"

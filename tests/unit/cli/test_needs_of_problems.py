@@ -25,7 +25,7 @@ from ioi_eval.testing import FakeEngine
 def without(*commands: str) -> FakeEngine:
     profile = fake_capabilities()
     tools = {name: tool for name, tool in profile.toolchains.items() if name not in commands}
-    return FakeEngine(profile=msgspec.structs.replace(profile, toolchains=tools))
+    return FakeEngine(capabilities=msgspec.structs.replace(profile, toolchains=tools))
 
 
 @pytest.fixture

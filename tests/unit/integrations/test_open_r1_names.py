@@ -83,7 +83,7 @@ def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyP
 
     def engine(servers: EngineChoice) -> FakeEngine:
         asked.append(servers)
-        return FakeEngine(profile=fake_capabilities())
+        return FakeEngine(capabilities=fake_capabilities())
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("IOI_EVAL_TOKEN", "word")
@@ -136,7 +136,7 @@ class Answering(FakeEngine):
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Answering:
-    engine = Answering(profile=fake_capabilities())
+    engine = Answering(capabilities=fake_capabilities())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
     monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
     return engine
@@ -204,7 +204,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
                 raise
             return JobResult(compile=Ending(code=0), run=Ending(stdout="1\n", code=0))
 
-    engine = Interrupting(profile=fake_capabilities())
+    engine = Interrupting(capabilities=fake_capabilities())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
     monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}

@@ -167,7 +167,7 @@ async def test_a_checker_whose_packages_are_missing(source: str, missing: str) -
     tools = {**PROFILE.toolchains, "python3": tool}
     found = reasons(judged_by(source), toolchains=tools)
     assert ([f"the checker imports {missing}" in one for one in found] == [True]) == bool(missing)
-    engine = FakeEngine(profile=msgspec.structs.replace(PROFILE, toolchains=tools))
+    engine = FakeEngine(capabilities=msgspec.structs.replace(PROFILE, toolchains=tools))
     async with Scorer(engine) as scorer:
         if not missing:
             await scorer.prepare(judged_by(source))

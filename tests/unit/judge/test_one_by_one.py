@@ -55,7 +55,9 @@ class Cluster(FakeEngine):
     def __init__(
         self, *runtimes: str, answer: Callable[[str], Answer] = lambda _: GOOD, **limits: Any
     ) -> None:
-        super().__init__(profile=msgspec.structs.replace(fake_capabilities(), runtimes=runtimes, **limits))
+        super().__init__(
+            capabilities=msgspec.structs.replace(fake_capabilities(), runtimes=runtimes, **limits)
+        )
         self._answer = answer
 
     async def execute(self, job: Job, check: object = None) -> JobResult:

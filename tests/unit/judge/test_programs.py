@@ -248,7 +248,7 @@ async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> N
     go = Toolchain(command="go", path="/usr/bin/go", version="1.19", identity="go 1.19")
     profile = msgspec.structs.replace(fake_capabilities(), toolchains={"go": go})
     refused = Ending(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
-    engine = FakeEngine(profile=profile, faults=[refused])
+    engine = FakeEngine(capabilities=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("x", "go")),
@@ -296,7 +296,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
     ghc = Toolchain(command="ghc", path="/usr/bin/ghc", version="9", identity="ghc 9")
     profile = msgspec.structs.replace(fake_capabilities(), toolchains={"ghc": ghc})
     for number, (code, more) in enumerate([(TEMPLATE, []), (TEMPLATE, [FAULTY]), ("main = print 1\n", [])]):
-        engine = FakeEngine(profile=profile, faults=[*stages, *more])
+        engine = FakeEngine(capabilities=profile, faults=[*stages, *more])
         async with opened(tmp_path / str(number), engine) as artifacts:
             build = artifacts.submission(artifacts.prepared(plain_problem()), submitted(code, "haskell"))
             if number:
@@ -311,7 +311,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
 
 async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:
     without_compiler = msgspec.structs.replace(fake_capabilities(), toolchains={})
-    async with opened(tmp_path, FakeEngine(profile=without_compiler)) as artifacts:
+    async with opened(tmp_path, FakeEngine(capabilities=without_compiler)) as artifacts:
         with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
@@ -371,7 +371,7 @@ class Meeting(FakeEngine):
     """No build goes on before two are under way."""
 
     def __init__(self, profile: Capabilities) -> None:
-        super().__init__(profile=profile)
+        super().__init__(capabilities=profile)
         self._door = asyncio.Barrier(2)
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
@@ -416,7 +416,7 @@ async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
 
 
 async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_path: Path) -> None:
-    engine = FakeEngine(profile=msgspec.structs.replace(fake_capabilities(), proctor=None))
+    engine = FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
         assert (await artifacts.proctor()).size > 0
         await artifacts.proctor()
@@ -435,7 +435,7 @@ async def test_the_sources_of_the_proctor_are_hashed_once_for_all_submissions(
 
     monkeypatch.setattr("ioi_eval.judge.programs.proctor_sources", counting)
     async with opened(
-        tmp_path, FakeEngine(profile=msgspec.structs.replace(fake_capabilities(), proctor=None))
+        tmp_path, FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     ) as artifacts:
         made = [await artifacts.proctor() for _ in range(5)]
     assert (len(read), len(set(made))) == (1, 1)

@@ -153,7 +153,7 @@ class Found:
 
 def engine_on(*servers: Loopback | str, **options: Any) -> PistonEngine:
     urls = [server if isinstance(server, str) else server.url for server in servers]
-    options = {"patience": QUICK, "profile": PROFILE, **options}
+    options = {"patience": QUICK, "capabilities": PROFILE, **options}
     return PistonEngine(options.pop("discovery", None) or Found(*urls), **options)
 
 

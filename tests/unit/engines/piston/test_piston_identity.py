@@ -105,7 +105,7 @@ async def on(monkeypatch: pytest.MonkeyPatch) -> Any:
                 await stack.enter_async_context(machine)
             if found is not None:
                 found.urls = {there[0].url}
-            engine = engine_on(*there, profile=None, discovery=found, **options)
+            engine = engine_on(*there, capabilities=None, discovery=found, **options)
             heard: list[ServerChanged] = []
             engine.tell = lambda event: heard.append(event) if isinstance(event, ServerChanged) else None
             await stack.enter_async_context(engine)

@@ -277,7 +277,7 @@ async def test_those_that_run_nothing_do_not_outvote_one_that_does() -> None:
         Loopback(broken) as a,
         Loopback(broken) as b,
         Loopback(busy_server(LOOK)) as well,
-        engine_on(a, b, well, profile=None) as engine,
+        engine_on(a, b, well, capabilities=None) as engine,
     ):
         assert (await engine.capabilities()).architecture == "aarch64"
         assert {each.url for each in engine.endpoints if each.usable} == {well.url}
@@ -300,7 +300,7 @@ def always_told(stage: Ending) -> Answer:
 
 async def test_a_cluster_is_probed_and_merged() -> None:
     async with Loopback(old_server(3000)) as a, Loopback(old_server(9000)) as b:
-        async with engine_on(a, b, profile=None) as engine:
+        async with engine_on(a, b, capabilities=None) as engine:
             profile = await engine.capabilities()
             assert {endpoint.url for endpoint in engine.endpoints} == {a.url, b.url}
         assert (profile.architecture, profile.max_run_time, profile.max_output) == ("aarch64", 3000, 1500)

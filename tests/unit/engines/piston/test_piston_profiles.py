@@ -140,14 +140,14 @@ async def test_the_same_compiler_everywhere_or_nothing(monkeypatch: pytest.Monke
             return msgspec.structs.replace(report("x", tool("g++", compilers[url])), url=url)
 
         monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", inspect)
-        async with engine_on(a, b, profile=None) as engine:
+        async with engine_on(a, b, capabilities=None) as engine:
             assert engine.slots == 2
         with pytest.raises(InputError, match=r"g\+\+ differs: 12\.2\.0 on 1, 8\.3\.0 on 1"):
-            await engine_on(a, b, profile=None, same_compiler=True).__aenter__()
+            await engine_on(a, b, capabilities=None, same_compiler=True).__aenter__()
         compilers[b.url] = "12.2.0"
-        async with engine_on(a, b, profile=None, same_compiler=True) as engine:
+        async with engine_on(a, b, capabilities=None, same_compiler=True) as engine:
             assert engine.slots == 2
-        async with engine_on(a, profile=None, per_endpoint=3) as engine:
+        async with engine_on(a, capabilities=None, per_endpoint=3) as engine:
             assert engine.left_out == {} and engine.slots == 3
 
 
@@ -173,5 +173,5 @@ async def test_cores_that_get_no_job_are_counted_unless_the_user_gave_a_number(
             return msgspec.structs.replace(report("x", tool("g++")), url=url, cores=8, slots=says[url])
 
         monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", inspect)
-        async with engine_on(a, b, profile=None, **options) as engine:
+        async with engine_on(a, b, capabilities=None, **options) as engine:
             assert engine.servers().cores == cores
