@@ -610,7 +610,9 @@ class Fleet(ABC, Generic[R]):
         fits = partial(self._fits, job)
         while True:
             if not any(map(fits, self.usable)) and self._is_outdated(job):
-                raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
+                raise ToolchainGone(
+                    f"no server has the {', '.join(job.accepted_toolchains)} that a job was made for"
+                )
             try:
                 avoid = attempts.to_avoid([*filter(fits, self.usable)]) if attempts.tried else ()
                 log_step(_log, "queued")

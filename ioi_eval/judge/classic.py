@@ -186,9 +186,9 @@ def _files(problem: Problem, test: Test, submission: Submission) -> Iterator[Job
     yield from _package_files(problem)
     code = (submission.code or "").encode(errors="surrogatepass")
     yield JobFile(name=f"graders/{problem.id.lower()}.cpp", content=Blob.of(code))
-    yield JobFile(name="input.txt", content=test.input, recurs=True)
+    yield JobFile(name="input.txt", content=test.input, is_reused=True)
     if test.answer is not None and test.answer.size:
-        yield JobFile(name="correct_output.txt", content=test.answer, recurs=True)
+        yield JobFile(name="correct_output.txt", content=test.answer, is_reused=True)
 
 
 def _package_files(problem: Problem) -> Iterable[JobFile]:

@@ -103,8 +103,8 @@ def _files(problem: Problem, test: Test, submission: Submission, language: Langu
     yield JobFile(name=f"main.{suffix}", content=Blob.of(code))
     if problem.checker.sources:
         yield JobFile(name="checker.py", content=problem.checker.sources[0].content)
-    yield JobFile(name="input.txt", content=test.input, recurs=True)
-    yield JobFile(name="correct_output.txt", content=test.answer or Blob.of(""), recurs=True)
+    yield JobFile(name="input.txt", content=test.input, is_reused=True)
+    yield JobFile(name="correct_output.txt", content=test.answer or Blob.of(""), is_reused=True)
     memory = (problem.limits.memory or _DEFAULT_MEMORY) / _MEBIBYTE
     mode = "file" if problem.options.input_file else "stdio"
     yield JobFile(

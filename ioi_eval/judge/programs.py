@@ -147,7 +147,7 @@ class _OwnProgram:
                     f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN
                 )
             self.recipe = trusted_recipe(problem, self.program, kind, limits)
-            file = JobFile(name=kind, content=Blob.of(""), executable=True, recurs=True)
+            file = JobFile(name=kind, content=Blob.of(""), executable=True, is_reused=True)
             self.ready = Trusted(file=file, argv=(kind,))
 
 

@@ -14,7 +14,7 @@ class JobFile(Value):
     content: Blob
     executable: bool = False
     text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
-    recurs: bool = False  # other jobs bring the same content: engines elsewhere should keep it
+    is_reused: bool = False  # other jobs bring the same content: engines elsewhere should keep it
     origin: JobFile | None = None  # what this one was packed from
     copied: bool = False  # the file at the content's path belongs to others: programs get a copy
 
@@ -39,7 +39,9 @@ class Job(Value):
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()  # files that outlive the job; `run` prints them for engines that keep none
     plan: str = ""  # instead of scripts: the file of the plan that the engine starts `./proctor run` on
-    made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
+    accepted_toolchains: Mapping[
+        str, tuple[str, ...]
+    ] = {}  # command -> identities of toolchains, one of which it needs
     exclusive: bool = False  # the engine runs no other job meanwhile; only for profiles with `exclusive`
     without_proc: bool = False  # its programs see no /proc, and so name no open file and no other process
     ahead: tuple[Ahead, ...] = ()  # files that only workers make and add

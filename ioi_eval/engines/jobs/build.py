@@ -620,7 +620,7 @@ class Builder:
                 wanted, capabilities, self._graders, _GRADER_SIGHTS, wait=True
             )
         return tuple(
-            JobFile(name=hidden(name), content=built.artifact, recurs=name == OBJECT)
+            JobFile(name=hidden(name), content=built.artifact, is_reused=name == OBJECT)
             for name, built in files.items()
             if built is not None and not built.log  # the compiler would not say it again
         )

@@ -106,7 +106,7 @@ class HttpDelivery:
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
         job = build_job(spec, tool, prebuilt, capabilities)
         identities = tuple(each.identity for each in capabilities.offered(spec.tool))
-        job = msgspec.structs.replace(job, made_for={spec.tool: identities})
+        job = msgspec.structs.replace(job, accepted_toolchains={spec.tool: identities})
         # Which modules Python waits with is read from a program's sources.
         may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
         if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
@@ -422,7 +422,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
-            JobFile(name=_PROCTOR, content=proctor, executable=True, recurs=True),
+            JobFile(name=_PROCTOR, content=proctor, executable=True, is_reused=True),
             JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(spec, brought=is_used)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),
@@ -517,7 +517,9 @@ class JobPacker:
                 if parcel.packed:
                     name += _PACKED
                     archives.append(name)
-                others.append(JobFile(name=name, content=parcel.content, recurs=file.recurs, origin=file))
+                others.append(
+                    JobFile(name=name, content=parcel.content, is_reused=file.is_reused, origin=file)
+                )
         programs = [file.name for file in job.files if file.executable]
         unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""
         unpacking += f"chmod +x -- {shlex.join(programs)}\n" if programs else ""

@@ -124,9 +124,11 @@ class JobTests(Value):
 def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     """Return the job of these tests, for an engine that starts the proctor itself."""
     tools = interpreters(batch.program, capabilities)
-    made_for = {name: tuple(tool.identity for tool in capabilities.offered(name)) for name in sorted(tools)}
+    accepted_toolchains = {
+        name: tuple(tool.identity for tool in capabilities.offered(name)) for name in sorted(tools)
+    }
     if batch.program.interpreter:  # the one that took the source
-        made_for[batch.program.submission.argv[0]] = (batch.program.interpreter,)
+        accepted_toolchains[batch.program.submission.argv[0]] = (batch.program.interpreter,)
     program = waiting(batch.program, capabilities) if COMMAND in tools else batch.program
     # With the path of every interpreter in the place of its name.
     parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
@@ -139,7 +141,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     tests, brought = list[PlanTest](), list[JobFile]()
     for index, planned in chosen.tests.items():
         files = {
-            role: JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
+            role: JobFile(name=f"t/{index}.{role}", content=content, is_reused=role != _HANDED)
             for role, content in contents(program, planned).items()
         }
         brought += files.values()
@@ -180,7 +182,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     most = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
     return Job(
         files=(
-            JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
+            JobFile(name=_PROCTOR, content=program.proctor, executable=True, is_reused=True),
             JobFile(name=PLAN, content=Blob.of(msgspec.json.encode(plan))),
             *program.files,
             *brought,
@@ -188,7 +190,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         run_timeout=milliseconds(min(idling, options.max_job_time, most)),
         plan=PLAN,
         exclusive=plan.alone,
-        made_for=made_for,
+        accepted_toolchains=accepted_toolchains,
     )
 
 

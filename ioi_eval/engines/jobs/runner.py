@@ -76,7 +76,7 @@ class LocalDelivery:
             compile_memory_limit=limits.memory,
             keep=(spec.output,),
             without_proc=not spec.sees_proc,
-            made_for={spec.tool: tuple(each.identity for each in capabilities.offered(spec.tool))},
+            accepted_toolchains={spec.tool: tuple(each.identity for each in capabilities.offered(spec.tool))},
         )
         result = await execute(self._engine, job, phase="compiling")
         ended = result.compile or result.run

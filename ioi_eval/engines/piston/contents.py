@@ -73,7 +73,7 @@ class ServerContents:
             file
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
-            or (file.recurs and file.content.size >= _WORTH_NAMING)
+            or (file.is_reused and file.content.size >= _WORTH_NAMING)
         )
         named = {(file.origin or file).content.sha256: file for file in worth}
         if sum((file.origin or file).content.size for file in named.values()) > self.space // _SHARE:

@@ -284,9 +284,13 @@ class ServerFleet(Fleet[EndpointReport]):
             return False
         if report.runtime not in SHELLS:
             return True  # nobody looked for its tools
-        found = ((report.toolchains.get(name), made_for) for name, made_for in job.made_for.items())
+        found = (
+            (report.toolchains.get(name), accepted_toolchains)
+            for name, accepted_toolchains in job.accepted_toolchains.items()
+        )
         return all(
-            tool is not None and (not exactly or tool.identity in made_for) for tool, made_for in found
+            tool is not None and (not exactly or tool.identity in accepted_toolchains)
+            for tool, accepted_toolchains in found
         )
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:

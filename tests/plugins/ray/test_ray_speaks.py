@@ -133,7 +133,7 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
 
 
 def job_with(content: str) -> Job:
-    big = JobFile(name="t/0.in", content=Blob.of(content), recurs=True)
+    big = JobFile(name="t/0.in", content=Blob.of(content), is_reused=True)
     return Job(files=(JobFile(name="run", content=Blob.of("true")), big))
 
 

@@ -494,17 +494,17 @@ class Upgraded(FakeEngine):
 
     def __init__(self) -> None:
         super().__init__({3: 0.0})
-        self.made_for: list[str] = []
+        self.accepted_toolchains: list[str] = []
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         tool = self.capabilities_value.toolchains["python3"]
-        (wanted,) = job.made_for["python3"]
+        (wanted,) = job.accepted_toolchains["python3"]
         if wanted != tool.identity:
             raise ToolchainGone("no server has the python3 that the job was made for")
         result = await super().execute(job, check)
         if not job.keep:
-            self.made_for.append(wanted)
-        if len(self.made_for) == 1:
+            self.accepted_toolchains.append(wanted)
+        if len(self.accepted_toolchains) == 1:
             new = msgspec.structs.replace(tool, version="2.0", identity="python3 2.0")
             tools = {**self.capabilities_value.toolchains, "python3": new}
             self.capabilities_value = msgspec.structs.replace(self.capabilities_value, toolchains=tools)
@@ -517,5 +517,8 @@ async def test_all_tests_of_a_program_run_under_one_interpreter(tmp_path: Path) 
     options = JudgeOptions(max_tests=1, all_tests=True)
     async with Scorer(engine, store=Store(tmp_path / "store"), options=options) as scorer:
         result = await scorer.score(problem(4), submission("print()", language="python"))
-    assert (result.compiler, engine.made_for) == ("python3 2.0", ["python3 1.0 (fake)", *["python3 2.0"] * 4])
+    assert (result.compiler, engine.accepted_toolchains) == (
+        "python3 2.0",
+        ["python3 1.0 (fake)", *["python3 2.0"] * 4],
+    )
     assert [test.score for test in result.tests] == [1.0, 1.0, 1.0, 0.0]

@@ -495,7 +495,7 @@ class Changing(Server):
     """Has another compiler from its first job on: that job is not for it any more."""
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
-        (wanted,) = job.made_for["g++"]
+        (wanted,) = job.accepted_toolchains["g++"]
         if not self.jobs:
             self.jobs.append(job)
             self._profile = msgspec.structs.replace(self._profile, toolchains=tools("13"))

@@ -71,7 +71,7 @@ async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job
     asked = Job(
         files=(
             JobFile(name="run", content=Blob.of(f"{script}\n")),
-            JobFile(name="t/0.in", content=Blob.of(content), recurs=True),
+            JobFile(name="t/0.in", content=Blob.of(content), is_reused=True),
         )
     )
     return await JobPacker().shipped(asked, "run", SERVER)
@@ -217,7 +217,7 @@ async def test_a_test_that_changed_on_disk_is_nobodys_content(
     asked = Job(
         files=(
             JobFile(name="run", content=Blob.of("true")),
-            JobFile(name="t/0.in", content=content, recurs=True),
+            JobFile(name="t/0.in", content=content, is_reused=True),
         )
     )
     async with worker(engine, place) as server, sender() as client:

@@ -363,7 +363,7 @@ async def test_one_that_joins_late_with_another_compiler(on: Opening, same: bool
 async def test_a_job_runs_where_there_is_what_it_was_made_for(on: Opening) -> None:
     old, new = Machine("12"), Machine("13")
     engine, _ = await on(old, new, per_endpoint=4)
-    made = job(made_for={"g++": ("g++ 13",)})
+    made = job(accepted_toolchains={"g++": ("g++ 13",)})
     results = await asyncio.gather(*(engine.execute(made) for _ in range(12)))
     assert {version_of(result) for result in results} == {"13"} and old.executed == []
     new.version = "12"
@@ -405,9 +405,9 @@ async def test_server_without_a_tool_gets_no_jobs_that_need_it(on: Opening) -> N
     lacks.tools = {}
     engine, _ = await on(has, lacks)
     assert [tool.version for tool in (await engine.capabilities()).offered("g++")] == ["12"]
-    made_for = {"g++": (compiler("12").identity,)}
+    accepted_toolchains = {"g++": (compiler("12").identity,)}
     for _ in range(4):
-        assert (await engine.execute(job(made_for=made_for))).endpoint == has.url
+        assert (await engine.execute(job(accepted_toolchains=accepted_toolchains))).endpoint == has.url
     assert {(await engine.execute(job())).endpoint for _ in range(2)} == {has.url, lacks.url}
 
 

@@ -161,7 +161,7 @@ async def test_on_trial_one_failed_job_of_any_kind_is_enough() -> None:
     await fleet.close()
 
 
-MADE = Job(files=(), made_for={"g++": ()})
+MADE = Job(files=(), accepted_toolchains={"g++": ()})
 
 
 async def test_job_whose_endpoint_comes_back_with_another_tool_is_made_anew() -> None:
