@@ -10,20 +10,31 @@ from ioi_eval.model.values import Blob, Value
 
 
 class JobFile(Value):
+    """A file of a job: a name, and a content in memory, at a path, or on the worker that built it.
+
+    `is_reused` and `unpacked` are hints for engines that send files to other machines and keep them there.
+    Other engines may ignore them. `copied` is only set by workers, for engines that take paths.
+    """
+
     name: str
     content: Blob
     executable: bool = False
-    text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
-    is_reused: bool = False  # other jobs bring the same content: engines elsewhere should keep it
-    origin: JobFile | None = None  # what this one was packed from
-    copied: bool = False  # the file at the content's path belongs to others: programs get a copy
+    text: bool | None = None  # travels as utf8 and may be the main file; None means if its bytes are UTF-8
+    is_reused: bool = False  # other jobs have the same content, too
+    unpacked: JobFile | None = None  # the file as it is after the job's script has unpacked it
+    copied: bool = False  # the file at the content's path is shared, so programs get a copy
 
 
 class Job(Value):
-    """A request to an engine: the body of Piston's /execute, as a value. Times in ms, sizes in bytes.
+    """A request to an engine: the body of Piston's /execute as a value. Times in ms, sizes in bytes.
 
-    Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash. The last fields
-    are no part of Piston's request.
+    The runtime `ioi_eval` starts the job's own files `compile`, if there is one, and `run` with bash.
+
+    Fields after `keep` are not in Piston's request, and every engine reads them in the same way: `plan` is
+    set for engines with the capability `takes_paths` or `executes_plans`, `exclusive` for engines with that
+    capability. An engine whose machines have different toolchains chooses a machine by
+    `accepted_toolchains`, and raises `ToolchainGone` if it has none. An engine that does not confine programs
+    itself may ignore `without_proc`, and every engine may ignore `shared_builds`.
     """
 
     files: tuple[JobFile, ...]
@@ -38,13 +49,12 @@ class Job(Value):
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()  # files that outlive the job; `run` prints them for engines that keep none
-    plan: str = ""  # instead of scripts: the file of the plan that the engine starts `./proctor run` on
-    accepted_toolchains: Mapping[
-        str, tuple[str, ...]
-    ] = {}  # command -> identities of toolchains, one of which it needs
-    exclusive: bool = False  # the engine runs no other job meanwhile; only for profiles with `exclusive`
-    without_proc: bool = False  # its programs see no /proc, and so name no open file and no other process
-    ahead: tuple[Ahead, ...] = ()  # files that only workers make and add
+    plan: str = ""  # file of the plan on which the engine starts `./proctor run`, instead of scripts
+    # By command, the identities of the toolchains that the job was made for. It needs one of them.
+    accepted_toolchains: Mapping[str, tuple[str, ...]] = {}
+    exclusive: bool = False  # the engine runs no other job at the same time
+    without_proc: bool = False  # programs see no /proc, so they can name no open file and no other process
+    shared_builds: tuple[SharedBuild, ...] = ()  # builds whose files make this job quicker
 
 
 class StageStatus(StrEnum):
@@ -55,7 +65,7 @@ class StageStatus(StrEnum):
     TO = "TO"  # time
     OL = "OL"  # stdout over the limit
     EL = "EL"  # stderr over the limit
-    XX = "XX"  # the box failed
+    XX = "XX"  # the sandbox failed
 
 
 CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"
@@ -122,13 +132,17 @@ PRECOMPILED = ".gch"
 """Suffix of a precompiled header. A job is built without the header if there is no space for it."""
 
 
-class Ahead(Value):
-    """A file that makes jobs quicker and changes nothing else. Workers make it and keep it."""
+class SharedBuild(Value):
+    """A build whose file makes many jobs quicker and changes nothing else, such as a precompiled header.
+
+    An engine may execute it after `min_uses` jobs that could use the file, keep the file on that machine, and
+    add it to later jobs there.
+    """
 
     name: str  # the file's last name; its folder in a job is a secret of that job
-    key: str  # hash of everything that it is made from
-    made_by: Job
-    sights: int  # how many jobs that could use it are seen before it is made
+    key: str  # hash of everything that the file is made from
+    build: Job
+    min_uses: int
 
 
 class JobResult(Value):

@@ -65,11 +65,11 @@ from ioi_eval.engines.jobs.run import (
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
 from ioi_eval.model.job import (
-    Ahead,
     Ending,
     Job,
     JobFile,
     JobResult,
+    SharedBuild,
     StageStatus,
     Toolchain,
 )
@@ -110,8 +110,8 @@ class HttpDelivery:
         # Which modules Python waits with is read from a program's sources.
         may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
         if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
-            ahead = () if prebuilt is None else self._headers(spec, tool, capabilities)
-            job = msgspec.structs.replace(job, keep=(spec.output,), ahead=ahead)
+            shared = () if prebuilt is None else self._headers(spec, tool, capabilities)
+            job = msgspec.structs.replace(job, keep=(spec.output,), shared_builds=shared)
         job = await self.packing.shipped(job, job.files[0].name, capabilities)
 
         answers = _Answers(partial(_made, spec, tool, capabilities))
@@ -157,15 +157,17 @@ class HttpDelivery:
             self.packing.delivered(made.content, packed)
         return made
 
-    def _headers(self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities) -> tuple[Ahead, ...]:
+    def _headers(
+        self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities
+    ) -> tuple[SharedBuild, ...]:
         """Return the header that workers precompile for such builds. It is too large to travel."""
         head = head_of(spec)
         if not (self._precompiles and head) or len(capabilities.offered(spec.tool)) != 1:
             return ()
         header = header_spec(spec, head)
-        made_by = msgspec.structs.replace(build_job(header, tool, None, capabilities), keep=(header.output,))
+        build = msgspec.structs.replace(build_job(header, tool, None, capabilities), keep=(header.output,))
         key = header.key(capabilities.architecture, tool)
-        return (Ahead(name=header_file(head), key=key, made_by=made_by, sights=sights_of(head)),)
+        return (SharedBuild(name=header_file(head), key=key, build=build, min_uses=sights_of(head)),)
 
     async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
         weight, most = await self.packing.weight(program), program_room(capabilities)
@@ -518,7 +520,7 @@ class JobPacker:
                     name += _PACKED
                     archives.append(name)
                 others.append(
-                    JobFile(name=name, content=parcel.content, is_reused=file.is_reused, origin=file)
+                    JobFile(name=name, content=parcel.content, is_reused=file.is_reused, unpacked=file)
                 )
         programs = [file.name for file in job.files if file.executable]
         unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""

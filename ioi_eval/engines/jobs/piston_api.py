@@ -418,9 +418,9 @@ def encode_request(
 
 
 def _sent(file: JobFile, named: Collection[str]) -> _File | _Named:
-    origin = file.origin or file
-    if origin.content.sha256 in named:
-        return _Named(origin.name, origin.content.sha256, origin.executable)
+    unpacked = file.unpacked or file
+    if unpacked.content.sha256 in named:
+        return _Named(unpacked.name, unpacked.content.sha256, unpacked.executable)
     data = file.content.read()
     if file.text is not False:
         try:

@@ -1,7 +1,7 @@
-"""Sends jobs to servers, and before them the contents that a server is to keep.
+"""Sends jobs to servers, and before a job the contents that its server is to keep.
 
-Contents that a server keeps by their hashes travel once. A server that keeps none, or has no space for more,
-is sent everything with each job.
+A content that a server keeps by its hash is sent once. A server that keeps no contents, or has no space for
+more, receives all files with each job.
 """
 
 from __future__ import annotations
@@ -24,70 +24,72 @@ from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.wire import TimeOf, Wire
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected, JobTooLarge, ungrouped
-from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
+from ioi_eval.model.job import Job, JobFile, JobResult, SharedBuild
 from ioi_eval.model.retry import CONTENTS, DECLINED_FILE, WORKER_HEADER, WORKER_PROGRAM
 from ioi_eval.model.values import Blob
 from ioi_eval.store.memory import Shared
 
 _log = logging.getLogger(__name__)
 
-# Bytes in the form in which a content travels. A smaller one is not worth two more requests.
-_WORTH_NAMING = 1 << 15
-_PRINTS = "run"  # the script of a build job that prints what was made
-_SHARE = 2  # a job whose contents take more than this part of a server's space would displace its own
-_AT_ONCE = 4  # contents on their way to one server
+# Minimum size of a content that is sent before the job, in bytes as sent. Two requests cost more than less
+_MIN_CONTENT_BYTES = 1 << 15
+_PRINT_SCRIPT = "run"  # script of a build job that prints the program
+# A job's contents may take one part in this many of a server's space: more would displace its own contents
+_SPACE_PARTS = 2
+_MAX_UPLOADS = 4  # contents that are sent to one server at the same time
 
 Server = Endpoint[EndpointReport]
 
 
 class ServerContents:
-    """The contents of one server, as far as the client knows."""
+    """What the client knows about the contents of one server."""
 
     def __init__(self) -> None:
         self.report: EndpointReport | None = None  # the inspection that `space` is from
-        self.space = 0  # bytes of contents that the server keeps; 0: it keeps none
+        self.space = 0  # bytes of contents that the server keeps; 0 means that it keeps none
         self.held = set[str]()  # hashes
-        self.declined: dict[str, float] = {}  # by hash, until when
-        self.coming: Shared[None] = Shared()
-        # By key, files that were made there. None: it is being made, or could not be.
-        self.ahead = dict[str, JobFile | None]()
+        self.declined: dict[str, float] = {}  # by hash, the time until which the content is not sent again
+        self.uploads: Shared[None] = Shared()
+        # Files of shared builds on the server, by key. None means that the build runs or has failed
+        self.shared = dict[str, JobFile | None]()
         self.demand = Demand(MAX_HEADERS)
-        self.turns = asyncio.Semaphore(_AT_ONCE)
+        self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
-    def pays(self, ahead: Ahead) -> bool:
-        """Count a job that this would have made quicker. Return True if it is to be made now."""
-        if not self.demand.is_due(ahead.key, ahead.sights) or ahead.key in self.ahead:
+    def begin_shared(self, shared: SharedBuild) -> bool:
+        """Count a job that could have used a shared build. Return True if the build begins now."""
+        if not self.demand.is_due(shared.key, shared.min_uses) or shared.key in self.shared:
             return False
-        self.ahead[ahead.key] = None
+        self.shared[shared.key] = None
         return True
 
-    def forget(self, ahead: Ahead) -> None:
-        """Have it made again, after as many jobs."""
-        WORKER_HEADER.log(_log, ahead.name)
-        self.ahead.pop(ahead.key, None)
-        self.demand.forget(ahead.key)
+    def forget_shared(self, shared: SharedBuild) -> None:
+        """Have a shared build executed again, after as many jobs as the first time."""
+        WORKER_HEADER.log(_log, shared.name)
+        self.shared.pop(shared.key, None)
+        self.demand.forget(shared.key)
 
-    def named(self, job: Job) -> dict[str, JobFile]:
-        """Return the files that are worth being sent before the job, by the hash of the unpacked content."""
-        worth = (
+    def worth_sending(self, job: Job) -> dict[str, JobFile]:
+        """Return the files to send before a job, by the hash of the unpacked content."""
+        large = (
             file
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
-            or (file.is_reused and file.content.size >= _WORTH_NAMING)
+            or (file.is_reused and file.content.size >= _MIN_CONTENT_BYTES)
         )
-        named = {(file.origin or file).content.sha256: file for file in worth}
-        if sum((file.origin or file).content.size for file in named.values()) > self.space // _SHARE:
+        files = {(file.unpacked or file).content.sha256: file for file in large}
+        size = sum((file.unpacked or file).content.size for file in files.values())
+        if size > self.space // _SPACE_PARTS:
             return {}
-        return {name: file for name, file in named.items() if self.declined.get(name, 0.0) <= monotonic()}
+        return {name: file for name, file in files.items() if self.declined.get(name, 0.0) <= monotonic()}
 
 
 class ContentSender:
-    """Sends jobs over a wire, and before them the contents that their server is to keep."""
+    """Sends jobs over a wire, and before a job the contents that its server is to keep."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._contents: WeakKeyDictionary[Server, ServerContents] = WeakKeyDictionary()
-        self._coming: Shared[Blob] = Shared()
+        self._downloads: Shared[Blob] = Shared()
 
     def contents_of(self, server: Server) -> ServerContents:
         contents = self._contents.get(server) or self._contents.setdefault(server, ServerContents())
@@ -97,17 +99,17 @@ class ContentSender:
         return contents
 
     async def execute(self, server: Server, job: Job, time: TimeOf) -> JobResult:
-        """Execute a job once. Errors are those of the engine's contract."""
+        """Execute a job once. Raises the errors of `Engine.execute`."""
         contents, report = self.contents_of(server), server.report
         assert report is not None, "it was inspected"
         if job.keep and contents.space and report.keeps_programs:
-            result = await self._sent(report, contents, job, time, keep=job.keep)
+            result = await self._send(report, contents, job, time, keep=job.keep)
             if result.stayed or result.run.code != 0:
                 return result
             WORKER_PROGRAM.log(_log, f"{server.url} did not keep {', '.join(job.keep)}")
-        return await self._sent(report, contents, msgspec.structs.replace(job, ahead=()), time)
+        return await self._send(report, contents, msgspec.structs.replace(job, shared_builds=()), time)
 
-    async def _sent(
+    async def _send(
         self,
         report: EndpointReport,
         contents: ServerContents,
@@ -115,51 +117,60 @@ class ContentSender:
         time: TimeOf,
         keep: tuple[str, ...] = (),
     ) -> JobResult:
-        """Send what the server lacks, then the job. `keep`: what stays there, and is not printed."""
-        lacking = set[str]()
+        """Send the contents that the server lacks, then the job.
+
+        The server keeps the files `keep`, and they are not printed.
+        """
+        lost = set[str]()  # hashes of programs that this server built and lost
         if keep:
-            silent = tuple(file for file in job.files if file.name != _PRINTS)
-            job = msgspec.structs.replace(job, files=silent)
+            files = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
+            job = msgspec.structs.replace(job, files=files)
         for _ in range(CONTENTS.max_attempts if contents.space else 0):
-            prepared = [
-                (ahead, msgspec.structs.replace(file, name=hidden(file.name)))
-                for ahead in job.ahead
-                if (file := contents.ahead.get(ahead.key)) is not None
+            shared_files = [
+                (shared, msgspec.structs.replace(file, name=hidden(file.name)))
+                for shared in job.shared_builds
+                if (file := contents.shared.get(shared.key)) is not None
             ]
-            named = contents.named(job)
-            built = {
+            files_by_hash = contents.worth_sending(job)
+            built_there = {
                 name
-                for name, file in named.items()
+                for name, file in files_by_hash.items()
                 if isinstance(file.content, WorkerArtifact)
                 and file.content.at == report.url
-                and name not in lacking
+                and name not in lost
             }
-            missing = {name: named[name] for name in named.keys() - built - contents.held}
+            missing = {
+                name: files_by_hash[name] for name in files_by_hash.keys() - built_there - contents.held
+            }
             if missing:
-                await self._bring(report.url, contents, missing)
-            named = {name: file for name, file in named.items() if name in built or name in contents.held}
-            named |= {file.content.sha256: file for _, file in prepared}
+                await self._upload_all(report.url, contents, missing)
+            named = {
+                name: file
+                for name, file in files_by_hash.items()
+                if name in built_there or name in contents.held
+            }
+            named |= {file.content.sha256: file for _, file in shared_files}
             if not named:
                 break
-            whole = msgspec.structs.replace(job, files=(*job.files, *(file for _, file in prepared)))
+            whole = msgspec.structs.replace(job, files=(*job.files, *(file for _, file in shared_files)))
             try:
-                return await self._executed(report, whole, named, keep, time)
-            except LacksContents as refused:
-                CONTENTS.log(_log, refused)
-                contents.held -= refused.names
-                lacking |= refused.names
-                for ahead, file in prepared:
-                    if file.content.sha256 in refused.names:
-                        contents.forget(ahead)
-            except JobRejected as refused:
-                if isinstance(refused, JobTooLarge) and refused.limit == BODY:
-                    break  # by what its contents take when they are unpacked
-                if LACKS_CONTENT not in str(refused):
+                return await self._execute(report, whole, named, keep, time)
+            except LacksContents as refusal:
+                CONTENTS.log(_log, refusal)
+                contents.held -= refusal.names
+                lost |= refusal.names
+                for shared, file in shared_files:
+                    if file.content.sha256 in refusal.names:
+                        contents.forget_shared(shared)
+            except JobRejected as refusal:
+                if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
+                    break  # the server counts the contents unpacked
+                if LACKS_CONTENT not in str(refusal):
                     raise
-                contents.space = 0  # another version was started in its place
-        return await self._executed(report, job, {}, keep, time)
+                contents.space = 0  # another version was started there
+        return await self._execute(report, job, {}, keep, time)
 
-    async def _executed(
+    async def _execute(
         self,
         report: EndpointReport,
         job: Job,
@@ -167,83 +178,81 @@ class ContentSender:
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
+        """Execute a job, with the programs of other servers among its files."""
         files = list[JobFile]()
         for file in job.files:
             if isinstance(file.content, RemoteArtifact) and file.content.sha256 not in named:
-                content = await self._content(file)  # it lies elsewhere, and comes along
-                files.append(msgspec.structs.replace(file, content=content, origin=None))
+                content = await self._content(file)
+                files.append(msgspec.structs.replace(file, content=content, unpacked=None))
             else:
                 files.append(file)
         whole = msgspec.structs.replace(job, files=tuple(files))
         return await self._wire.execute(report, whole, named, keep, time)
 
-    # --- what servers make ahead -------------------------------------------------------------------------
+    # --- shared builds -----------------------------------------------------------------------------------
 
-    def wants(self, server: Server, ahead: Ahead) -> bool:
-        """Return True if a server is to make this now: as many jobs there would have been quicker with it.
-
-        To be asked once after each of them.
-        """
+    def is_due(self, server: Server, shared: SharedBuild) -> bool:
+        """Return True if a server is to execute a shared build now. Called once after each job."""
         contents = self.contents_of(server)
         keeps = server.report is not None and server.report.keeps_programs
-        return contents.space > 0 and keeps and contents.pays(ahead)
+        return contents.space > 0 and keeps and contents.begin_shared(shared)
 
-    async def make(self, server: Server, ahead: Ahead, time: TimeOf) -> None:
-        """Have a server make a file that it keeps. Jobs do without it until it is there, and if it fails."""
-        contents, report, job = self.contents_of(server), server.report, ahead.made_by
+    async def make(self, server: Server, shared: SharedBuild, time: TimeOf) -> None:
+        """Execute a shared build on a server. Until it ends, and if it fails, jobs run without its file."""
+        contents, report, job = self.contents_of(server), server.report, shared.build
         assert report is not None, "it was inspected"
         try:
-            result = await self._sent(report, contents, job, time, keep=job.keep)
+            result = await self._send(report, contents, job, time, keep=job.keep)
         except EngineError:
-            contents.forget(ahead)
+            contents.forget_shared(shared)
             return
-        words = result.compile is not None and (result.compile.stdout or result.compile.stderr)
-        if (kept := result.stayed.get(job.keep[0])) is not None and not words:  # else it would warn no more
-            contents.ahead[ahead.key] = JobFile(name=ahead.name, content=kept)
+        output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
+        # With a header whose compiler printed a warning, submissions would lose that warning
+        if (kept := result.stayed.get(job.keep[0])) is not None and not output:
+            contents.shared[shared.key] = JobFile(name=shared.name, content=kept)
 
-    # --- programs that lie where they were built -------------------------------------------------------
+    # --- programs on the worker that built them ------------------------------------------------------------
 
     async def _content(self, file: JobFile) -> Blob:
-        far = file.content
-        if not isinstance(far, RemoteArtifact):
-            return far
-        return await self._coming.call(far.sha256, lambda: self._fetched(far))
+        artifact = file.content
+        if not isinstance(artifact, RemoteArtifact):
+            return artifact
+        return await self._downloads.call(artifact.sha256, lambda: self._download(artifact))
 
-    async def _fetched(self, far: RemoteArtifact) -> Blob:
-        """Return a program from a server that has it. Raises ArtifactsLost if none has."""
-        home = far.at if isinstance(far, WorkerArtifact) else ""
-        known = [*self._contents.items()]
-        for server, contents in known:
-            if not server.usable or (far.sha256 not in contents.held and server.url != home):
+    async def _download(self, artifact: RemoteArtifact) -> Blob:
+        """Return a program from a server that has it. Raises ArtifactsLost if no server has it."""
+        builder_url = artifact.at if isinstance(artifact, WorkerArtifact) else ""
+        for server, contents in [*self._contents.items()]:
+            if not server.usable or (artifact.sha256 not in contents.held and server.url != builder_url):
                 continue
-            data = await self._wire.get(server.url, far.sha256)
-            if data is not None and (blob := Blob.of(data)).sha256 == far.sha256:
+            data = await self._wire.get(server.url, artifact.sha256)
+            if data is not None and (blob := Blob.of(data)).sha256 == artifact.sha256:
                 return blob
-            contents.held.discard(far.sha256)
-        raise ArtifactsLost([far])
+            contents.held.discard(artifact.sha256)
+        raise ArtifactsLost([artifact])
 
     # --- contents that are sent before a job ---------------------------------------------------------------
 
-    async def _bring(self, address: str, contents: ServerContents, missing: Mapping[str, JobFile]) -> None:
-        """Send each of them once for all jobs that want it at the same time."""
-        with ungrouped(Exception):  # all are of one server: any of them tells
+    async def _upload_all(self, url: str, contents: ServerContents, missing: Mapping[str, JobFile]) -> None:
+        """Send contents to a server, each once for all jobs that need it at the same time."""
+        with ungrouped(Exception):  # all come from the same server, so any of them will do
             async with asyncio.TaskGroup() as group:
                 for name, file in missing.items():
-                    sending = partial(self._put, address, contents, name, file)
-                    group.create_task(contents.coming.call(name, sending))
+                    upload = partial(self._upload, url, contents, name, file)
+                    group.create_task(contents.uploads.call(name, upload))
 
-    async def _put(self, address: str, contents: ServerContents, name: str, file: JobFile) -> None:
-        async with contents.turns:
+    async def _upload(self, url: str, contents: ServerContents, name: str, file: JobFile) -> None:
+        async with contents.upload_slots:
             if not contents.space or name in contents.held:
                 return
             try:
-                if not await self._wire.has(address, name):
+                if not await self._wire.has(url, name):
                     if isinstance(file.content, RemoteArtifact):
-                        file = msgspec.structs.replace(file, content=await self._content(file), origin=None)
-                    if not await self._wire.put(address, name, file):
+                        file = msgspec.structs.replace(file, content=await self._content(file), unpacked=None)
+                    if not await self._wire.put(url, name, file):
                         contents.space = 0
                         return
-                    log_step(_log, "file %s to %s: kept there", file.name, address)
+                    log_step(_log, "file %s to %s: kept there", file.name, url)
                 contents.held.add(name)
             except (EngineOverloaded, JobTooLarge) as error:
                 DECLINED_FILE.log(_log, error)

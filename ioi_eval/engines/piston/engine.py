@@ -314,10 +314,10 @@ class ServerFleet(Fleet[EndpointReport]):
             if contradicts(str(refused), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refused
             raise
-        for ahead in job.ahead:
-            if self._sender.wants(endpoint, ahead):
-                time = partial(time_for, ahead.made_by, times=times, patience=self._patience)
-                self.spawn(self._sender.make(endpoint, ahead, time))
+        for shared in job.shared_builds:
+            if self._sender.is_due(endpoint, shared):
+                time = partial(time_for, shared.build, times=times, patience=self._patience)
+                self.spawn(self._sender.make(endpoint, shared, time))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 

@@ -429,7 +429,7 @@ async def request_of(job: Job, url: str, named: Collection[str] = (), keep: tupl
 
     `named`: hashes of contents that are there already. `keep`: files that the server is to keep.
     """
-    sent = [file for file in job.files if (file.origin or file).content.sha256 not in named]
+    sent = [file for file in job.files if (file.unpacked or file).content.sha256 not in named]
     size = sum(file.content.size for file in sent)
     if size < _WORTH_A_THREAD and all(file.content.data is not None for file in sent):
         return Request(body=encode_request(job, named=named, keep=keep))

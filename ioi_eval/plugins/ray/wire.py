@@ -231,7 +231,7 @@ class RayWire:
         time: TimeOf,
     ) -> JobResult:
         read = await asyncio.to_thread(lambda: [_carried(file, named) for file in job.files])
-        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, ahead=())
+        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, shared_builds=())
         result: JobResult = await self._called(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
 

@@ -24,7 +24,7 @@ from ioi_eval.engines.jobs.runner import opened
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.engines.piston.probe import Prober
-from ioi_eval.model.job import Ahead
+from ioi_eval.model.job import SharedBuild
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -199,7 +199,7 @@ async def built(client: Client, there: Endpoint) -> Job:
     far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, spec=RECIPE, toolchain="x")
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
     program = JobFile(name="made", content=far, executable=True)
-    return Job(files=(script, msgspec.structs.replace(program, origin=program)))
+    return Job(files=(script, msgspec.structs.replace(program, unpacked=program)))
 
 
 async def test_another_worker_has_it_from_the_one_that_built_it(workers: Workers) -> None:
@@ -240,7 +240,7 @@ async def test_what_nobody_has_is_lost(workers: Workers) -> None:
         assert [far.sha256 for far in lost.value.artifacts] == [job.files[1].content.sha256]
 
 
-# --- what workers make ahead -----------------------------------------------------------------------------
+# --- builds that workers share -----------------------------------------------------------------------------
 
 
 def _that_leaves(file: str, script: str) -> Job:
@@ -248,9 +248,9 @@ def _that_leaves(file: str, script: str) -> Job:
     return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), keep=(file,))
 
 
-AHEAD = Ahead(name="ahead", key="k", made_by=_that_leaves("seven", "echo 7 > seven\n"), sights=2)
+SHARED = SharedBuild(name="shared", key="k", build=_that_leaves("seven", "echo 7 > seven\n"), min_uses=2)
 PROFITS = msgspec.structs.replace(
-    _that_leaves("made", "cat */ahead 2> /dev/null || echo none; date > made\n"), ahead=(AHEAD,)
+    _that_leaves("made", "cat */shared 2> /dev/null || echo none; date > made\n"), shared_builds=(SHARED,)
 )
 
 
@@ -258,10 +258,10 @@ async def told(client: Client, there: Endpoint) -> tuple[str, bool]:
     """Return what a job finds, and whether the next ones shall find more."""
     result = await client.execute(there, PROFITS)
     assert result.compile is not None
-    return result.compile.stdout, any(client.wants(there, ahead) for ahead in PROFITS.ahead)
+    return result.compile.stdout, any(client.is_due(there, shared) for shared in PROFITS.shared_builds)
 
 
-async def test_what_pays_is_made_on_the_worker_once_and_found_by_later_jobs(workers: Workers) -> None:
+async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(workers: Workers) -> None:
     server = await workers.start()
     async with sender() as client:
         there = known(server)
@@ -270,27 +270,27 @@ async def test_what_pays_is_made_on_the_worker_once_and_found_by_later_jobs(work
             ("none\n", True),
             ("none\n", False),
         ]
-        await client.make(there, AHEAD, lambda body: 60.0)
+        await client.make(there, SHARED, lambda body: 60.0)
         assert [await told(client, there) for _ in range(2)] == [("7\n", False)] * 2
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
         lost = [await told(client, there) for _ in range(2)]
         assert lost == [("none\n", False), ("none\n", True)], "it is forgotten, and made again"
-        await client.make(there, AHEAD, lambda body: 60.0)
+        await client.make(there, SHARED, lambda body: 60.0)
         assert await told(client, there) == ("7\n", False)
 
 
-async def test_what_cannot_be_made_ahead_is_done_without(workers: Workers) -> None:
+async def test_jobs_run_without_a_shared_build_that_fails(workers: Workers) -> None:
     server = await workers.start()
     async with sender() as client:
         there = known(server)
         assert [await told(client, there) for _ in range(2)] == [("none\n", False), ("none\n", True)]
-        broken = msgspec.structs.replace(AHEAD, made_by=_that_leaves("seven", "exit 1\n"))
+        broken = msgspec.structs.replace(SHARED, build=_that_leaves("seven", "exit 1\n"))
         await client.make(there, broken, lambda body: 60.0)
         assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 
-async def test_a_server_that_keeps_nothing_is_asked_for_nothing(engine: EmbeddedEngine) -> None:
+async def test_server_that_keeps_no_contents_gets_no_shared_build(engine: EmbeddedEngine) -> None:
     async with sender() as client, Server(engine, ServerOptions(port=0)) as server:
         there = known_server(EndpointReport(url=server.url))
         assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
