@@ -1,4 +1,4 @@
-"""What engines are, and the values between the judge, `Builder` and `TestRunner`."""
+"""The interface of engines, and the values that the judge, `Builder` and `TestRunner` exchange."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
 from ioi_eval.rules.plan import PlannedTest
 
 SUBMISSION = "submission"
-GENERATED = "generated"  # runs a package's own program, as a build does
+GENERATED = "generated"  # kind of a build that runs a program of the package
 KEY_VERSION = 1
-HEADER, WRAPPER = "header", "wrapper.hpp"  # a precompiled header, and its source
-BROUGHT_HEADERS = "IOI_EVAL_HEADERS"  # the variable that names the folder of those in a server's package
-# A copy of the first is in that folder, by the second name: they were made of this version of the C library.
+HEADER, WRAPPER = "header", "wrapper.hpp"  # kind of a precompiled header's build, and its source
+# Variable with the folder of the precompiled headers that a server's package bundles
+BROUGHT_HEADERS = "IOI_EVAL_HEADERS"
+# A file of the C library, and the name of its copy in that folder, which shows for which version they are
 LIBRARY_HEADER, BROUGHT_LIBRARY = "/usr/include/features.h", "features.h.of"
-DRIVERS = frozenset({"g++", "gcc"})  # commands that link what they compile
+DRIVERS = frozenset({"g++", "gcc"})  # commands that compile and link
 OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 _NAME_BYTES, _PATH_BYTES = 255, 1024
 
 # --- what an engine can do ---------------------------------------------------------------------------
 
-OWN = "ioi_eval"  # the runtime that starts a job's own `compile` and `run`
-BASH = "bash"  # starts the job's first text file; there is no compile stage
-CLASSIC = ("cms_ioi", "cms")  # one package, two names
+OWN = "ioi_eval"  # runtime that starts the job's own scripts `compile` and `run`
+BASH = "bash"  # runtime that starts the job's first text file, without a compile stage
+CLASSIC = ("cms_ioi", "cms")  # two names of the same package
 _OTHER_CLASSIC = frozenset({"codeforces", "cf_python3", "cf_c++17"})
 _INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
 
@@ -44,31 +45,29 @@ class Capabilities(Value):
 
     name: str
     architecture: str
-    confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
-    takes_paths: bool = False  # jobs name files by path, and it hands over the files that they keep
+    confines: bool = False  # each stage runs in a proctor's sandbox; otherwise builds of submissions bring it
+    takes_paths: bool = False  # jobs name files by path, and results name the kept files by path
     # It starts `./proctor run` on a job's plan, also without `takes_paths`: files then travel as they are,
     # under the names in the plan. Otherwise a script of the job unpacks its files and starts the proctor.
     executes_plans: bool = False
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
-    bare: tuple[
-        str, ...
-    ] = ()  # the ones of these without scripts: jobs bring theirs, as for runtimes unknown
-    proctor: Blob | None = None  # where the engine has built one already
-    waiting: Blob | None = None  # the library that an interpreter waits with; None: every test starts its own
-    max_files: int = 500  # tests in one job
+    bare: tuple[str, ...] = ()  # runtimes without scripts: jobs bring them, as for unknown runtimes
+    proctor: Blob | None = None  # the proctor, if the engine has built it already
+    waiting: Blob | None = None  # library of the fork server; without it, each test starts its interpreter
+    max_files: int = 500  # tests of one job
     max_run_time: int | None = None  # ms, wall clock
     max_compile_time: int | None = None  # ms, wall clock
     max_run_cpu_time: int | None = None  # ms
     max_run_memory: int | None = None  # bytes
-    strict: bool = False  # its wall clocks run on while programs wait for a processor
+    strict: bool = False  # wall-clock limits also count the time in which programs wait for a processor
     max_output: int | None = None  # bytes of stdout
-    max_body: int | None = None  # bytes of one request
-    offers: Mapping[str, tuple[Toolchain, ...]] = {}  # by command, where machines may have different ones
+    max_body: int | None = None  # bytes of a request
+    offers: Mapping[str, tuple[Toolchain, ...]] = {}  # by command, if machines have different toolchains
 
     def shell(self) -> str:
-        """Return the runtime for build jobs and run jobs. JudgeFailure where the engine starts no scripts."""
+        """Return the runtime for jobs with scripts. Raises JudgeFailure if the engine has none."""
         for runtime in (OWN, BASH):
             if runtime in self.runtimes:
                 return runtime
@@ -80,7 +79,7 @@ class Capabilities(Value):
         )
 
     def tool(self, command: str, purpose: str) -> Toolchain:
-        """Return a compiler or interpreter. JudgeFailure where it is missing, with the way to install it."""
+        """Return a compiler or interpreter. Raises ToolMissing if the engine lacks it."""
         tool = self.toolchains.get(command)
         if tool is None:
             how = remedy(command)
@@ -92,13 +91,13 @@ class Capabilities(Value):
         return tool
 
     def offered(self, command: str) -> tuple[Toolchain, ...]:
-        """Return the toolchains of that command, each once: servers may have different ones."""
-        alone = (self.toolchains[command],) if command in self.toolchains else ()
-        return self.offers.get(command, alone)
+        """Return the toolchains of a command, each once: servers may have different ones."""
+        default = (self.toolchains[command],) if command in self.toolchains else ()
+        return self.offers.get(command, default)
 
 
 class HealthCheck(Value):
-    """A line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
+    """A line of `ioi-eval doctor`. `ok` is True, False, or None if the state could be better."""
 
     name: str
     ok: bool | None
@@ -110,19 +109,19 @@ class HealthCheck(Value):
 
 
 class BuildSpec(Value):
-    """A build: everything that decides what its artifact is, and nothing else."""
+    """The input of a build: everything that decides its artifact, and nothing else."""
 
     kind: str  # proctor, checker, submission, header, object
-    output: str  # the artifact's name in the folder of the job
+    output: str  # name of the artifact in the job's folder
     command: tuple[str, ...]
-    sources: tuple[NamedBlob, ...]  # what the build is about comes last
-    control: NamedBlob  # a program that any working compiler takes: tells broken machines from broken sources
+    sources: tuple[NamedBlob, ...]  # the main source comes last
+    control: NamedBlob  # a program that every working compiler accepts; if it fails, the machine is at fault
     limits: BuildLimits
     refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
-    precompile: tuple[str, ...] = ()  # the command that precompiles a header with the same flags; empty: none
-    shared: str = ""  # the name of a source that many builds have in common; empty: there is none
-    acts: bool = False  # the source may do to its build what it likes: only another one shows who is at fault
-    proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
+    precompile: tuple[str, ...] = ()  # command that precompiles a header with the same flags
+    shared: str = ""  # name of a source that many builds have in common, such as a grader
+    acts: bool = False  # the source may run code during its build, so it may have caused any failure
+    proctor: Blob | None = None  # confines the build if the engine does not; it is not part of the key
 
     @property
     def main(self) -> NamedBlob:
@@ -130,15 +129,16 @@ class BuildSpec(Value):
 
     @property
     def tool(self) -> str:
-        """The toolchain's command, by which engines know it."""
+        """The command of the toolchain."""
         return self.command[0]
 
     @property
     def sees_proc(self) -> bool:
-        """True unless the compiler is one that needs no /proc, so that sources can name no open file."""
+        """False for compilers that need no /proc, so that their sources can name no open file."""
         return self.tool not in DRIVERS
 
     def key(self, architecture: str, toolchain: Toolchain) -> str:
+        """Return the key of the artifact for a toolchain."""
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
     def keys(self, capabilities: Capabilities) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def artifact_key(
     command: Iterable[str],
     sources: Iterable[NamedBlob | JobFile],
 ) -> str:
-    """docs/protocol.md, artifact key."""
+    """Return the key of an artifact. docs/protocol.md, "Artifact key", is the reference."""
     document = {
         "v": KEY_VERSION,
         "kind": kind,
@@ -166,43 +166,43 @@ def artifact_key(
 
 
 class BuildSuccess(Value):
-    """A build's artifact, with its words."""
+    """The artifact of a build, and the compiler's output."""
 
     artifact: Blob
     log: str = ""
     compiler: str = ""
-    toolchain: str = ""  # the identity of what built it
-    confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
+    toolchain: str = ""  # identity of the toolchain that built it
+    confinement: Mapping[str, Any] = {}  # if the build brought the proctor
 
 
 class RemoteArtifact(Blob, kw_only=True):
-    """An artifact that lies where it was made, and what makes it again where that machine is gone."""
+    """An artifact on another machine, and the build that makes it again if that machine is lost."""
 
     spec: BuildSpec
-    toolchain: str  # the identity of what made it
+    toolchain: str  # identity of the toolchain that built it
 
 
 class WorkerArtifact(RemoteArtifact, kw_only=True):
-    """A program that the worker that built it keeps: jobs there name it, others have it fetched."""
+    """A program on the worker that built it. Jobs there name it; for jobs elsewhere it is downloaded."""
 
     at: str  # the worker's address
 
 
 class ArtifactsLost(JobRejected):
-    """Artifacts that a job needs are gone with the machine that had made them."""
+    """Artifacts that a job needs were lost with the machine that built them."""
 
     def __init__(self, artifacts: Sequence[RemoteArtifact]) -> None:
         self.artifacts = artifacts
-        super().__init__("artifacts were lost with the machine that had made them")
+        super().__init__("artifacts were lost with the machine that had built them")
 
 
 class CompileError(Value):
-    """The source is at fault, never the machine: that is a JudgeFailure."""
+    """The failure of a build by fault of the source. A fault of the machine is a JudgeFailure."""
 
     log: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
-    lasting: bool = True  # False: under other load it might end otherwise, so it is not remembered
+    lasting: bool = True  # False if the build may end differently under another load, so it is not cached
 
 
 Build = Callable[[BuildSpec], Awaitable[BuildSuccess | CompileError]]
@@ -215,16 +215,16 @@ class Program(Value):
     """The programs and files for judging one submission, whatever the test.
 
     A command begins with the name of one of `files`, or with the command of a toolchain (`python3`), which
-    the engine finds where it runs.
+    the engine finds on the machine that runs the job.
     """
 
     proctor: Blob
     submission: PlanSubmission
     checker: PlanChecker
-    files: tuple[JobFile, ...]  # the artifacts that these name
+    files: tuple[JobFile, ...]  # the artifacts that the commands name
     manager: PlanManager | None = None
-    interpreter: str = ""  # the identity of the one that has to run the submission; empty: any, or none does
-    outputs: Mapping[str, Blob] = {}  # what was handed in, by the test's name
+    interpreter: str = ""  # identity of the interpreter that must run the submission; empty means any
+    outputs: Mapping[str, Blob] = {}  # submitted output files, by the test's name
 
 
 class Batch(Value):
@@ -237,22 +237,23 @@ class Batch(Value):
     alone: bool = False  # its job is exclusive, if the engine can do that
 
     async def rebuilt(self, lost: Iterable[RemoteArtifact], build: Build) -> Self:
-        """Return the batch with artifacts made again, by the same compiler and the same to the byte.
+        """Return the batch after its lost artifacts were built again.
 
-        Raises ToolchainGone where they are not: then all is begun anew.
+        Raises ToolchainGone if another toolchain built one, or its bytes differ: the submission is then
+        judged anew.
         """
         files = self.program.files
-        for far in lost:
-            built = await build(far.spec)
+        for artifact in lost:
+            built = await build(artifact.spec)
             if (
                 isinstance(built, CompileError)
-                or built.toolchain != far.toolchain
-                or built.artifact.sha256 != far.sha256
+                or built.toolchain != artifact.toolchain
+                or built.artifact.sha256 != artifact.sha256
             ):
                 raise ToolchainGone("a program was lost with the machine that had built it")
             files = tuple(
                 msgspec.structs.replace(file, content=built.artifact)
-                if file.content.sha256 == far.sha256
+                if file.content.sha256 == artifact.sha256
                 else file
                 for file in files
             )
@@ -260,15 +261,15 @@ class Batch(Value):
 
 
 class StallOutcome(StrEnum):
-    """The outcome of tests that were ended without a verdict, because they did something but got nowhere."""
+    """Whether tests stalled: they were stopped without a verdict, because they ran but made no progress."""
 
     NONE = "none"
-    ONCE = "once"  # alone, it ended otherwise
-    AGAIN = "again"  # alone, too
+    ONCE = "once"  # but not when they ran again alone
+    AGAIN = "again"  # also when they ran again alone
 
 
 class TestReports(Value):
-    """The lines about tests. A test that was skipped, or not reached, has none."""
+    """The proctor's lines about tests. Skipped tests, and tests that were not reached, have no line."""
 
     __test__ = False
 
@@ -278,7 +279,7 @@ class TestReports(Value):
 
 
 def least(*limits: int | None) -> int | None:
-    """Return the tightest of some limits; None is no limit."""
+    """Return the minimum of some limits. None means no limit."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -286,7 +287,7 @@ _USUAL_NAME = re.compile(r"(\w[\w.-]{,50}/){,2}\w[\w.-]{,50}", re.ASCII)
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raises JobRejected for files that a box or a server cannot have."""
+    """Raise JobRejected for names that files in a sandbox or on a server cannot have."""
     seen = set[str]()
     for name in names:
         if _USUAL_NAME.fullmatch(name) and name not in seen:
@@ -301,9 +302,11 @@ def check_names(names: Iterable[str]) -> None:
             or max(sizes) > _NAME_BYTES
             or not {"", ".", ".."}.isdisjoint(parts)
         ):
-            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
+            raise JobRejected(
+                f"{name!r} cannot be a file's name: names must be relative and stay in the sandbox"
+            )
         if name in seen:
-            raise JobRejected(f"{name!r} is there twice")
+            raise JobRejected(f"the file name {name!r} occurs twice")
         seen.add(name)
 
 
@@ -311,14 +314,17 @@ def check_names(names: Iterable[str]) -> None:
 
 
 class Check(Protocol):
-    """A function that returns a job's result, or raises EngineError if its machine failed the job."""
+    """A function that returns the result of a job, or raises EngineError if the machine failed the job."""
 
     def __call__(self, result: JobResult, /) -> Awaitable[JobResult]: ...
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """What executes jobs: this machine, Piston servers, a fake, a plugin. Used inside `async with`."""
+    """The interface of what executes jobs: this machine, Piston servers, a fake, a plugin.
+
+    Engines are used inside `async with`.
+    """
 
     @property
     def slots(self) -> int:
@@ -330,10 +336,10 @@ class Engine(Protocol):
         ...
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        """Execute a job. Whatever its programs did is in the result.
+        """Execute a job. The result describes what its programs did.
 
-        Raises a subtype of `EngineError` if the job could not be executed. `check`: an engine of several
-        machines calls it, and tries another machine if it raises; other engines may ignore it.
+        Raises a subtype of `EngineError` if the job could not be executed. An engine of several machines
+        calls `check` on a result, and tries another machine if it raises. Other engines may ignore it.
         """
         ...
 
@@ -348,29 +354,34 @@ class Engine(Protocol):
 
 
 class Change(StrEnum):
-    LOST = "lost"  # it cannot be reached, or answers nothing that can be used
-    SLOW = "slow"  # it is there, and does not answer
-    FULL = "full"  # it turns jobs away
-    REPLACED = "replaced"  # it is another server than the one that was probed
-    LEFT_OUT = "left out"  # it gets no jobs, for what it is
-    TRIAL = "on trial"  # it answers again, and gets one job at a time until one is answered
-    BACK = "back"  # it takes jobs again, after any of these
+    """A change of a server's state."""
+
+    LOST = "lost"  # cannot be reached, or its answers are useless
+    SLOW = "slow"  # reachable, but does not answer
+    FULL = "full"  # refuses jobs for lack of capacity
+    REPLACED = "replaced"  # another server than the one that was probed
+    LEFT_OUT = "left out"  # unfit, so it gets no jobs
+    TRIAL = "on trial"  # answers again; gets one job at a time until it answers one
+    BACK = "back"  # gets jobs again, after any of these changes
     JOINED = "joined"
-    GONE = "gone"  # not found any more
+    GONE = "gone"  # not found by the last search
 
 
 class ServerChanged(Value, kw_only=True):
-    """A server's change. A lost, slow, full or replaced one gets no jobs until it is back."""
+    """Event: the state of a server changed.
+
+    A lost, slow, full or replaced server gets no jobs until it is back.
+    """
 
     url: str
     change: Change
     reason: str = ""
-    usable: int  # servers that get jobs now
-    slots: int  # of theirs
+    usable: int  # number of servers that get jobs now
+    slots: int  # of these servers
 
 
 class JobsWait(Value):
-    """No server can be used. Jobs wait for one, and are given up after that time."""
+    """Event: no server can be used. Jobs wait for a server, and fail after `seconds`."""
 
     seconds: float
 
@@ -380,47 +391,45 @@ OnServer = Callable[[ServerEvent], None]
 
 
 def ignore(event: ServerEvent) -> None:
-    """Take an event where nobody listens."""
+    """Ignore an event."""
 
 
 class Servers(Value):
-    """The servers, or nodes, of an engine that was entered, as they are now."""
+    """The servers, or nodes, of an open engine, and their state now."""
 
     found: int
     slots: int
-    used: Mapping[
-        str, tuple[HealthCheck, ...]
-    ]  # by address: what the doctor says of each, where it was asked
-    left_out: Mapping[str, str] = {}  # servers that can be reached and get no jobs, and why
-    unreachable: Mapping[str, str] = {}  # and why
-    differences: tuple[HealthCheck, ...] = ()  # tools that are not the same on all
-    standings: tuple[ServerState, ...] = ()  # of those that ever got jobs
-    uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
-    jobs: str = ""  # how tests are judged there: many a job, or one; empty: many
-    cores: int = 0  # of all that are used, if they are more than the jobs that these get by default
+    used: Mapping[str, tuple[HealthCheck, ...]]  # by address; health checks only if they were asked for
+    left_out: Mapping[str, str] = {}  # reachable servers that get no jobs: address to reason
+    unreachable: Mapping[str, str] = {}  # address to reason
+    differences: tuple[HealthCheck, ...] = ()  # tools that differ between servers
+    standings: tuple[ServerState, ...] = ()  # of servers that ever got jobs
+    uses: str = ""  # number of servers of each kind, and their use; empty if all are alike
+    jobs: str = ""  # whether a job has many tests or one; empty means many
+    cores: int = 0  # of all used servers, if there are more cores than jobs by default
 
     def now(self) -> tuple[ServerState, ...]:
-        """Return how each server does, by address: those that never got jobs, too."""
+        """Return the state of each server, sorted by address, also of servers that never got jobs."""
         absent = (("left out", self.left_out), ("unreachable", self.unreachable))
-        found = {
-            url: ServerState(url=url, state=state, why=why)
-            for state, those in absent
-            for url, why in those.items()
+        states = {
+            url: ServerState(url=url, state=state, why=reason)
+            for state, reasons in absent
+            for url, reason in reasons.items()
         }
-        found |= {standing.url: standing for standing in self.standings}
-        return tuple(found[url] for url in sorted(found))
+        states |= {state.url: state for state in self.standings}
+        return tuple(states[url] for url in sorted(states))
 
 
 @runtime_checkable
 class Cluster(Protocol):
-    """An engine on servers that come and go. Other engines lack both members."""
+    """An engine on servers that join and leave. Other engines lack both members."""
 
     tell: OnServer
-    """Hears of servers that are lost, slow, full or back."""
+    """Receives the events of servers."""
 
     def servers(self) -> Servers: ...
 
 
 def cluster_of(engine: Engine) -> Cluster | None:
-    """Return the engine's servers to watch; None where it stands on none."""
+    """Return an engine as a cluster, or None if it has no servers."""
     return engine if isinstance(engine, Cluster) else None

@@ -68,7 +68,7 @@ class Killed(Value):
 
 
 class Fatal(Value):
-    """A fault: the proctor of a run job gives up, or a build job's box fails."""
+    """A fault: the proctor of a run job gives up, or a build job's sandbox fails."""
 
     reason: str
 
@@ -166,10 +166,10 @@ class FakeEngine:
         if isinstance(fault, Ending):
             return JobResult(compile=fault, run=fault)
         if fault is not None:
-            box = Ending(
+            sandbox = Ending(
                 status=StageStatus.XX, message=fault.reason if isinstance(fault, Fatal) else "killed"
             )
-            return JobResult(compile=box, run=box)
+            return JobResult(compile=sandbox, run=sandbox)
         if (log := self._compile_error(source.decode(errors="replace"))) is not None:
             failed = Ending(stdout=log, code=1, status=StageStatus.RE)
             return JobResult(compile=failed, run=failed)

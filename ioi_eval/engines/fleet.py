@@ -28,7 +28,6 @@ from ioi_eval.model.errors import (
     EngineOverloaded,
     EngineUnavailable,
     InputError,
-    JobRefused,
     JobRejected,
     MachineAtFault,
     ServerReplaced,
@@ -692,7 +691,7 @@ class Fleet(ABC, Generic[R]):
             result = await self.send(endpoint, sending.job)
         except JobRejected as error:
             refusal = error  # it answered, and the job is at fault
-            if isinstance(error, JobRefused):
+            if error.by_server:
                 self._count_useless(endpoint, error)
         except EngineError as error:
             self.failed(endpoint, error)

@@ -1,4 +1,4 @@
-"""Conditions of this machine for the embedded engine, as `ioi-eval doctor` prints them."""
+"""Health checks of this machine for the embedded engine, which `ioi-eval doctor` prints."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ioi_eval.engines.embedded.engine import EmbeddedEngine
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.sandbox import is_noexec
 from ioi_eval.engines.embedded.sandboxes import (
+    MIN_SLOT_BYTES,
     NOEXEC_REMEDY,
-    ROOM_NEEDED,
     Disk,
     choose_base,
     is_in_memory,
@@ -54,16 +54,16 @@ _INSTALL_PYTHON = "apt-get install python3"
 
 
 async def conditions(
-    store: Store, *, boxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
+    store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
     """All of them, what others depend on first. What confines is built where it is not yet."""
     found = await asyncio.to_thread(find_compiler)
     if found is not None and not seen_in_a_box(Path(found.path)):
         found = None  # as for an engine
-    with place_to_try(boxes) as folder:
+    with place_to_try(sandboxes) as folder:
         binary = await _proctor(found, store, folder)
         confines = await asyncio.to_thread(_probe, binary, folder)
-        tools = await _tools(store, boxes, python)
+        tools = await _tools(store, sandboxes, python)
         waits = await waiting_python(found, tools.get("python3"), store, folder)
     there = isinstance(binary, Binary)
     ask: list[Callable[[], list[HealthCheck]]] = [
@@ -73,7 +73,7 @@ async def conditions(
         lambda: headers(found, store),
         lambda: pythons(tools.get("python3"), folders),
         lambda: others(tools),
-        lambda: boxes_folder(boxes),
+        lambda: boxes_folder(sandboxes),
         machine,
     ]
     answers = await asyncio.gather(*(asyncio.to_thread(question) for question in ask))
@@ -89,10 +89,10 @@ async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binar
         return error
 
 
-async def _tools(store: Store, boxes: Path | None, python: str) -> Mapping[str, Toolchain]:
+async def _tools(store: Store, sandboxes: Path | None, python: str) -> Mapping[str, Toolchain]:
     """Return the toolchains of an engine here, with the Python that its sandboxes can start."""
     try:
-        async with EmbeddedEngine(store=store, slots=1, boxes=boxes, python=python) as engine:
+        async with EmbeddedEngine(store=store, slots=1, sandboxes=sandboxes, python=python) as engine:
             return (await engine.capabilities()).toolchains
     except EngineError:
         return await asyncio.to_thread(toolchains, python)
@@ -122,7 +122,7 @@ def compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck
     detail = f"no g++ in {STAGE_PATH}"
     if outside:
         seen = seen_in_a_box(Path(outside))
-        detail += f"; {outside} {'is no GCC that starts' if seen else 'cannot be seen from inside a box'}"
+        detail += f"; {outside} {'is no GCC that starts' if seen else 'cannot be seen from inside a sandbox'}"
     if brought:
         detail += ", so neither submissions nor checkers in C++ can be built"
     ok = None if brought else False
@@ -242,10 +242,10 @@ def boxes_folder(chosen: Path | None = None) -> list[HealthCheck]:
     disk = Disk.look(base)
     slots = disk.slots(wanted)
     reason = None if chosen or is_in_memory(base) else why_not_in_memory(wanted)
-    detail = f"{base}, {disk.words}" + (f" on a disk: {reason}" if reason else "")
+    detail = f"{base}, {disk.description}" + (f" on a disk: {reason}" if reason else "")
     remedy = f"Give {IN_MEMORY} more room, without noexec (in a container: --shm-size=1g)" if reason else ""
     if slots < wanted:
-        least = ROOM_NEEDED >> 20
+        least = MIN_SLOT_BYTES >> 20
         detail += f": room for {slots} of {wanted} slots, no more start"
         remedy = f"Give {base} {least * wanted} MB ({least} MB for each slot), or take fewer slots"
         if disk.held:
@@ -253,7 +253,7 @@ def boxes_folder(chosen: Path | None = None) -> list[HealthCheck]:
     ok = None if reason or slots < wanted else True
     if is_noexec(base):
         ok, detail, remedy = False, f"{detail}; {base} is mounted noexec", NOEXEC_REMEDY
-    return [HealthCheck(name="folder for boxes", ok=ok, detail=detail, remedy=remedy)]
+    return [HealthCheck(name="folder for sandboxes", ok=ok, detail=detail, remedy=remedy)]
 
 
 def machine() -> list[HealthCheck]:
@@ -273,9 +273,9 @@ async def confinement(found: Toolchain | None, store: Store) -> list[HealthCheck
 
 
 @contextmanager
-def place_to_try(boxes: Path | None = None) -> Iterator[Path]:
-    """Give a private folder where boxes lie: elsewhere programs may not be started."""
-    base = boxes or choose_base(len(os.sched_getaffinity(0)))
+def place_to_try(sandboxes: Path | None = None) -> Iterator[Path]:
+    """Give a private folder where sandboxes lie: elsewhere programs may not be started."""
+    base = sandboxes or choose_base(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=base) as folder:
         yield Path(folder)
 

@@ -135,11 +135,14 @@ class EngineError(IoiEvalError):
 
 
 class JobRejected(EngineError):
-    """The job is invalid: sending it again, to this engine or another, cannot help."""
+    """The job is invalid: sending it again, to this engine or another, cannot help.
 
+    `by_server`: a server refused the job. A server that refuses every job rests.
+    """
 
-class JobRefused(JobRejected):
-    """A server refused the job. No other server gets the job, but a server that refuses all jobs rests."""
+    def __init__(self, message: str, *, by_server: bool = False) -> None:
+        self.by_server = by_server
+        super().__init__(message)
 
 
 class JobTooLarge(JobRejected):

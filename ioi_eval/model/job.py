@@ -105,7 +105,7 @@ class Ending(Value):
     @classmethod
     def by_limit(cls, limit: str, **fields: Any) -> Self:
         """Return the ending of a program that a limit ended. An unknown one is the sandbox's failure."""
-        status, message = _BY_LIMIT.get(limit, (StageStatus.XX, "the box was killed from outside"))
+        status, message = _BY_LIMIT.get(limit, (StageStatus.XX, "the sandbox was killed from outside"))
         return cls(signal="SIGKILL", status=status, message=message, **fields)
 
     @property
@@ -170,7 +170,7 @@ class Toolchain(Value):
     path: str
     version: str
     identity: str  # changes when a build with it could differ: part of every artifact's key
-    read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
+    read: tuple[str, ...] = ()  # what a sandbox must be shown of it, beyond the system's folders
     modules: tuple[str, ...] | None = None  # of a Python, which of model/languages.py it has; None: unknown
     refusal: str = ""  # why it judges no submission, as a sentence; empty: it judges them
 

@@ -55,7 +55,7 @@ async def engine_of(
         store=store,
         slots=1,
         layers=layers,
-        boxes=boxes,
+        sandboxes=boxes,
         max_processes=max_processes,
         max_disk=64 << 20,
         max_names=3000,
@@ -100,7 +100,7 @@ async def column(
             if not is_server(kind):  # whose clients' scripts have nothing but its own boxes
                 found.append(await scripts(engine, ground, _among(SCRIPTS, names), boxes))
     if not is_server(kind):
-        async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, boxes=boxes) as here:
+        async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, sandboxes=boxes) as here:
             found.append(await sieges(here, _among(WORKER, names), listens=kind == "worker"))
     whole: Column = {}
     for round_ in found:

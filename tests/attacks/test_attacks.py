@@ -153,13 +153,13 @@ async def test_no_python_succeeds(
     With all layers the forked ones come one after the other under a proctor that stays.
     """
     expected = way if "namespaces" in layers else Way.STARTED
-    judge, stayed = PersistentProctor.judge, []
+    judge, stayed = PersistentProctor.execute, []
 
     def counted(*arguments: Any) -> Any:
         stayed.append(judge(*arguments))
         return stayed[-1]
 
-    monkeypatch.setattr(PersistentProctor, "judge", counted)
+    monkeypatch.setattr(PersistentProctor, "execute", counted)
     attacks = PYTHON[THIRDS[third]]
     assert not faults(await programs(scorer, ground, attacks, way=expected))
     stays = way is Way.FORKED and layers == EVERYTHING

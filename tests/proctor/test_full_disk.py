@@ -85,7 +85,7 @@ async def main(disk, cache, number):
     code = {LARGE_PROGRAM!r}.replace("NUMBER", number)
     store = Store(Path(cache))
     try:
-        async with Scorer(EmbeddedEngine(store=store, slots=2, boxes=Path(disk)), store=store) as scorer:
+        async with Scorer(EmbeddedEngine(store=store, slots=2, sandboxes=Path(disk)), store=store) as scorer:
             print(scorer.slots, "slots", flush=True)
             await asyncio.to_thread(sys.stdin.readline)
             result = await scorer.score(problem, Submission(key="1", problem_id="large", code=code))
@@ -101,7 +101,7 @@ async def test_neighbours_never_take_each_others_room(workshop: Path, store: Sto
     codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
     with mounted(workshop / "neighbours", "320m") as disk:
-        async with EmbeddedEngine(store=store, slots=2, boxes=disk) as engine:
+        async with EmbeddedEngine(store=store, slots=2, sandboxes=disk) as engine:
             assert engine.slots == 1
             async with Scorer(Lent(engine), store=store) as scorer:
                 judged = [
@@ -167,13 +167,13 @@ def test_engines_never_take_each_others_room(workshop: Path, shared_cache: Path,
         with engine(2) as first:
             assert line(first) == "1 slots"
             with engine(3) as second:
-                assert "no room for a slot: 0 MB left: " in line(second)
+                assert "no space for a slot: 0 MB left: " in line(second)
             assert line(first, "\n") == "AC"
         subprocess.run(("mount", "-o", "remount,size=600m", str(disk)), check=True, timeout=_SECONDS)
         with engine(4) as first:
             assert line(first) == "2 slots"
             with engine(5) as second:
-                assert "no room for a slot" in line(second)
+                assert "no space for a slot" in line(second)
         subprocess.run(("mount", "-o", "remount,size=1200m", str(disk)), check=True, timeout=_SECONDS)
         with engine(6) as first, engine(7) as second:
             assert [line(first), line(second)] == ["2 slots", "2 slots"]

@@ -98,7 +98,7 @@ async def _mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dic
     boxes = workshop / f"boxes-{'-'.join(layers)}"
     boxes.mkdir(mode=0o711)
     engine = EmbeddedEngine(
-        store=store, slots=1, layers=layers, boxes=boxes, max_disk=64 << 20, max_names=3000
+        store=store, slots=1, layers=layers, sandboxes=boxes, max_disk=64 << 20, max_names=3000
     )
     options = JudgeOptions(all_tests=True, layers=layers)
     with prepared(workshop) as ground:

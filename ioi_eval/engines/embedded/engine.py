@@ -22,8 +22,8 @@ from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
-    Done,
-    Ground,
+    JobEndings,
+    JobEnvironment,
     JobPlan,
     SandboxSpace,
     Slot,
@@ -48,8 +48,8 @@ from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders
 
 _log = logging.getLogger(__name__)
-_ASKED = 60.0  # seconds for what takes milliseconds
-# Hard limits that nobody but root gets rid of: those of a program lie below them.
+_MAX_PYTHON_S = 60.0  # time for questions to Python, which take milliseconds
+# Hard limits that only root can raise. They also limit programs
 _INHERITED = {
     "-Hs": resource.RLIMIT_STACK,
     "-Hv": resource.RLIMIT_AS,
@@ -60,26 +60,26 @@ _INHERITED = {
 
 
 class _Running(msgspec.Struct, frozen=True):
-    """The parts of an engine between entering and leaving it."""
+    """The parts of an open engine."""
 
-    ground: Ground
+    environment: JobEnvironment
     capabilities: Capabilities
     packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
     all_slots: tuple[Slot, ...]
     slots: Slots
-    leashes: set[KillSwitch]  # of jobs that run
+    kill_switches: set[KillSwitch]  # of the jobs that run now
 
 
-@cache  # once is enough
-def _tell_of_limits() -> None:
-    """Warn of limits that whoever started this has, and so the programs: a right one may fail by them."""
-    found = {option: resource.getrlimit(kind)[1] for option, kind in _INHERITED.items()}
-    finite = [f"ulimit {option}" for option, most in found.items() if most != resource.RLIM_INFINITY]
+@cache  # warn once
+def _warn_of_limits() -> None:
+    """Warn of limits of this process, which programs inherit: a right program may exceed them."""
+    limits = {option: resource.getrlimit(kind)[1] for option, kind in _INHERITED.items()}
+    finite = [f"ulimit {option}" for option, limit in limits.items() if limit != resource.RLIM_INFINITY]
     if finite:
         _log.warning(
-            "programs have the hard limits of this shell (%s), and a right one that needs more fails."
-            " Start from a shell where they are unlimited",
+            "programs have the hard limits of this shell (%s), and a right program that needs more fails."
+            " Start ioi-eval from a shell with unlimited ones",
             ", ".join(finite),
         )
 
@@ -90,8 +90,8 @@ class EmbeddedEngine:
         async with EmbeddedEngine(store=store) as engine:
             result = await engine.execute(job)
 
-    A job takes a slot and a thread. Whoever cancels `execute` gets control back when the job's processes are
-    dead, its files are gone and its slot is free.
+    A job takes a slot and a thread. Cancelling `execute` returns only after the job's processes are dead, its
+    files are removed and its slot is free.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class EmbeddedEngine:
         *,
         store: Store,
         slots: int | None = None,
-        boxes: str | Path | None = None,
+        sandboxes: str | Path | None = None,
         layers: tuple[str, ...] | None = None,
         allow_unconfined: bool = False,
         max_stdout: int = 64 << 20,
@@ -113,20 +113,23 @@ class EmbeddedEngine:
         python: str = "",
         promised: Collection[str] = (),
     ) -> None:
-        """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
-        `packages`: folders of packages in Piston's layout; those of the first folder win. `waiting`: whether
-        Python waits and forks a process for each test; where not, each test starts it. `python`: the path or
-        the version of the interpreter, by default the newest of the system's; `caller` is the one that runs
-        us, unless only the newest has the `promised` packages.
+        """Args:
+        slots: number of jobs that run at the same time; by default, the number of processors.
+        sandboxes: folder for sandboxes, by default in memory.
+        layers: active layers of the confinement, for tests; see docs/protocol.md.
+        packages: folders of packages in Piston's layout. If two have the same package, the first folder wins.
+        waiting: a fork server of Python forks a process for each test. Otherwise each test starts Python.
+        python: path or version of the interpreter, by default the newest Python of the system. `caller` is
+            the Python that runs this process, unless only the newest one has the `promised` packages.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
         self._wanted = self._slots = slots or len(os.sched_getaffinity(0))
-        self._store, self._boxes = store, None if boxes is None else Path(boxes)
+        self._store, self._boxes = store, None if sandboxes is None else Path(sandboxes)
         self._layers, self._allow_unconfined = layers, allow_unconfined
         self._caps = OutputCaps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
-        self._room = SandboxSpace(disk=max_disk, names=max_names)
+        self._space = SandboxSpace(disk=max_disk, names=max_names)
         self._packages, self._waiting = tuple(map(Path, packages)), waiting
         self._python, self._promised = python, tuple(promised)
         self._held = AsyncExitStack()
@@ -141,55 +144,55 @@ class EmbeddedEngine:
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
-        """The languages of jobs, those that are built in last."""
+        """The packages by which jobs find their language. Built-in packages come last."""
         return self._entered().packages
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         packages, processes = self._entered().packages, self._max_processes
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
-        done = await self._done(job, plan)
+        endings = await self._run(job, plan)
         return JobResult(
-            run=done.run,
-            compile=done.compile,
+            run=endings.run,
+            compile=endings.compile,
             language=plan.language,
             version=plan.version,
             endpoint=ENDPOINT,
-            kept=done.kept,
+            kept=endings.kept,
         )
 
-    async def _done(self, job: Job, plan: JobPlan) -> Done:
+    async def _run(self, job: Job, plan: JobPlan) -> JobEndings:
         running = self._entered()
         log_step(_log, "queued")
         async with running.slots.take(exclusive=job.exclusive) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
-                leash = KillSwitch()
+                kill_switch = KillSwitch()
             except OSError as error:
-                raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
-            place = f"this machine, slot {running.all_slots.index(slot) + 1}"
-            running.leashes.add(leash)
+                raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
+            slot_name = f"this machine, slot {running.all_slots.index(slot) + 1}"
+            running.kill_switches.add(kill_switch)
             try:
-                with at(place, _log):
-                    work = partial(run_job, running.ground, job, plan, slot, leash)
-                    return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
+                with at(slot_name, _log):
+                    work = partial(run_job, running.environment, job, plan, slot, kill_switch)
+                    return await to_its_end(work, executor=running.threads, hurry=kill_switch.cut, undo=drop)
             finally:
-                running.leashes.discard(leash)
+                running.kill_switches.discard(kill_switch)
 
     def let_go(self) -> None:
-        """In a child that was forked while the engine was open: what runs stays the parent's alone."""
+        """Let the jobs of the parent process go, in a child that was forked while the engine was open."""
         running, self._running = self._running, None
-        for leash in tuple(running.leashes) if running else ():
-            leash.cut()
+        for kill_switch in tuple(running.kill_switches) if running else ():
+            kill_switch.cut()
         for slot in running.all_slots if running else ():
-            slot.standing.let_go()
+            slot.proctor.let_go()
 
     def _entered(self) -> _Running:
         if self._running is None:
             raise EngineUnavailable("the embedded engine works inside `async with` only")
         return self._running
 
-    # --- coming and going ----------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         if self._running is not None:
@@ -205,48 +208,57 @@ class EmbeddedEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         running, self._running = self._running, None
-        for leash in tuple(running.leashes) if running else ():
-            leash.cut()
+        for kill_switch in tuple(running.kill_switches) if running else ():
+            kill_switch.cut()
         await self._held.aclose()
 
     async def _open(self) -> _Running:
-        """Open the engine. `_held` gives everything back in reverse, also when this is cut short."""
-        _tell_of_limits()
-        boxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
-        self._held.push_async_callback(to_its_end, boxes.close)
-        await to_its_end(boxes.open)
-        # A program never takes the room of another's, in this engine or in any other.
-        shares = await to_its_end(partial(boxes.share, self._wanted, most=self._room.disk))
+        """Open the engine. `_held` closes all parts in reverse order, also if opening fails."""
+        _warn_of_limits()
+        sandboxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
+        self._held.push_async_callback(to_its_end, sandboxes.close)
+        await to_its_end(sandboxes.open)
+        # Each slot has its share of the disk, also next to other engines
+        shares = await to_its_end(partial(sandboxes.share, self._wanted, most=self._space.disk))
         self._slots = shares.slots
-        room = msgspec.structs.replace(self._room, disk=shares.each)
+        space = msgspec.structs.replace(self._space, disk=shares.each)
         tools = await to_its_end(partial(toolchains, self._python, self._promised))
-        packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
-        proctor = boxes.folder / "proctor"
-        # Where neither is at hand, both are compiled beside each other.
-        making = asyncio.create_task(self._library(tools, boxes.folder))
+        packages = await to_its_end(partial(self._find_packages, tools, sandboxes.folder))
+        proctor = sandboxes.folder / "proctor"
+        # If both are missing, they are compiled at the same time
+        library_task = asyncio.create_task(self._library(tools, sandboxes.folder))
         try:
-            binary = await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
-            library = await making
+            binary = await proctor_binary(
+                tools.get("g++"), graders() / "proctor", self._store, sandboxes.folder
+            )
+            library = await library_task
         finally:
-            making.cancel()
-            await asyncio.wait({making})
+            library_task.cancel()
+            await asyncio.wait({library_task})
         proctor.write_bytes(binary.content)
         proctor.chmod(0o755)
         self._held.callback(uids.release)
-        how = self._layers, self._allow_unconfined
-        ground = Ground(boxes, proctor, self._caps, room, boxes.links(), Lock(), *how)
-        all_slots = tuple(Slot(ground, uid) for uid in uids.reserve(shares.slots))
+        confinement = self._layers, self._allow_unconfined
+        environment = JobEnvironment(
+            sandboxes, proctor, self._caps, space, sandboxes.links(), Lock(), *confinement
+        )
+        all_slots = tuple(Slot(environment, uid) for uid in uids.reserve(shares.slots))
         for slot in all_slots:
-            self._held.push_async_callback(to_its_end, slot.standing.close)
+            self._held.push_async_callback(to_its_end, slot.proctor.close)
         threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
-        found, chosen = tools.get("python3"), await self._python_in_a_sandbox(ground, all_slots[0], tools)
+        found, chosen = (
+            tools.get("python3"),
+            await self._python_in_a_sandbox(environment, all_slots[0], tools),
+        )
         if chosen is not None and chosen != found:
             tools["python3"] = chosen
-            library = await self._library(tools, boxes.folder)
+            library = await self._library(tools, sandboxes.folder)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
-        own = (Blob.of_file(proctor), *(() if library is None else (library,)))
-        ground = msgspec.structs.replace(ground, read=read, own=frozenset(blob.sha256 for blob in own))
+        shared = (Blob.of_file(proctor), *(() if library is None else (library,)))
+        environment = msgspec.structs.replace(
+            environment, read=read, shared=frozenset(blob.sha256 for blob in shared)
+        )
         capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -256,32 +268,32 @@ class EmbeddedEngine:
             bare=CLASSIC,
             toolchains=tools,
             runtimes=names_of(packages),
-            proctor=own[0],
+            proctor=shared[0],
             waiting=library,
             max_output=self._caps.stdout,
         )
-        return _Running(ground, capabilities, packages, threads, all_slots, Slots(all_slots), set())
+        return _Running(environment, capabilities, packages, threads, all_slots, Slots(all_slots), set())
 
     async def _python_in_a_sandbox(
-        self, ground: Ground, slot: Slot, tools: Mapping[str, Toolchain]
+        self, environment: JobEnvironment, slot: Slot, tools: Mapping[str, Toolchain]
     ) -> Toolchain | None:
-        """Return the Python for submissions; the one that was found is asked in a sandbox first."""
+        """Return the Python for submissions, after its modules were looked up in a sandbox."""
         python = tools.get("python3")
         if python is None or not python.read or python.refusal:
             return python
-        limits = SandboxLimits(hard_ms=int(_ASKED * 1000))
+        limits = SandboxLimits(hard_ms=int(_MAX_PYTHON_S * 1000))
         stage = StagePlan(argv=question_for(python), profile="tool", limits=limits)
-        plan, leash = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
-        work = partial(run_job, ground, Job(files=()), plan, slot, leash)
-        end = (await to_its_end(work, hurry=leash.cut, undo=drop)).run
+        plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
+        work = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
+        end = (await to_its_end(work, hurry=kill_switch.cut, undo=drop)).run
         if end.limit == "hard":
-            raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_ASKED:.0f} s")
+            raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_MAX_PYTHON_S:.0f} s")
         failure = (end.message or "") if end.status is StageStatus.XX else ""
         choose = partial(as_sandboxes_have_it, python, self._python, end.stdout, failure or end.stderr)
         return await to_its_end(choose)
 
     async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
-        """Return the library of waiting; without one, None, every test starts its interpreter."""
+        """Return the library of the fork server, or None. Without it, each test starts its interpreter."""
         if not self._waiting or "python3" not in tools:
             return None
         library = folder / WAITING
@@ -305,7 +317,7 @@ class EmbeddedEngine:
 
 
 class Slots:
-    """The slots of an engine. A job holds one slot until it ends, whatever its programs do."""
+    """The slots of an engine. A job holds a slot until it ends."""
 
     def __init__(self, slots: Iterable[Slot]) -> None:
         self._lock = SharedExclusiveLock()
@@ -315,7 +327,7 @@ class Slots:
 
     @asynccontextmanager
     async def take(self, *, exclusive: bool = False) -> AsyncIterator[Slot]:
-        """Hold a slot inside `async with`; if `exclusive`, while no other job holds one."""
+        """Hold a slot inside `async with`. If `exclusive`, no other job holds a slot at the same time."""
         async with self._lock.hold(exclusive=exclusive):
             slot = await self._free.get()
             try:

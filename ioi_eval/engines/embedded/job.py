@@ -1,4 +1,4 @@
-"""A job: its stages, and its way from files to result in one thread."""
+"""The stages of a job, and their execution in one thread."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from ioi_eval.rules.limits import build_idle, hard_stop, patience
 
 _log = logging.getLogger(__name__)
 
-# --- what a job asks for -----------------------------------------------------------------------------
+# --- the stages of a job -----------------------------------------------------------------------------
 
 
 _BASH = "/bin/bash"
-# Piston's package starts the script from a script of its own: one that is killed is an exit code.
+# Piston's package starts the job's script from its own script, so a killed script is an exit code
 _BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
-# What there is without any package. `cms_ioi` is what clusters call the classic package: as here it brings no
-# scripts, jobs bring theirs.
+# Runtimes that need no installed package. Clusters call the classic package `cms_ioi`. Here it has no
+# scripts: jobs bring them
 BUILT_IN = (
     LanguagePackage(language="ioi_eval", version="1.0.0"),
     LanguagePackage(language="bash", version="5.2.0", aliases=("sh",)),
@@ -60,7 +60,7 @@ BUILT_IN = (
 
 class StagePlan(Value):
     argv: tuple[str, ...]
-    profile: str  # tool or stage, as the box spec calls them
+    profile: str  # tool or stage, as in the sandbox spec
     limits: SandboxLimits
 
 
@@ -70,7 +70,7 @@ class JobPlan(Value):
     compile: StagePlan | None
     run: StagePlan | None
     environment: Mapping[str, str] = {}
-    read: tuple[str, ...] = ()  # folders of the host that its programs may look into
+    read: tuple[str, ...] = ()  # folders of the host that its programs may read
     without_proc: bool = False
     stdin: bytes = b"\n"
     language: str = ""
@@ -80,7 +80,7 @@ class JobPlan(Value):
 def plan_of(
     job: Job, *, file_size: int, processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
 ) -> JobPlan:
-    """The plan of a job as servers get them. Raises JobRejected as one would."""
+    """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
     if job.plan:
         check_names(file.name for file in job.files)
         limits = _limits(job, "run", file_size, processes)
@@ -93,7 +93,7 @@ def plan_of(
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
     check_names(file.name for file in job.files)
     check_names(job.keep)
-    # What travels as utf8 to a server; the first is the main file. A file given by path does not count.
+    # Files that would be sent as utf8; the first is the main file. A file by path does not count
     texts = [file.name for file in job.files if _is_text(file)]
     if not texts:
         raise JobRejected("files must include at least one utf8 encoded file")
@@ -122,7 +122,7 @@ def _commands(
 ) -> tuple[_Command | None, _Command | None]:
     """Return both stages' commands. Compile gets all texts' names, run the first and the arguments.
 
-    Where the package has no scripts, the job brings its own; one of the two may be missing.
+    If the package has no scripts, the job brings them; one of the two may be missing.
     """
     given = (texts[0], *job.args)
     if package.folder:
@@ -148,7 +148,7 @@ def _is_text(file: JobFile) -> bool:
     return True
 
 
-_MOST = 1 << 48  # ms or bytes
+_MAX_LIMIT = 1 << 48  # ms or bytes; no machine has more
 
 
 def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
@@ -166,16 +166,16 @@ def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimi
 
 
 def _limit(job: Job, field: str, none: int | None = None) -> int | None:
-    """Zero counts as not given, and so does what no machine has."""
+    """Return a limit of a job. Zero and values that no machine has mean no limit."""
     value: int | None = getattr(job, field)
-    if value is None or value == none or value > _MOST:
+    if value is None or value == none or value > _MAX_LIMIT:
         return None
     if value < 0:
         raise JobRejected(f"{field} must be non-negative")
     return value or None
 
 
-# --- the job itself ----------------------------------------------------------------------------------
+# --- executing a job ----------------------------------------------------------------------------------
 
 
 _ENVIRONMENT = {"PATH": STAGE_PATH, "HOME": "/tmp", "LANG": "C.UTF-8"}
@@ -183,29 +183,29 @@ ENDPOINT = "embedded"
 
 
 class SandboxSpace(msgspec.Struct, frozen=True):
-    """The room in a box."""
+    """The disk space of a sandbox."""
 
     disk: int  # bytes
     names: int  # of files, folders and links
 
 
-class Ground(msgspec.Struct, frozen=True):
-    """The ground on which all jobs of an engine stand."""
+class JobEnvironment(msgspec.Struct, frozen=True):
+    """The values that all jobs of an engine share."""
 
-    boxes: Sandboxes
+    sandboxes: Sandboxes
     proctor: Path
     caps: OutputCaps
-    room: SandboxSpace
+    space: SandboxSpace
     links: LinkedFiles
-    starting: Lock  # held while a process is started or a program is written, see `fill`
+    starting: Lock  # held while a process is started or a program is written; see `fill`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
-    read: tuple[str, ...] = ()  # what all jobs may look into, for their interpreter
-    own: frozenset[str] = frozenset()  # hashes of the files that a persistent proctor is started with
+    read: tuple[str, ...] = ()  # folders of interpreters, which all jobs may read
+    shared: frozenset[str] = frozenset()  # hashes of the files that persistent proctors are started with
 
 
-class Done(msgspec.Struct, frozen=True):
-    """The ends of a job's stages, and the files that it left by their names."""
+class JobEndings(msgspec.Struct, frozen=True):
+    """The endings of a job's stages, and the paths of the files that it kept, by name."""
 
     compile: Ending | None
     run: Ending
@@ -213,95 +213,114 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Slot:
-    """A uid that boxes run under (None: ours), and a proctor that stays."""
+    """A uid for sandboxes, or None for our own, and a persistent proctor."""
 
-    def __init__(self, ground: Ground, uid: int | None) -> None:
+    def __init__(self, environment: JobEnvironment, uid: int | None) -> None:
         self.uid = uid
-        self.standing = PersistentProctor(
-            ProctorConfig(ground.boxes, ground.proctor, ground.caps, ground.starting, uid)
+        self.proctor = PersistentProctor(
+            ProctorConfig(
+                environment.sandboxes, environment.proctor, environment.caps, environment.starting, uid
+            )
         )
 
 
-def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: KillSwitch) -> Done:
-    """Closes the leash when it is done: until then its descriptor is in use."""
-    with contextlib.closing(leash):
+def run_job(
+    environment: JobEnvironment, job: Job, plan: JobPlan, slot: Slot, kill_switch: KillSwitch
+) -> JobEndings:
+    """Execute a job, and close its kill switch, which is in use until then."""
+    with contextlib.closing(kill_switch):
         if job.plan and plan.run is not None and suits(job):
-            order = _order(ground, job, plan, plan.run, slot.uid)
-            run = slot.standing.judge(order, leash)
+            proctor_job = _proctor_job(environment, job, plan, plan.run, slot.uid)
+            run = slot.proctor.execute(proctor_job, kill_switch)
             if run is not None:
-                return Done(None, run)
-        return _run_in_box(ground, job, plan, slot.uid, leash)
+                return JobEndings(None, run)
+        return _run_in_sandbox(environment, job, plan, slot.uid, kill_switch)
 
 
-def _order(ground: Ground, job: Job, plan: JobPlan, stage: StagePlan, uid: int | None) -> ProctorJob:
-    """For a proctor that stays; limits of time are each test's own."""
-    room, limits = ground.room, stage.limits
+def _proctor_job(
+    environment: JobEnvironment, job: Job, plan: JobPlan, stage: StagePlan, uid: int | None
+) -> ProctorJob:
+    """Return the job for a persistent proctor. Limits of time are in the plan, for each test."""
+    space, limits = environment.space, stage.limits
     spec = msgspec.structs.replace(
-        _spec(ground, plan, Path(), (), uid),
+        _spec(environment, plan, Path(), (), uid),
         argv=(PROCTOR, "stand"),
         profile=stage.profile,
         limits=SandboxLimits(
-            file_size=limits.file_size, processes=limits.processes, disk=room.disk, names=room.names
+            file_size=limits.file_size, processes=limits.processes, disk=space.disk, names=space.names
         ),
     )
-    seconds = None if job.run_timeout is None else patience(job.run_timeout)
-    kept = tuple(file.name for file in job.files if file.content.sha256 in ground.own)
-    return ProctorJob(plan=job.plan, files=job.files, kept=kept, spec=spec, seconds=seconds)
+    max_s = None if job.run_timeout is None else patience(job.run_timeout)
+    shared = tuple(file.name for file in job.files if file.content.sha256 in environment.shared)
+    return ProctorJob(plan=job.plan, files=job.files, shared=shared, spec=spec, max_s=max_s)
 
 
-def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: KillSwitch) -> Done:
-    """Compile, then run. Where there is no run, or compile did not end well, run repeats compile's fields."""
+def _run_in_sandbox(
+    environment: JobEnvironment, job: Job, plan: JobPlan, uid: int | None, kill_switch: KillSwitch
+) -> JobEndings:
+    """Compile, then run. Without a run stage, or if compiling fails, `run` has the ending of `compile`."""
     with room_for_files():
-        box = ground.boxes.make(uid)
+        sandbox = environment.sandboxes.make(uid)
     ends = list[Ending]()
     try:
-        with room_for_files(box):
-            links = ground.links if plan.without_proc else None
-            linked = fill(box, job.files, uid, ground.starting, links)
-        spec = _spec(ground, plan, box, linked, uid)
+        with room_for_files(sandbox):
+            links = environment.links if plan.without_proc else None
+            linked = fill(sandbox, job.files, uid, environment.starting, links)
+        spec = _spec(environment, plan, sandbox, linked, uid)
         for stage in (plan.compile, plan.run):
             if stage is None:
                 continue
             if ends:
                 if ends[0].code != 0:
                     break
-                spec = msgspec.structs.replace(spec, files=unlink(box, spec.files))
-            limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
-            own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
-            ends.append(run_stage(ground.proctor, own, plan.stdin, ground.caps, leash, ground.starting))
-        # A box that failed has no result, and so nobody would remove what it leaves.
+                spec = msgspec.structs.replace(spec, files=unlink(sandbox, spec.files))
+            limits = msgspec.structs.replace(
+                stage.limits, disk=environment.space.disk, names=environment.space.names
+            )
+            stage_spec = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
+            ends.append(
+                run_stage(
+                    environment.proctor,
+                    stage_spec,
+                    plan.stdin,
+                    environment.caps,
+                    kill_switch,
+                    environment.starting,
+                )
+            )
+        # A sandbox that failed has no result, so no caller would remove its files
         names = () if ends[-1].status is StageStatus.XX else job.keep
-        places = {name: ground.boxes.place_to_keep() for name in names}
-        kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
+        paths = {name: environment.sandboxes.path_to_keep() for name in names}
+        kept = {name: os.fspath(path) for name, path in paths.items() if take_out(sandbox, name, path)}
     finally:
         try:
-            remove_tree(box)
+            remove_tree(sandbox)
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
-    return Done(ends[0] if plan.compile is not None else None, ends[-1], kept)
+    return JobEndings(ends[0] if plan.compile is not None else None, ends[-1], kept)
 
 
 def _spec(
-    ground: Ground, plan: JobPlan, box: Path, files: tuple[SandboxFile, ...], uid: int | None
+    environment: JobEnvironment, plan: JobPlan, sandbox: Path, files: tuple[SandboxFile, ...], uid: int | None
 ) -> SandboxSpec:
-    """Return the common part of a job's stages; the rest is filled in for each."""
+    """Return the part of the spec that all stages of a job have in common."""
     return SandboxSpec(
         argv=(),
         env={**_ENVIRONMENT, **plan.environment},
-        dir=os.fspath(box),
+        dir=os.fspath(sandbox),
         files=files,
-        read=(*plan.read, *ground.read),
+        read=(*plan.read, *environment.read),
         proc=not plan.without_proc,
         profile="",
         uid=msgspec.UNSET if uid is None else uid,
         report_fd=0,
         leash_fd=0,
-        layers=msgspec.UNSET if ground.layers is None else ground.layers,
-        allow_unconfined=ground.allow_unconfined,
+        layers=msgspec.UNSET if environment.layers is None else environment.layers,
+        allow_unconfined=environment.allow_unconfined,
     )
 
 
-def drop(result: Done | JobResult) -> None:
-    """Removes the kept files of a result that nobody will get."""
+def drop(result: JobEndings | JobResult) -> None:
+    """Remove the kept files of a result that no caller receives."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

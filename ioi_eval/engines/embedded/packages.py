@@ -1,4 +1,4 @@
-"""Packages in Piston's layout: what a job's `runtime` and `version` name. Found in a folder, run in our box.
+"""Packages in Piston's layout, which `runtime` and `version` of a job name. They run in our sandboxes.
 
 LANGUAGE/VERSION/pkg-info.json, run, compile (if there is one), environment, .env, .ppman-installed
 """
@@ -56,10 +56,10 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePackage, ...]:
-    """All that is installed in a folder, or the package that it is itself.
+    """Return the packages that are installed in a folder, or the package that the folder is.
 
-    Raises EngineUnavailable where one cannot be used. Where boxes cannot see the folder, small packages are
-    copied to `spare`, which must not be there yet.
+    If sandboxes cannot see the folder, small packages are copied to `spare`, which must not exist yet. Raises
+    EngineUnavailable for a package that cannot be used.
     """
     folder = folder.absolute()
     try:
@@ -96,7 +96,7 @@ def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
 
 
 def _in_sight(folder: Path, spare: Path | None) -> Path:
-    """Return the folder that boxes see: the packages' own, or a copy that is made for them."""
+    """Return the folder that sandboxes see: the packages' own, or a copy that is made for them."""
     reason = _why_out_of_sight(folder)
     if reason is None:
         return folder

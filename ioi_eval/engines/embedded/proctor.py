@@ -124,7 +124,7 @@ def _units(sources: Path) -> list[str]:
 
 
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
-    """The one program that is started outside a box: there is nothing yet to make a box with."""
+    """The one program that is started outside a sandbox: there is nothing yet to make a sandbox with."""
     output = Path(arguments[arguments.index("-o") + 1])
     what = "what Python waits with" if output.name == WAITING else "the proctor"
     # Where nobody said how much is to be told, in a trainer for instance, this is: it may take a minute.

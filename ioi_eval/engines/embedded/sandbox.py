@@ -1,4 +1,4 @@
-"""A stage in the box that `proctor box` makes: its spec, its report, what that means, and the box's files.
+"""Runs a stage of a job in a sandbox of `proctor box`: spec, report, ending, and the sandbox's files.
 
 docs/protocol.md, "Box spec", is the reference.
 """
@@ -29,26 +29,28 @@ from ioi_eval.model.job import PRECOMPILED, Ending, JobFile, StageStatus
 from ioi_eval.model.protocol import Message
 from ioi_eval.rules.limits import GRACE
 
-# --- what the proctor is told, and what it reports ---------------------------------------------------
+# --- the spec and the report of a sandbox ---------------------------------------------------
 
 
 VERSION = 2
 
 
 class SandboxFile(Message):
+    """A file that a sandbox opens itself: its name inside and its path outside."""
+
     name: str
     path: str
 
 
 class SandboxLimits(Message):
-    wall_ms: int | None = None  # of idling
-    hard_ms: int | None = None  # of time that passes, whatever programs do
+    wall_ms: int | None = None  # time in which no program does anything
+    hard_ms: int | None = None  # total time
     cpu_ms: int | None = None
     memory: int | None = None
     file_size: int | None = None
     processes: int | None = None
-    disk: int | None = None  # bytes of all files in the box
-    names: int | None = None  # files, folders and links in the box
+    disk: int | None = None  # bytes of all files
+    names: int | None = None  # number of files, folders and links
 
 
 class SandboxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited
@@ -57,7 +59,7 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not
     env: Mapping[str, str]
     dir: str
     files: tuple[SandboxFile, ...] = ()
-    read: tuple[str, ...] = ()  # further folders that programs may look into and run from
+    read: tuple[str, ...] = ()  # further folders that programs may read and start programs from
     proc: bool = True  # programs see a /proc
     profile: str
     uid: int | msgspec.UnsetType = msgspec.UNSET
@@ -69,10 +71,14 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not
 
 
 class SandboxReport(Message):
+    """The proctor's report about how the program of a sandbox ended."""
+
     v: int
     code: int = 0
     signal: int = 0
-    killed: str = ""  # wall, hard, cpu, memory, processes, disk, leash
+    killed: str = (
+        ""  # the limit that ended the program: wall, hard, cpu, memory, processes, disk, kill_switch
+    )
     cpu_us: int = 0
     wall_us: int = 0
     waited_us: int = 0
@@ -88,17 +94,17 @@ def decode_report(text: bytes) -> SandboxReport:
     try:
         report = _REPORT.decode(text)
     except msgspec.DecodeError as error:
-        raise BrokenReply(f"the box's report is not of the agreed shape: {error}") from error
+        raise BrokenReply(f"the sandbox's report is not valid: {error}") from error
     if report.v != VERSION:
-        raise BrokenReply(f"the box's report is of version {report.v}, this package speaks {VERSION}")
+        raise BrokenReply(f"the sandbox's report has version {report.v}, this package needs {VERSION}")
     return report
 
 
-# --- what a report means -----------------------------------------------------------------------------
+# --- the ending that a report describes --------------------------------------------------------------
 
 
 def ending_of(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
-    """Return how the box's program ended. `overflow`: the stream that exceeded its limit, if any."""
+    """Return how the sandbox's program ended. `overflow`: the stream that exceeded its limit, if any."""
     ending = _ending(report, overflow)
     return msgspec.structs.replace(
         ending,
@@ -128,15 +134,18 @@ def _ending(report: SandboxReport, overflow: str) -> Ending:
 def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # a real-time signal has no name of its own
+    except ValueError:  # a real-time signal has no name
         return f"SIG{number}"
 
 
-# --- the rope on which the programs of a job hang ----------------------------------------------------
+# --- the kill switch of a job ----------------------------------------------------
 
 
 class KillSwitch:
-    """A pipe of which we hold the writing end and the job's boxes the other. Any thread may cut it."""
+    """A pipe that ends a job's programs when its writing end is closed. Any thread may cut it.
+
+    The job's sandboxes hold the reading end.
+    """
 
     def __init__(self) -> None:
         self.end, held = os.pipe()
@@ -147,48 +156,50 @@ class KillSwitch:
         return self._held.closed
 
     def cut(self) -> None:
-        """Kills what hangs on it; what would be started on it dies at once.
+        """End all programs of the job. A sandbox that is started later ends at once.
 
-        A forked child lets go of its copy so, which would keep the programs alive when the parent cuts.
+        A forked child cuts its copy, too: the copy would keep the programs alive when the parent cuts.
         """
         self._held.close()
 
     def close(self) -> None:
-        """Gives the descriptors back. Only for who made it, when nothing hangs on it any more."""
+        """Close both descriptors. Only its maker calls this, after all sandboxes have ended."""
         self.cut()
         os.close(self.end)
 
 
-# --- files into a box before anything runs in it, and out of it when all in it is dead ---------------
+# --- a sandbox's files, before programs start and after they have ended -----------------------------
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-_LARGE = 16 << 20  # bytes; a precompiled header has 120 MB
-# Such a descriptor only names the folder, which closed modes cannot refuse us.
+# Minimum size of a file that is linked instead of copied, in bytes. A precompiled header has 120 MB
+_LARGE = 16 << 20
+# Flags that open a folder only by name, so its mode cannot refuse us
 BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LinkedFiles:
-    """Hard links to large files, for boxes without /proc. Safe to be used by several threads.
+    """Hard links to large files, for sandboxes without /proc. Several threads may use it.
 
-    A file on another disk than the boxes is copied to theirs once. The copies last as long as the boxes.
+    A file on another disk than the sandboxes is copied to their disk once. The copies stay until the engine
+    closes.
     """
 
     def __init__(self, folder: Path, free: Callable[[], int]) -> None:
-        """`folder`: for the copies. `free`: returns the bytes of the boxes' disk that copies may take."""
+        """Copies go to `folder`. `free` returns the bytes of the sandboxes' disk that copies may take."""
         self._folder, self._free, self._lock = folder, free, Lock()
 
     def place(self, source: Path, target: Path) -> bool:
-        """Make a link. Return False if there is no room for a copy."""
+        """Make a link. Return False if a copy is needed and there is no space for it."""
         if stat.S_IMODE(source.stat().st_mode) & 0o4:
-            with contextlib.suppress(OSError):  # it lies on another disk
+            with contextlib.suppress(OSError):  # the file is on another disk
                 target.hardlink_to(source)
                 return True
-        facts = source.stat()
-        copy = self._folder / f"{facts.st_dev}-{facts.st_ino}-{facts.st_mtime_ns}"
+        status = source.stat()
+        copy = self._folder / f"{status.st_dev}-{status.st_ino}-{status.st_mtime_ns}"
         with self._lock:
             if not copy.exists():
-                if facts.st_size > self._free():
+                if status.st_size > self._free():
                     return False
                 part = copy.with_suffix(".part")
                 shutil.copyfile(source, part)
@@ -199,7 +210,7 @@ class LinkedFiles:
 
 
 def fill(
-    box: Path,
+    sandbox: Path,
     files: Iterable[JobFile],
     uid: int | None,
     starting: Lock,
@@ -207,35 +218,38 @@ def fill(
     *,
     copies: bool = False,
 ) -> tuple[SandboxFile, ...]:
-    """Write what the job holds, and return what the box shall open by itself.
+    """Write a job's files into a sandbox, and return the files that the sandbox is to open itself.
 
-    `links`: of a box without /proc, which could not open anything by itself. `copies`: the box runs already.
+    A process that another thread starts has our descriptors until it executes its program. A descriptor of a
+    program that we write would make that program busy, and a busy file cannot be started. So `starting` is
+    held while a program is written.
 
-    A process that another thread starts has our descriptors until it has become its program. One of a file
-    that we are writing would make that file busy, and a busy file cannot be run: no program is written then.
+    Args:
+        links: makes links instead, for a sandbox without /proc, which cannot open files itself.
+        copies: all files are copied, because the sandbox runs already.
     """
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            placed.append(_place(box, file, uid, links, copied=copies or file.copied))
+            placed.append(_place(sandbox, file, uid, links, copied=copies or file.copied))
     return tuple(file for file in placed if file is not None)
 
 
 def make_folder(folder: Path, mode: int) -> None:
-    """Make a folder with this mode, whatever the umask."""
+    """Make a folder with a mode, independent of the umask."""
     folder.mkdir()
     folder.chmod(mode)
 
 
 def is_noexec(place: Path) -> bool:
-    """Return True if nothing that lies there can be started."""
+    """Return True if no program in this folder can be started."""
     return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
 
 
 def _place(
-    box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
+    sandbox: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
 ) -> SandboxFile | None:
-    folder, (*folders, last) = box, file.name.split("/")
+    folder, (*folders, last) = sandbox, file.name.split("/")
     for name in folders:
         folder /= name
         if not folder.is_dir():
@@ -245,7 +259,7 @@ def _place(
     target = folder / last
     source = file.content.path
     if source is not None and file.content.data is None:
-        # Whether a descriptor of the file serves inside: it keeps the file's own mode.
+        # A descriptor that the sandbox opens keeps the file's mode, so the mode decides whether it is enough
         try:
             mode = Path(source).stat().st_mode
         except OSError as error:
@@ -253,7 +267,7 @@ def _place(
         if not stat.S_ISREG(mode):
             raise JobRejected(f"{source} is not a regular file")
         needed = 0o5 if file.executable else 0o4
-        # What is too large to be copied for each job is shown to users who may not change it.
+        # A large file is not copied: other users may read it, and may not change it
         shown = not copied or (uid is not None and file.content.size >= _LARGE)
         starts = not (file.executable and is_noexec(Path(source)))
         opened = mode & needed == needed or (uid is None and not file.executable)
@@ -273,38 +287,38 @@ def _place(
 
 
 @contextlib.contextmanager
-def room_for_files(box: Path | None = None) -> Iterator[None]:
-    """Tells apart whose fault it is that files cannot be made: names that clash are the job's."""
+def room_for_files(sandbox: Path | None = None) -> Iterator[None]:
+    """Raise the error of the job if its names clash, and of the engine if the disk is full."""
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        name = os.path.relpath(error.filename, box)  # where boxes lie is nothing that a job's sender is told
+        name = os.path.relpath(error.filename, sandbox)  # the sender does not learn our paths
         raise JobRejected(f"{name!r} is a file and a folder at once") from error
     except OSError as error:
         if error.errno in _FULL:
-            raise EngineOverloaded(f"no room for the job's files: {error.strerror}") from error
+            raise EngineOverloaded(f"no space for the job's files: {error.strerror}") from error
         raise
 
 
-def unlink(box: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
-    """Removes the links of a stage, for the next to have its own; leaves out what the programs replaced."""
-    return tuple(file for file in files if _removed(box, file.name))
+def unlink(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
+    """Remove the links of a stage, and return their files, except those that programs have replaced."""
+    return tuple(file for file in files if _removed(sandbox, file.name))
 
 
-def _removed(box: Path, name: str) -> bool:
-    with _found(box, name, stat.S_ISLNK) as (place, last):
+def _removed(sandbox: Path, name: str) -> bool:
+    with _found(sandbox, name, stat.S_ISLNK) as (place, last):
         if place is not None:
             os.unlink(last, dir_fd=place)
         return place is not None
 
 
-def take_out(box: Path, name: str, target: Path) -> bool:
-    """Moves a regular file out of the box and makes it ours; False when there is none under that name."""
-    with _found(box, name, stat.S_ISREG) as (place, last):
+def take_out(sandbox: Path, name: str, target: Path) -> bool:
+    """Move a regular file out of a sandbox and own it. Return False if no such file exists."""
+    with _found(sandbox, name, stat.S_ISREG) as (place, last):
         if place is None:
             return False
         os.rename(last, target, src_dir_fd=place)
-    # Only we can reach it now. It has the owner and the mode that it was left with.
+    # Nobody else can reach it now. It still has the owner and the mode that programs gave it
     handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
@@ -319,16 +333,16 @@ def take_out(box: Path, name: str, target: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _found(box: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[int | None, str]]:
-    """The folder that a file of the box is in, and the last part of its name; None where there is none.
+def _found(sandbox: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[int | None, str]]:
+    """Yield a descriptor of the folder with a file, or None if it does not exist, and the file's last name.
 
-    The programs are dead, but what they left is not to be trusted: no link is followed on the way.
+    Programs have ended, but their files are not trusted: no link is followed.
     """
     *folders, last = name.split("/")
     with contextlib.ExitStack() as opened:
         place: int | None = None
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            handle = os.open(box, BY_PATH)
+            handle = os.open(sandbox, BY_PATH)
             opened.callback(os.close, handle)
             for folder in folders:
                 handle = os.open(folder, BY_PATH, dir_fd=handle)
@@ -338,35 +352,35 @@ def _found(box: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[
         yield place, last
 
 
-# --- a stage, from its start to its end --------------------------------------------------------------
+# --- running a stage ---------------------------------------------------------------------------------
 
 
 _PIECE = 1 << 18
 _REPORT_BYTES = 1 << 20
-_LAST_WORDS = 2000  # bytes of what a broken proctor said
+_MAX_ERROR_BYTES = 2000  # of a broken proctor's output, in a message
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
 
 class OutputCaps(msgspec.Struct, frozen=True):
-    """The bytes of a stage's output that are taken."""
+    """Maximum bytes of a stage's streams."""
 
     stdout: int
     stderr: int
 
 
 class Pipe:
-    """A stream of the box and what has come through it, up to a limit. Both ends are closed with `held`."""
+    """A stream of a sandbox, and its content up to a limit. Both ends are closed with `held`."""
 
     def __init__(self, held: ExitStack, name: str, cap: int) -> None:
         self.name, self._room = name, cap
-        end, box_end = os.pipe()
+        end, write_end = os.pipe()
         self.end = held.enter_context(io.FileIO(end, "rb"))
-        self.box_end = held.enter_context(io.FileIO(box_end, "wb"))
+        self.write_end = held.enter_context(io.FileIO(write_end, "wb"))
         self.overflows, self.taken = False, io.BytesIO()
 
     def read(self) -> bool:
-        """Takes what is there; False at the end. Reads and drops what is over the limit."""
+        """Read the next piece. Return False at the end. Bytes over the limit are dropped."""
         piece = self.end.read(_PIECE)
         self.overflows = self.overflows or len(piece) > self._room
         if taken := piece[: self._room]:
@@ -379,32 +393,32 @@ Streams = tuple[Pipe, Pipe, Pipe]
 
 
 def run_stage(
-    proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, leash: KillSwitch, starting: Lock
+    proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, kill_switch: KillSwitch, starting: Lock
 ) -> Ending:
-    """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
+    """Run a stage to its end. Output over a limit cuts the kill switch, as a caller that gives up does."""
     with ExitStack() as held:
         try:
-            process, streams = start(held, proctor, spec, _sealed(held, stdin), caps, leash, starting)
+            process, streams = start(held, proctor, spec, _sealed(held, stdin), caps, kill_switch, starting)
         except OSError as error:
             if error.errno in _NO_ROOM:
-                raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
+                raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
             raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
-        # Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself.
+        # A proctor that does not end the stage soon after the hard stop is broken
         hard = spec.limits.hard_ms
-        _read_all(streams, leash, None if hard is None else hard / 1000 + GRACE)
+        _read_all(streams, kill_switch, None if hard is None else hard / 1000 + GRACE)
         code = process.wait(GRACE)
-    stdout, stderr, told = (pipe.taken.getvalue() for pipe in streams)
+    stdout, stderr, report_bytes = (pipe.taken.getvalue() for pipe in streams)
     overflow = next((pipe.name for pipe in streams[:2] if pipe.overflows), "")
-    if leash.is_cut and not overflow:
+    if kill_switch.is_cut and not overflow:
         raise EngineUnavailable("the job was ended before it was done")
-    if not told:
-        words = stderr[-_LAST_WORDS:].decode(errors="replace").strip()
+    if not report_bytes:
+        message = stderr[-_MAX_ERROR_BYTES:].decode(errors="replace").strip()
         raise BrokenReply(
-            f"the proctor ended with code {code} and without a report: {words or 'it printed nothing'}"
+            f"the proctor ended with code {code} and without a report: {message or 'it printed nothing'}"
         )
-    report = decode_report(told)
+    report = decode_report(report_bytes)
     if report.failure is not None:
-        # A proctor that failed says where. Where boxes lie is nothing that a job's sender is told.
+        # The sender does not learn our paths
         report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
     return ending_of(report, stdout, stderr, overflow)
 
@@ -415,36 +429,36 @@ def start(
     spec: SandboxSpec,
     stdin: int,
     caps: OutputCaps,
-    leash: KillSwitch,
+    kill_switch: KillSwitch,
     starting: Lock,
 ) -> tuple[subprocess.Popen[bytes], Streams]:
-    """Start a proctor in whose box the leash ends. What it holds is given back with `held`."""
+    """Start a proctor with a sandbox that the kill switch ends. `held` closes and ends all of it."""
     stdout, stderr = Pipe(held, "stdout", caps.stdout), Pipe(held, "stderr", caps.stderr)
     report = Pipe(held, "report", _REPORT_BYTES)
-    told = report.box_end.fileno()
-    own = msgspec.structs.replace(spec, report_fd=told, leash_fd=leash.end)
-    plan = _sealed(held, msgspec.json.encode(own))
+    report_fd = report.write_end.fileno()
+    spec = msgspec.structs.replace(spec, report_fd=report_fd, leash_fd=kill_switch.end)
+    plan = _sealed(held, msgspec.json.encode(spec))
     with starting:
         process = subprocess.Popen(
             [proctor, "box", f"/proc/self/fd/{plan}"],
             stdin=stdin,
-            stdout=stdout.box_end,
-            stderr=stderr.box_end,
-            pass_fds=(plan, told, leash.end),
+            stdout=stdout.write_end,
+            stderr=stderr.write_end,
+            pass_fds=(plan, report_fd, kill_switch.end),
             env={},
             cwd="/",
             umask=0o022,
-            start_new_session=True,  # an interrupt from the terminal is ours to handle
+            start_new_session=True,  # so an interrupt of the terminal reaches only us
         )
     held.callback(process.wait)
-    held.callback(process.kill)  # with all that is in its box, whatever went wrong in between
+    held.callback(process.kill)  # and all programs in its sandbox, also after an error
     for pipe in (stdout, stderr, report):
-        pipe.box_end.close()
+        pipe.write_end.close()
     return process, (stdout, stderr, report)
 
 
 def _sealed(held: ExitStack, content: bytes) -> int:
-    """A descriptor to read `content` from, which nobody can change or let grow: no memory hides behind it."""
+    """Return a descriptor with `content`. Programs cannot change or extend it."""
     handle = os.memfd_create("ioi-eval", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     held.callback(os.close, handle)
     with open(handle, "wb", closefd=False) as stream:
@@ -454,21 +468,21 @@ def _sealed(held: ExitStack, content: bytes) -> int:
     return handle
 
 
-def _read_all(streams: Iterable[Pipe], leash: KillSwitch, patience: float | None) -> None:
-    """Until every stream is at its end. One that says too much cuts the leash, and then patience is short."""
+def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, patience: float | None) -> None:
+    """Read all streams to their end. A stream over its limit cuts the kill switch."""
     deadline = None if patience is None else time.monotonic() + patience
     with selectors.PollSelector() as waiting:
         for pipe in streams:
             waiting.register(pipe.end, selectors.EVENT_READ, pipe)
-        waiting.register(leash.end, selectors.EVENT_READ, None)
+        waiting.register(kill_switch.end, selectors.EVENT_READ, None)
         while any(key.data for key in waiting.get_map().values()):
             events = waiting.select(None if deadline is None else max(0.0, deadline - time.monotonic()))
             if not events and deadline is not None and time.monotonic() >= deadline:
-                raise BrokenReply("the proctor neither ended its box nor itself")
+                raise BrokenReply("the proctor neither ended its sandbox nor itself")
             for key, _ in events:
                 if key.data is None or key.data.name == "report":
                     deadline = time.monotonic() + GRACE
                 if key.data is None or not key.data.read():
                     waiting.unregister(key.fd)
                 elif key.data.overflows:
-                    leash.cut()
+                    kill_switch.cut()

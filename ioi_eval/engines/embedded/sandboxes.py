@@ -1,8 +1,8 @@
-"""The folder of an engine's boxes, its removal, and their uids; no crash keeps either taken.
+"""The folder of an engine's sandboxes, its removal, and the uids of sandboxes. A crash leaves neither taken.
 
-The engine holds a lock on the file `owner` in its folder for as long as it lives. A folder whose lock is free
-belongs to an engine that was killed: the next engine that starts removes it. The file says how many bytes of
-the disk the engine may fill. Other engines leave these out, in whatever process they are.
+The engine holds a lock on the file `owner` in its folder. A folder whose lock is free belongs to an engine
+that was killed, and the next engine that starts removes it. The file contains the number of bytes of the disk
+that the engine may fill. Engines of other processes do not use these.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
 
-ROOM_NEEDED = 256 << 20  # bytes for each slot; containers often have a shared memory of 64 MB
-NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or give {IN_MEMORY} room without noexec"
+MIN_SLOT_BYTES = 256 << 20  # disk space for a slot; the shared memory of a container is often 64 MB
+NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or mount {IN_MEMORY} without noexec"
 _OWNER = "owner"
-_DIGITS = 20  # of a number of bytes
-_ENTER_ONLY = 0o711  # a box that runs under another uid gets through, and sees no names
+_MAX_DIGITS = 20  # of a number of bytes
+_ENTER_ONLY = 0o711  # mode for sandboxes of other uids, which may enter the folder but not list it
 
 
 def choose_base(slots: int) -> Path:
-    """Memory, unless what lies there cannot be started or is too little for the slots."""
+    """Return the folder in memory, unless no program there can be started or its space is too small."""
     return IN_MEMORY if why_not_in_memory(slots) is None else Path(tempfile.gettempdir())
 
 
 def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
-    """Return why boxes of so many slots cannot lie in that folder; None where they can."""
+    """Return why sandboxes for a number of slots cannot be in a folder, or None if they can."""
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"{folder} is not there or cannot be written"
+        return f"{folder} does not exist or cannot be written"
     if is_noexec(folder):
         return f"{folder} is mounted noexec"
     disk = Disk.look(folder)
     if disk.slots(slots) == slots:
         return None
-    return f"{folder} has only {disk.words}, and each slot takes {ROOM_NEEDED >> 20} MB"
+    return f"{folder} has only {disk.description}, and each slot needs {MIN_SLOT_BYTES >> 20} MB"
 
 
 class Shares(msgspec.Struct, frozen=True):
-    """An engine's part of a disk: its slots, and the bytes that each may fill."""
+    """An engine's part of a disk: its slots, and the bytes that each slot may fill."""
 
     slots: int
     each: int
@@ -65,56 +65,58 @@ class Shares(msgspec.Struct, frozen=True):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """The room on a disk, in bytes: what is free, and what engines that run may still fill."""
+    """The space of a disk, in bytes: free space, and the part of it that running engines may still fill."""
 
     free: int
     held: int = 0
 
     @classmethod
     def look(cls, folder: Path) -> Disk:
-        facts = os.statvfs(folder)
-        return cls(facts.f_bavail * facts.f_frsize, sum(_held_beside(folder)))
+        status = os.statvfs(folder)
+        return cls(status.f_bavail * status.f_frsize, sum(_held_beside(folder)))
 
     @property
     def left(self) -> int:
         return max(0, self.free - self.held)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         others = f": {self.free >> 20} MB are free, and other engines hold {self.held >> 20} MB"
         return f"{self.left >> 20} MB left{others if self.held else ''}"
 
     def slots(self, wanted: int) -> int:
-        """Return for how many slots there is room that no two of them share.
+        """Return the number of slots for which the space is large enough.
 
-        Where nobody else is, one slot has what there is, however little.
+        Without other engines, one slot may have less space than it needs.
         """
-        return min(wanted, max(self.left // ROOM_NEEDED, 0 if self.held else 1))
+        return min(wanted, max(self.left // MIN_SLOT_BYTES, 0 if self.held else 1))
 
     def shares(self, wanted: int, *, most: int) -> Shares:
-        """Return shares that leave room for other engines, if there is more than the slots need."""
+        """Return shares that leave space for other engines, if there is more than the slots need."""
         slots = self.slots(wanted)
         count = max(1, slots)
-        each = max(ROOM_NEEDED, self.left // 4 // count)
-        if self.left - count * each < ROOM_NEEDED:  # the rest is no slot for anybody else
+        each = max(MIN_SLOT_BYTES, self.left // 4 // count)
+        if self.left - count * each < MIN_SLOT_BYTES:  # the rest is too small for another slot
             each = self.left // count
         return Shares(slots, min(most, each))
 
 
 def _held_beside(folder: Path) -> Iterator[int]:
-    """Yield what each engine holds that runs on the disk of this folder.
+    """Yield the bytes that each running engine on the disk of this folder may fill.
 
-    They are looked for there and where boxes lie by default. Another user's entry counts as well: whoever can
-    make one could fill the disk instead.
+    Engines are found by their folders here and in the default folders of sandboxes. Folders of other users
+    count, too: a user who makes such a folder could fill the disk instead.
     """
     disk = folder.stat().st_dev
     for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
         for owner in base.glob(f"ioi-eval-*/{_OWNER}"):
-            with contextlib.suppress(OSError, ValueError):  # it ends at this moment, or is none of ours
+            with contextlib.suppress(
+                OSError, ValueError
+            ):  # the engine ends now, or the folder is not an engine's
                 handle = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
                     if os.fstat(handle).st_dev == disk and not _has_locked(handle, fcntl.LOCK_SH):
-                        yield max(0, int(os.pread(handle, _DIGITS, 0) or b"0"))
+                        yield max(0, int(os.pread(handle, _MAX_DIGITS, 0) or b"0"))
                 finally:
                     os.close(handle)
 
@@ -128,30 +130,28 @@ def _has_locked(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def is_in_memory(folder: Path) -> bool:
-    """Return True if a folder lies in a file system of memory, wherever that is mounted."""
+    """Return True if a folder is in a file system in memory."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # without /proc nobody knows
+    except OSError:  # without /proc it is unknown
         return False
-    kinds = {Path(words[1]): words[2] for words in map(str.split, mounts)}
-    place = folder.resolve()
-    return next(
-        (kinds[each] in ("tmpfs", "ramfs") for each in (place, *place.parents) if each in kinds), False
-    )
+    kinds = {Path(fields[1]): fields[2] for fields in map(str.split, mounts)}
+    path = folder.resolve()
+    return next((kinds[each] in ("tmpfs", "ramfs") for each in (path, *path.parents) if each in kinds), False)
 
 
 class Sandboxes:
-    """The folder of one engine. `open` and `close` do the work; between them boxes come and go."""
+    """The folder of an engine's sandboxes, between `open` and `close`."""
 
     def __init__(self, base: Path | None = None, *, slots: int = 1, entered: bool = True) -> None:
-        """`entered`: by programs; False where only we put something there."""
+        """`entered` is False if no program uses the folder."""
         self._base, self._slots, self._entered = base, slots, entered
         self._folder: Path | None = None
         self._lock = -1
 
     @property
     def folder(self) -> Path:
-        assert self._folder is not None, "boxes are open"
+        assert self._folder is not None, "the folder is open"
         return self._folder
 
     def open(self) -> None:
@@ -161,24 +161,26 @@ class Sandboxes:
                 raise EngineUnavailable(f"{lack.name}: {lack.detail}. {lack.remedy}")
             if os.geteuid() == 0 and self._entered and not everybody_may_enter(base):
                 raise EngineUnavailable(
-                    f"{base} cannot hold boxes: started as root, they run under other uids, which may not"
+                    f"{base} cannot hold sandboxes: started as root, they run under other uids, which may not"
                     " pass through it. Give another folder or add the right with chmod o+x"
                 )
             if self._entered and is_noexec(base):
-                raise EngineUnavailable(f"{base} cannot hold boxes: it is mounted noexec. {NOEXEC_REMEDY}")
+                raise EngineUnavailable(
+                    f"{base} cannot hold sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
+                )
             sweep(base)
             while not self._take(base):
-                pass  # a sweeper was faster than our lock
+                pass  # another engine removed the folder before we locked it
             for name in ("kept", "links"):
                 make_folder(self.folder / name, 0o700)
         except OSError as error:
-            raise EngineUnavailable(f"no folder for boxes can be made in {base}: {error}") from error
+            raise EngineUnavailable(f"no folder for sandboxes can be made in {base}: {error}") from error
 
     def _take(self, base: Path) -> bool:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
         try:
             folder.chmod(_ENTER_ONLY)
-            lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)  # others read what it holds
+            lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)  # other users may read the number
         except FileNotFoundError:
             return False
         if lock is None:
@@ -187,41 +189,41 @@ class Sandboxes:
         return True
 
     def share(self, wanted: int, *, most: int) -> Shares:
-        """Hold room for slots until this is closed. Raises EngineUnavailable where other engines have it."""
+        """Reserve disk space for slots until `close`. Raises EngineUnavailable if other engines have it."""
         with _alone_in(self.folder.parent):
             disk = Disk.look(self.folder.parent)
             shares = disk.shares(wanted, most=most)
             if not shares.slots:
                 raise EngineUnavailable(
-                    f"{self.folder.parent} has no room for a slot: {disk.words}, and a slot takes"
-                    f" {ROOM_NEEDED >> 20} MB. Wait until they end, or give boxes another disk"
+                    f"{self.folder.parent} has no space for a slot: {disk.description}, and a slot needs"
+                    f" {MIN_SLOT_BYTES >> 20} MB. Wait until they end, or give sandboxes another disk"
                 )
             self.hold(shares.whole)
         return shares
 
     def hold(self, size: int) -> None:
-        """Say to other engines how many bytes of the disk this one may fill."""
+        """Publish the number of bytes of the disk that this engine may fill."""
         os.pwrite(self._lock, str(size).encode(), 0)
 
     def make(self, uid: int | None) -> Path:
-        """A new, empty box that only `uid` (None: we) may enter."""
-        box = self.folder / f"box-{secrets.token_hex(8)}"
-        make_folder(box, 0o700)
+        """Make an empty folder that only `uid`, or our own user if it is None, may enter."""
+        sandbox = self.folder / f"box-{secrets.token_hex(8)}"
+        make_folder(sandbox, 0o700)
         if uid is not None:
-            os.chown(box, uid, uid)
-        return box
+            os.chown(sandbox, uid, uid)
+        return sandbox
 
-    def place_to_keep(self) -> Path:
-        """A path with nothing at it, for a file that outlives its box."""
+    def path_to_keep(self) -> Path:
+        """Return a free path for a file that outlives its sandbox."""
         return self.folder / "kept" / secrets.token_hex(8)
 
     def links(self) -> LinkedFiles:
-        """Return the links to large files. Copies take what no engine holds of the disk."""
+        """Return the links to large files. Copies use disk space that no engine has reserved."""
         folder = self.folder
         return LinkedFiles(folder / "links", lambda: Disk.look(folder.parent).left)
 
     def close(self) -> None:
-        """Removes all of it. May be called again, and before `open`."""
+        """Remove the folder. May be called again, and before `open`."""
         folder, self._folder = self._folder, None
         lock, self._lock = self._lock, -1
         try:
@@ -236,12 +238,12 @@ class Sandboxes:
 
 
 def sweep(base: Path) -> None:
-    """Removes this user's folders whose engine is dead."""
+    """Remove this user's folders of engines that were killed."""
     for folder in base.glob(f"{_prefix()}*"):
-        # Somebody else's under our name, or one that vanishes meanwhile: not ours to worry about.
+        # The folder may be another user's, or be removed at the same time
         with contextlib.suppress(OSError):
-            facts = folder.lstat()
-            if facts.st_uid == os.geteuid() and stat.S_ISDIR(facts.st_mode):
+            status = folder.lstat()
+            if status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode):
                 _sweep_one(folder)
 
 
@@ -249,7 +251,7 @@ def _sweep_one(folder: Path) -> None:
     try:
         lock = _locked(folder / _OWNER)
     except FileNotFoundError:
-        folder.rmdir()  # nothing was begun in it; or nothing is left, and its engine does the same
+        folder.rmdir()  # it is empty: its engine has just made it, or removes it now
         return
     if lock is None:
         return
@@ -261,9 +263,9 @@ def _sweep_one(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _alone_in(base: Path) -> Iterator[None]:
-    """Let one engine in after the other. Anybody may hold this lock, so nobody waits long for it."""
+    """Hold the lock of a folder, one engine at a time. The wait is bounded, because any user may hold it."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(PermissionError):  # who may not look into it sees no engines either
+        with contextlib.suppress(PermissionError):  # then the folders of engines are invisible, too
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             held.callback(os.close, handle)
             end = time.monotonic() + DISK_SHARE.max_seconds
@@ -273,11 +275,11 @@ def _alone_in(base: Path) -> Iterator[None]:
 
 
 def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
-    """A descriptor with the lock on the file; None: another has it. Raises FileNotFoundError."""
+    """Return a descriptor with the lock of a file, or None if another process has it."""
     lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.stat().st_ino == os.fstat(lock).st_ino:  # not one that was removed before we had it
+        if path.stat().st_ino == os.fstat(lock).st_ino:  # it was not removed before we locked it
             return lock
     os.close(lock)
     return None
@@ -287,18 +289,18 @@ def _prefix() -> str:
     return f"ioi-eval-{os.geteuid()}-"
 
 
-# --- removing folders in which hostile programs did what they liked ----------------------------------
+# --- removing folders of hostile programs ----------------------------------
 
 
 _ALL_OF_THE_OWNER = 0o700
 
 
 def remove_tree(path: Path, *, last: str = "") -> None:
-    """Removes a folder and all in it; a folder that is gone is fine. Raises OSError when something stays.
+    """Remove a folder and its content, if it exists. Raises OSError if something remains.
 
-    The file named `last` stays until nothing else is there. Every folder below is emptied of its files, its
-    own folders are moved up beside it, and then it is removed. So nothing recurses, no path grows, and three
-    descriptors do for any depth.
+    The file `last` is removed last. For each folder below, its files are removed, its subfolders are moved up
+    next to it, and then it is removed. So nothing recurses, no path grows, and three descriptors are enough
+    for any depth.
     """
     try:
         top = _open_folder(path)
@@ -317,7 +319,7 @@ def remove_tree(path: Path, *, last: str = "") -> None:
 
 
 def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
-    """Moves the folder's folders up to the top and removes it."""
+    """Move the subfolders of a folder up to the top, and remove it."""
     inside = _open_folder(folder, top)
     try:
         for child in _remove_files(inside):
@@ -329,7 +331,7 @@ def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
 
 
 def _free(names: Iterator[str], top: int) -> str:
-    """A name that nothing has: the program may have guessed ours."""
+    """Return a name that is free. A program may have guessed the next ones."""
     for name in names:
         try:
             os.lstat(name, dir_fd=top)
@@ -339,7 +341,7 @@ def _free(names: Iterator[str], top: int) -> str:
 
 
 def _remove_files(folder: int, *, but: str = "") -> list[str]:
-    """Removes what is no folder; gives the names of the folders."""
+    """Remove everything except folders, and return the names of the folders."""
     with os.scandir(folder) as entries:
         listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in listed:
@@ -349,44 +351,43 @@ def _remove_files(folder: int, *, but: str = "") -> list[str]:
 
 
 def _open_folder(name: str | Path, parent: int | None = None) -> int:
-    """A descriptor that reads a folder, whatever its mode.
+    """Return a descriptor that can read a folder, whatever its mode.
 
-    Never through a link, even one that something alive put there between two of our steps.
+    It never follows a link, even if a running program puts one there between two steps.
     """
     handle = os.open(name, BY_PATH, dir_fd=parent)
     try:
-        mine = f"/proc/self/fd/{handle}"
+        path = f"/proc/self/fd/{handle}"
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         if mode & _ALL_OF_THE_OWNER != _ALL_OF_THE_OWNER:
-            Path(mine).chmod(mode | _ALL_OF_THE_OWNER)
-        return os.open(mine, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            Path(path).chmod(mode | _ALL_OF_THE_OWNER)
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
         os.close(handle)
 
 
 # --- uids --------------------------------------------------------------------------------------------
-# Started as root, every slot runs its boxes under a uid that no other slot or engine uses at the time.
-# What reserves a uid is a lock on a file that only root can open, in a folder where only root can make one.
-# By whatever others may name or lock as well, a socket or a file below /tmp, any user could stop root's
-# judge.
+# As root, each slot runs its sandboxes under a uid that no other slot or engine uses at the same time. A lock
+# on a file that only root can open reserves the uid. With a socket, or a file in /tmp, which other users can
+# lock, any user could stop root's judge.
 
 
-# A range that distributions leave free: below it are home folders, above it services with passing users.
+# Uids that distributions do not use: below are home folders, above are services with temporary users
 _FIRST, _LAST = 60578, 61183
-_PLACES = (Path("/run"), Path("/var/lib"))  # root's alone; the first that can be written
+_PLACES = (Path("/run"), Path("/var/lib"))  # only root may write there; the first writable one is used
 _LOCKS = "ioi-eval-uids"
 _NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
 _PLACE_REMEDY = "Make one writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
 
 
 class Uids:
-    """Reserved uids. The kernel gives their locks back when the process ends, however it ends."""
+    """Reserved uids. The kernel releases their locks when the process ends in any way."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
 
     def reserve(self, number: int) -> tuple[int | None, ...]:
-        """A uid per slot; None for each where the boxes stay what we are."""
+        """Return a uid for each slot, or None for each if sandboxes run as our own user."""
         if not _gives_uids():
             return (None,) * number
         folder = _folder()
@@ -410,17 +411,17 @@ def _folder() -> Path:
     for place in _PLACES:
         with contextlib.suppress(OSError):
             folder = private_folder(place, _LOCKS)
-            if os.access(folder, os.W_OK):  # it may be older than a mount that only reads
+            if os.access(folder, os.W_OK):  # the folder may be on a read-only mount
                 return folder
     raise EngineUnavailable(f"{_NO_PLACE}. {_PLACE_REMEDY}")
 
 
-# What root needs for that, and to clear up behind others: the bits of CapEff.
+# Bits of CapEff that root needs for this, and to remove the files of other users
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
 def lacking_rights(status: Path) -> tuple[str, ...]:
-    """Return what we lack as a root that is to run programs as other users."""
+    """Return the capabilities that this root lacks to run programs as other users."""
     if not _gives_uids():
         return ()
     held = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)
@@ -428,7 +429,7 @@ def lacking_rights(status: Path) -> tuple[str, ...]:
 
 
 def _gives_uids() -> bool:
-    """Return True if boxes run as other users: we are root, and of no user namespace without other uids."""
+    """Return True if sandboxes run as other users: as root, unless the user namespace has no other uids."""
     return os.geteuid() == 0 and all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map"))
 
 
@@ -441,15 +442,15 @@ def _covers(path: Path) -> bool:
     return any(first <= _FIRST and first + number > _LAST for first, _outside, number in ranges)
 
 
-# --- what no box can be made without -----------------------------------------------------------------
+# --- requirements of any sandbox -----------------------------------------------------------------
 
 
 _SELF = Path("/proc/self")
-_FEWEST_FILES = 96  # open ones: the numbers of those that a box holds begin at 64
+_MIN_OPEN_FILES = 96  # the descriptors of a sandbox begin at 64
 
 
 class Unfit(NamedTuple):
-    """Something that this process lacks to make boxes in any folder, and the remedy."""
+    """A requirement of sandboxes that this process lacks, and the remedy."""
 
     name: str
     detail: str
@@ -458,7 +459,7 @@ class Unfit(NamedTuple):
 
 def lacks() -> Iterator[Unfit]:
     if not (_SELF / "fd").is_dir():
-        detail = "it is not mounted, and boxes are made and watched by it"
+        detail = "it is not mounted, and sandboxes need it"
         yield Unfit("/proc", detail, "Mount it: mount -t proc proc /proc")
     elif lacking := lacking_rights(_SELF / "status"):
         detail = "started as root, programs run as other users, and this root lacks capabilities for that"
@@ -469,7 +470,7 @@ def lacks() -> Iterator[Unfit]:
             _folder()
         except EngineUnavailable:
             yield Unfit("uids", _NO_PLACE, _PLACE_REMEDY)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= most < _FEWEST_FILES:  # -1: without a limit
-        detail = f"this shell allows {most} at a time, and a box takes {_FEWEST_FILES}"
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limit < _MIN_OPEN_FILES:  # -1: without a limit
+        detail = f"this shell allows {limit} at a time, and a sandbox takes {_MIN_OPEN_FILES}"
         yield Unfit("open files", detail, "Start from a shell with a larger ulimit -Hn")

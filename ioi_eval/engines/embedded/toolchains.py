@@ -1,7 +1,7 @@
-"""The compilers and interpreters of this machine that a box can use.
+"""The compilers and interpreters of this machine that a sandbox can use.
 
 What each language needs is in the languages' table; here is how toolchains that need more than a question say
-which one they are. A box sees the system's folders only. So a toolchain is looked for where a stage would
+which one they are. A sandbox sees the system's folders only. So a toolchain is looked for where a stage would
 find it, and only one that everybody may read counts.
 """
 
@@ -38,13 +38,13 @@ _ASK_SECONDS = 120.0
 
 
 def seen_in_a_box(path: Path) -> bool:
-    """Return True if a path really lies where a box has the system's folders."""
+    """Return True if a path really lies where a sandbox has the system's folders."""
     real = path.resolve()
     return any(real.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
 
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:
-    """The first of that name which everybody may start and a box sees, else the first without the latter."""
+    """Return the first program of a name that everybody may start, if possible one that sandboxes see."""
     candidates = [path for folder in folders if everybody_may_start(path := Path(folder) / name)]
     return next(filter(seen_in_a_box, candidates), candidates[0] if candidates else None)
 
@@ -93,7 +93,7 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
 def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
-    """Return the toolchains that boxes can see, by command. `python`, `promised`: see `find_python`."""
+    """Return the toolchains that sandboxes can see, by command. `python`, `promised`: see `find_python`."""
     own: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
@@ -214,7 +214,7 @@ def _first(pattern: str, text: str) -> str:
     return match[1] if match else ""
 
 
-# --- Pythons: which one runs submissions, what it brings, and what of it a box must see --------------
+# --- Pythons: which one runs submissions, what it brings, and what of it a sandbox must see --------------
 
 
 _log = logging.getLogger(__name__)
@@ -253,7 +253,7 @@ class Interpreter(Value):
     prefix: str
     identity: str
     modules: tuple[str, ...]  # of those that programs often import and that do not come with Python
-    read: tuple[str, ...] = ()  # what a box must be shown of it
+    read: tuple[str, ...] = ()  # what a sandbox must be shown of it
     why_not: str = ""
 
     @property

@@ -565,7 +565,7 @@ class Builder:
             stopped = end is BuildEnding.KILLED or (
                 end in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
             )
-            if stopped and spec.kind != GENERATED:  # which may kill all that is in its box
+            if stopped and spec.kind != GENERATED:  # which may kill all that is in its sandbox
                 raise JudgeFailure(
                     f"{made.tool.name} was killed or stopped twice while it built a {spec.kind}, not by the"
                     " source",

@@ -4,7 +4,7 @@ A request is small, and unpacked by the job's own script. docs/protocol.md, "Del
 what comes back on standard output. Nothing that a compiler prints gets into that output as it is, because a
 source can make a compiler print anything. So what is found there was written by the job's own script.
 
-A server's own box shows a compiler more than it should see, and what a source includes ends up in its
+A server's own sandbox shows a compiler more than it should see, and what a source includes ends up in its
 program. Where the engine does not confine its stages as we do, a submission's build brings the proctor along:
 the sources and the script lie in a folder of their own, and the job's one script starts `proctor box` on it.
 How that ended is read from the proctor's report, never from what a compiler said.
@@ -59,8 +59,8 @@ from ioi_eval.engines.jobs.run import (
     execute,
     interpreters,
     machine_fault,
+    max_program_bytes,
     path_of,
-    program_room,
     run_job,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
@@ -170,7 +170,7 @@ class HttpDelivery:
         return (SharedBuild(name=header_file(head), key=key, build=build, min_uses=sights_of(head)),)
 
     async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
-        weight, most = await self.packing.weight(program), program_room(capabilities)
+        weight, most = await self.packing.weight(program), max_program_bytes(capabilities)
         if weight <= most:
             return ""
         return f"The program takes {weight} bytes of a request, and {capabilities.name} has {most} for it."
@@ -250,8 +250,8 @@ def _made(
 ) -> tuple[BuildResult, bytes]:
     """Return what was made, and the form in which it travelled."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
-    boxed = spec.proctor is not None
-    in_two_stages = not boxed and capabilities.shell() == OWN
+    sandboxed = spec.proctor is not None
+    in_two_stages = not sandboxed and capabilities.shell() == OWN
     ended = None
     if in_two_stages:
         if result.compile is None:
@@ -259,8 +259,8 @@ def _made(
         ended = result.compile
         if build_ending(ended) is not BuildEnding.BUILT:
             return BuildResult(ended=ended, tool=tool), b""
-    elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
-        # The box's own limits end a compiler. A server that runs out of time before them is to blame.
+    elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
+        # The sandbox's own limits end a compiler. A server that runs out of time before them is to blame.
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
     if (kept := result.stayed.get(spec.output)) is not None and ended is not None:
         far = WorkerArtifact(
@@ -268,8 +268,8 @@ def _made(
         )
         return BuildResult(ended=ended, tool=tool, content=far), b""
     delivery = read_delivery(run)
-    if boxed and delivery.confinement is None:
-        raise BrokenReply("a build job does not say how its box ended")
+    if sandboxed and delivery.confinement is None:
+        raise BrokenReply("a build job does not say how its sandbox ended")
     ended = ended or delivery.stage
     if ended is None:
         raise BrokenReply("a build job does not say how the compiler ended")
@@ -323,12 +323,12 @@ fi
 
 
 _BUILD = "build"
-# As in the embedded engine's boxes, where servers set nothing: compilers speak as there, and have a home.
+# As in the embedded engine's sandboxes, where servers set nothing: compilers speak as there, and have a home.
 _ENVIRONMENT = 'export LANG=C.UTF-8 HOME="${HOME:-$PWD}"\n'
 DELIVERY_SECONDS = 30.0  # to compress and print what was made
 
 _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is a descriptor
-_PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's boxes
+_PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's sandboxes
 
 
 def build_job(
@@ -399,7 +399,7 @@ def _job_of_one_stage(
     )
 
 
-# --- in a box of the proctor's -----------------------------------------------------------------------
+# --- in a sandbox of the proctor's -----------------------------------------------------------------------
 
 
 def _job_in_a_box(
@@ -416,7 +416,7 @@ case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
-""" + boxed_build(f"{_BOX}/{spec.output}", capabilities.max_output)
+""" + sandboxed_build(f"{_BOX}/{spec.output}", capabilities.max_output)
     building = compile_script(spec, tool, prebuilt=is_used, brought=is_used)
     inside = (JobFile(name="compile", content=Blob.of(building)), *(prebuilt or ()), *sources(spec))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
@@ -434,7 +434,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 
 
 def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
-    """Return the box's spec. Words between @ are filled in where the job runs.
+    """Return the sandbox's spec. Words between @ are filled in where the job runs.
 
     `brought`: programs see the headers of the server's package, if the source has their head.
     """
@@ -465,7 +465,7 @@ def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
         ),
         report_fd=_REPORT,
         leash_fd=-1,
-        allow_unconfined=True,  # the server's own box is one; the report says what there is besides
+        allow_unconfined=True,  # the server's own sandbox is one; the report says what there is besides
     )
 
 
@@ -607,7 +607,7 @@ class DeliveredBuild(Value):
     stage: Ending | None  # how the compiler ended; None where the job has a stage for it
     artifact: Blob | None
     packed: bytes = b""  # the artifact as it came, in gzip
-    confinement: Mapping[str, Any] | None = None  # of the box, where there was one
+    confinement: Mapping[str, Any] | None = None  # of the sandbox, where there was one
 
 
 # --- the scripts -------------------------------------------------------------------------------------
@@ -632,8 +632,8 @@ printf '%s end\\n' {shlex.quote(_MARK)}
 """
 
 
-def boxed_build(output: str, most: int | None) -> str:
-    """After a box: tells its end and prints the file. A link in its place may lead out of the box."""
+def sandboxed_build(output: str, most: int | None) -> str:
+    """After a sandbox: tells its end and prints the file. A link in its place may lead out of the sandbox."""
     log, file = ".ioi-eval-log", shlex.quote(output)
     return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log} >&2; exit 91; }}
 report=$(cat .ioi-eval-report)
@@ -686,7 +686,7 @@ def read_delivery(run: Ending) -> DeliveredBuild:
             case ["box", *_]:
                 report = decode_report(line.removeprefix(f"{_MARK} box ").encode())
                 if report.failure is not None:
-                    raise BrokenReply(f"the box of a build failed: {report.failure}")
+                    raise BrokenReply(f"the sandbox of a build failed: {report.failure}")
             case ["too-large", kind, length]:
                 raise _too_large(kind, _number(length))
             case ["end"]:
@@ -709,7 +709,7 @@ def read_delivery(run: Ending) -> DeliveredBuild:
 
 
 def killed_while_compiling(run: Ending) -> bool:
-    """Return True if a stage with `whole_build`, or a box, was ended before the compiler had."""
+    """Return True if a stage with `whole_build`, or a sandbox, was ended before the compiler had."""
     return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
 
 

@@ -19,7 +19,6 @@ from ioi_eval.model.errors import (
     EngineError,
     EngineOverloaded,
     EngineUnavailable,
-    JobRefused,
     JobRejected,
     JobTooLarge,
 )
@@ -246,7 +245,7 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return LacksContents(names)
     if (over := limit_in(words)) is not None:
         return JobTooLarge(words, limit=over[0])
-    return JobRefused(words or text)
+    return JobRejected(words or text, by_server=True)
 
 
 class _Lacking(msgspec.Struct):
@@ -395,7 +394,7 @@ def encode_request(
     """Reads the files of the job. `language` and `version`: the job's own where they are not given.
 
     `named`: hashes of contents that the server keeps, which take their place. `keep`: files that it is to
-    keep. A server says nothing but 500 to a name that leaves the box, so that is refused here.
+    keep. A server says nothing but 500 to a name that leaves the sandbox, so that is refused here.
     """
     check_names(file.name for file in job.files)
     files = tuple(_sent(file, named) for file in job.files)

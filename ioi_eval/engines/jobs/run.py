@@ -1,6 +1,6 @@
-"""Jobs: those that judge, how they are delivered, and executing one until it has really been executed.
+"""Jobs that run tests: their files and plan, their size, their delivery, execution and verdict lines.
 
-A job that judges is the proctor, what was built, a plan and as many tests as fit; out come verdict lines.
+A job that runs tests has the proctor, the programs, a plan and as many tests as fit.
 """
 
 from __future__ import annotations
@@ -68,19 +68,19 @@ from ioi_eval.store.resources import graders
 _log = logging.getLogger(__name__)
 _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
-WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
-PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
-_HANDED = "handed"  # of a test's files the one that is the submission's
+WHICH = "/ioi-eval-which/"  # prefix of a command whose path the job's script looks up
+PROCTOR_MEMORY = 256 << 20  # bytes for the proctor, a shell and an unpacker
+_HANDED = "handed"  # role of a test's submitted output file
 
 
 class Frame:
-    """The part of a job's plan that the problem and the options decide, whichever submission is run."""
+    """The part of a plan that is the same for all submissions to a problem."""
 
     def __init__(self, problem: Problem, options: JudgeOptions, crowded_time: float | None = None) -> None:
-        """`crowded_time`: the limit of CPU time on a crowded machine, if there is another one."""
+        """`crowded_time` is the limit of CPU time on a crowded machine, if it is different."""
         self.problem, self.options = problem, options
-        self._place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
-        names = self._place if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
+        self._index = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
+        names = self._index if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
         self.by_file = frozenset(name for name in names if is_by_file(problem, name))
         self.plan = Plan(
             nonce="",
@@ -108,13 +108,13 @@ class Frame:
         )
 
     def job_tests(self, tests: Sequence[PlannedTest], nonce: str) -> JobTests:
-        """Return tests for a job, each under the index that its line will have: its place in the problem."""
-        placed = {self._place[planned.test.name]: planned for planned in tests}
-        return JobTests(tests=placed, nonce=nonce, frame=self)
+        """Return the tests of a job, by their index in the problem, which their lines contain."""
+        by_index = {self._index[planned.test.name]: planned for planned in tests}
+        return JobTests(tests=by_index, nonce=nonce, frame=self)
 
 
 class JobTests(Value):
-    """The tests of one job, by the index that each one's line will have."""
+    """The tests of one job, by the index that their lines contain."""
 
     tests: Mapping[int, PlannedTest]
     nonce: str
@@ -122,7 +122,7 @@ class JobTests(Value):
 
 
 def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
-    """Return the job of these tests, for an engine that starts the proctor itself."""
+    """Return the job of some tests, for an engine that starts the proctor itself."""
     tools = interpreters(batch.program, capabilities)
     accepted_toolchains = {
         name: tuple(tool.identity for tool in capabilities.offered(name)) for name in sorted(tools)
@@ -130,21 +130,21 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     if batch.program.interpreter:  # the one that took the source
         accepted_toolchains[batch.program.submission.argv[0]] = (batch.program.interpreter,)
     program = waiting(batch.program, capabilities) if COMMAND in tools else batch.program
-    # With the path of every interpreter in the place of its name.
-    parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
+    # Commands begin with the path of their interpreter instead of its name
+    programs = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
     located = {
         name: msgspec.structs.replace(part, argv=(path_of(tools[part.argv[0]]), *part.argv[1:]))
-        for name, part in parts.items()
+        for name, part in programs.items()
         if part is not None and part.argv and part.argv[0] in tools
     }
     program = msgspec.structs.replace(program, **located)
-    tests, brought = list[PlanTest](), list[JobFile]()
+    tests, test_files = list[PlanTest](), list[JobFile]()
     for index, planned in chosen.tests.items():
         files = {
             role: JobFile(name=f"t/{index}.{role}", content=content, is_reused=role != _HANDED)
             for role, content in contents(program, planned).items()
         }
-        brought += files.values()
+        test_files += files.values()
         names = {role: file.name for role, file in files.items()}
         tests.append(
             PlanTest(
@@ -158,7 +158,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
             )
         )
     limits = chosen.frame.plan.limits
-    if batch.alone:  # what others run is no excuse any more
+    if batch.alone:  # the machine is not crowded then
         limits = msgspec.structs.replace(limits, crowded_cpu_ms=None)
     plan = msgspec.structs.replace(
         chosen.frame.plan,
@@ -169,25 +169,25 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         manager=program.manager,
         tests=tuple(tests),
         alone=batch.alone and capabilities.exclusive,
-        read=tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read)),
+        read=tuple(dict.fromkeys(path for tool in tools.values() for path in tool.read)),
     )
-    # How long it may take: what does not fit in goes on in a next job.
+    # A job that needs more time is cut short, and the other tests run in the next job
     manager, options = program.manager, batch.options
-    idling = run_time(
+    needed_s = run_time(
         batch.problem.limits,
         len(chosen.tests) * batch.problem.checker.passes,
         manager=None if manager is None else manager.limits,
         checker=(program.checker.limits.wall_ms or 0) / 1000,
     )
-    most = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
+    max_s = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
     return Job(
         files=(
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, is_reused=True),
             JobFile(name=PLAN, content=Blob.of(msgspec.json.encode(plan))),
             *program.files,
-            *brought,
+            *test_files,
         ),
-        run_timeout=milliseconds(min(idling, options.max_job_time, most)),
+        run_timeout=milliseconds(min(needed_s, options.max_job_time, max_s)),
         plan=PLAN,
         exclusive=plan.alone,
         accepted_toolchains=accepted_toolchains,
@@ -195,7 +195,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
 
 
 def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Toolchain]:
-    """Return the interpreters that start the program's parts, by their commands."""
+    """Return the interpreters of submission, checker and manager, by command."""
     files = {file.name for file in program.files}
     parts = (program.submission, program.checker, program.manager)
     commands = dict.fromkeys(part.argv[0] for part in parts if part is not None and part.argv)
@@ -207,40 +207,41 @@ def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Tool
 
 
 def path_of(tool: Toolchain) -> str:
-    """For a plan: the interpreter's path, or a word to be replaced where servers do not agree."""
+    """Return the path of an interpreter for a plan, or a placeholder if servers have different paths."""
     return tool.path if "/" in tool.path else WHICH + tool.path
 
 
 def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
-    """The files of a test: input, answer, and what was handed in."""
-    test, handed = planned.test, program.outputs.get(planned.test.name)
-    given = {"in": test.input, "out": test.answer, _HANDED: handed}
-    return {role: content for role, content in given.items() if content is not None}
+    """Return the files of a test by role: input, answer, and submitted output."""
+    test, submitted = planned.test, program.outputs.get(planned.test.name)
+    files = {"in": test.input, "out": test.answer, _HANDED: submitted}
+    return {role: content for role, content in files.items() if content is not None}
 
 
-# --- what came of it ---------------------------------------------------------------------------------
+# --- the result of a job of tests --------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, chosen: JobTests, ended: Ending, where: str) -> TestReports:
-    """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed.
+def read_reports(batch: Batch, chosen: JobTests, ending: Ending, servers: str) -> TestReports:
+    """Return the proctor's lines about tests. They count no matter how the job ended.
 
-    `where`: the servers that failed the job, or an empty string.
+    Raises JudgeFailure if a line reports a failure of the judge. `servers` names the servers that failed the
+    job; it may be empty.
     """
     lines = dict[str, TestReport]()
     confinement: Mapping[str, object] = {}
     try:
-        reported = list(decode_lines(ended.stdout, chosen.nonce))
+        reported = list(decode_lines(ending.stdout, chosen.nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
     for line in reported:
         if line.fatal is not None:
             phase = f"judging problem {batch.problem.id}"
-            raise JudgeFailure(f"{line.fatal} (on {where})" if where else line.fatal, phase=phase)
+            raise JudgeFailure(f"{line.fatal} (on {servers})" if servers else line.fatal, phase=phase)
         if line.start is not None:
             confinement = line.start.confinement
         if line.test is not None and line.test not in chosen.tests:
             raise JudgeFailure(
-                f"the proctor judged a test {line.test} that it was not given", phase="judging"
+                f"the proctor reports about test {line.test}, which is not in the job", phase="judging"
             )
         if line.test is not None and not line.skipped:
             lines[chosen.tests[line.test].test.name] = line
@@ -264,26 +265,26 @@ def machine_fault(ended: Ending, nonce: str) -> str:
     return "" if is_sound else without_lines(ended)
 
 
-def without_lines(ended: Ending, where: str = "") -> str:
-    """Why a job that judged nothing may have judged nothing. `where`: the servers that failed it."""
+def without_lines(ended: Ending, servers: str = "") -> str:
+    """Return a message about a job that reports about no test. `servers` names the servers that failed it."""
     how = f"exit code {ended.code}" if ended.exited else f"killed by {ended.signal or 'a signal'}"
-    words = " ".join(ended.stderr.split())[-500:]
-    words = words if words.isprintable() else ascii(words)
+    stderr = " ".join(ended.stderr.split())[-500:]
+    stderr = stderr if stderr.isprintable() else ascii(stderr)
     message = None if ended.exited else ended.message
-    details = [how, ended.limit and f"limit {ended.limit}", message, where and f"on {where}", words]
-    return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
+    details = [how, ended.limit and f"limit {ended.limit}", message, servers and f"on {servers}", stderr]
+    return f"the proctor judged no test ({'; '.join(detail for detail in details if detail)})"
 
 
-# --- how many tests a job may carry: by their number, their bytes, their time ------------------------
+# --- the number of tests of a job, by number, bytes and time ------------------------
 
 
 BODY_REMEDY = (
     "Raise the limit of body_parser.json in src/index.js of a Piston, --max-body of a worker, or the limit of"
     " a gateway before them (client_max_body_size of nginx) to 512mb"
 )
-_REQUEST = 4096  # bytes of a request and its plan that belong to no file and no test
-_PLANNED = 256  # bytes of a plan for each test
-_OPTIONS = {  # of a worker, which reads none of Piston's variables
+_REQUEST_BYTES = 4096  # of a request and its plan, without files and tests
+_PLANNED_BYTES = 256  # of a plan, for each test
+_OPTIONS = {  # options of a worker instead of Piston's variables
     "run_timeout": "--run-timeout",
     "run_cpu_time": "--run-timeout",
     "compile_timeout": "--compile-timeout",
@@ -291,39 +292,39 @@ _OPTIONS = {  # of a worker, which reads none of Piston's variables
 }
 
 
-_KNOWN_TO_PASS = 32 << 20  # bytes of a request that were tried where no limit was found
-_USUAL = 4 << 20
+_LARGEST_PROBE = 32 << 20  # bytes of the largest request that a probe sends
+_MIN_PROGRAM_BYTES = 4 << 20  # unless half of a request is less
 
 
-def program_room(capabilities: Capabilities) -> int:
-    """Return the bytes of a request that a submission's program may take.
+def max_program_bytes(capabilities: Capabilities) -> int:
+    """Return the maximum bytes of a submission's program in a request.
 
-    The rest is for a test. Were it all one room, a program could grow until its test does not fit.
+    The rest is for tests. Without a maximum, a program could be so large that its test does not fit.
     """
-    room = capabilities.max_body or _KNOWN_TO_PASS
-    return max(room // 4, min(_USUAL, room // 2))
+    max_bytes = capabilities.max_body or _LARGEST_PROBE
+    return max(max_bytes // 4, min(_MIN_PROGRAM_BYTES, max_bytes // 2))
 
 
 Weigh = Callable[[Blob], Awaitable[int]]
-"""Returns the bytes that a file with this content adds to a request."""
+"""A function that returns the bytes that a content adds to a request."""
 
 
 class JobSizer:
-    """The numbers of a problem's tests that fit into jobs of an engine.
+    """Chooses how many tests of a problem fit into a job of an engine.
 
-    JudgeFailure where the engine's time is too short for a single one.
+    Raises JudgeFailure if the engine's time is too short for a single test.
     """
 
     def __init__(
         self, problem: Problem, options: JudgeOptions, capabilities: Capabilities, weigh: Weigh
     ) -> None:
         crowded = crowded_time(problem, options.borderline)
-        most = (capabilities.max_run_time, capabilities.max_run_cpu_time)
+        max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
             time is not None and time < needed
-            for time, needed in zip(most, least_time(problem, crowded), strict=True)
+            for time, needed in zip(max_times, least_time(problem, crowded), strict=True)
         ):
-            crowded = None  # the server would end the job before that
+            crowded = None  # the server would end the job earlier
         self.frame = Frame(problem, options, crowded)
         self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
         wall, cpu = least_time(problem)
@@ -338,36 +339,38 @@ class JobSizer:
                     remedy=f"Raise {variable} on the server to {needed} or more, on a worker --run-timeout to"
                     f" {needed / 1000:g}; 60 s suit most problems",
                 )
-        self._most = min(options.max_tests, capabilities.max_files)
+        self._max_tests = min(options.max_tests, capabilities.max_files)
         if (time := least(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
-            self._most = min(self._most, expected_tests(problem, time))
+            self._max_tests = min(self._max_tests, expected_tests(problem, time))
 
     def fits(self, job: Job) -> Job:
-        """Return the job, with no more memory than the engine gives if that is enough for the problem."""
-        allowed, wanted = self._capabilities.max_run_memory, job.run_memory_limit
-        if allowed is None or allowed < least_memory(self._problem) or (wanted or math.inf) <= allowed:
+        """Return the job with at most the engine's memory, if that is enough for the problem."""
+        allowed, requested = self._capabilities.max_run_memory, job.run_memory_limit
+        if allowed is None or allowed < least_memory(self._problem) or (requested or math.inf) <= allowed:
             return job
         return msgspec.structs.replace(job, run_memory_limit=allowed)
 
     async def first(self, batch: Batch) -> tuple[PlannedTest, ...]:
-        """As many of a batch's tests, from the first, as the next job takes."""
-        # One with a file that was handed in has three files open, not two.
-        most = max(1, self._most * 2 // 3) if batch.program.outputs else self._most
-        candidates, room, program = batch.tests[:most], self._capabilities.max_body, batch.program
-        if room is None:
+        """Return as many of the first tests of a batch as the next job takes."""
+        # A test with a submitted output has three open files instead of two
+        max_tests = max(1, self._max_tests * 2 // 3) if batch.program.outputs else self._max_tests
+        candidates, max_bytes, program = batch.tests[:max_tests], self._capabilities.max_body, batch.program
+        if max_bytes is None:
             return candidates
-        used = _REQUEST + await self._weight((program.proctor, *(file.content for file in program.files)))
-        # Whatever program is handed in, it is the same tests that do not fit.
+        used = _REQUEST_BYTES + await self._weight(
+            (program.proctor, *(file.content for file in program.files))
+        )
+        # Space for the largest program is kept free, so the same tests fit for all submissions
         own = [file.content for file in program.files if file.name in program.submission.argv]
-        kept_free = max(0, program_room(self._capabilities) - await self._weight(own)) if own else 0
+        reserved = max(0, max_program_bytes(self._capabilities) - await self._weight(own)) if own else 0
         for count, planned in enumerate(candidates):
-            used += _PLANNED + await self._weight(contents(program, planned).values())
-            if used > room and count:
+            used += _PLANNED_BYTES + await self._weight(contents(program, planned).values())
+            if used > max_bytes and count:
                 return candidates[:count]
-            if not count and used + kept_free > room:
+            if not count and used + reserved > max_bytes:
                 raise JudgeFailure(
-                    f"a job with nothing but this test takes a request of {used + kept_free} bytes, with room"
-                    f" for any program, the server accepts {room}",
+                    f"a request with only this test, and space for any program, has {used + reserved} bytes;"
+                    f" the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
                     remedy=BODY_REMEDY,
@@ -379,17 +382,17 @@ class JobSizer:
 
 
 def least_memory(problem: Problem) -> int:
-    """Below this a server's own limit would end programs that are within the problem's."""
+    """Return the memory below which a server would end programs that are within the problem's limit."""
     return processes_of(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
-_ARCHIVE = b"PK\x03\x04"  # of several sources: one of them may be called like a module
+_ARCHIVE = b"PK\x03\x04"  # a program of several sources, of which one may have the name of a module
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
 )
 
-# Modules that do nothing but define something when they are imported, and start no thread.
+# Modules whose import only defines names and starts no thread
 _HARMLESS = frozenset(
     re.findall(
         r"\w+",
@@ -409,13 +412,13 @@ _OF_HARNESS = re.findall(
 
 
 def waiting(program: Program, capabilities: Capabilities) -> Program:
-    """The program with an interpreter that waits for it, where the engine has one."""
+    """Return the program with a fork server for its submission, if the engine has one."""
     submission = program.submission
     if capabilities.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
-    if submission.processes > 1:  # which is started for each test
+    if submission.processes > 1:  # such a submission is started for each test
         return program
-    own = {*submission.files} - {_HARNESS}  # which imports some only when it needs them
+    own = {*submission.files} - {_HARNESS}  # the harness imports some modules only when needed
     named = _named(file.content for file in program.files if file.name in own)
     modules = _OF_HARNESS + named if _HARNESS in submission.files else named
     submission, files = wait_for(submission, modules, capabilities.waiting)
@@ -425,7 +428,7 @@ def waiting(program: Program, capabilities: Capabilities) -> Program:
 def wait_for(
     submission: PlanSubmission, modules: Iterable[str], library: Blob
 ) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
-    """A program with an interpreter that waits for it, and what that waits with: first the library."""
+    """Return a submission with a fork server, and the files of the fork server: its library comes first."""
     warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
     files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=_waiting_script()))
     return msgspec.structs.replace(submission, warm=warm), files
@@ -437,23 +440,23 @@ def _waiting_script() -> Blob:
 
 
 def _named(sources: Iterable[Blob]) -> list[str]:
-    """The harmless modules that the sources import, in their order."""
+    """Return the harmless modules that sources import, in order."""
     names = list[str]()
     for source in sources:
         text = source.read()
         if text.startswith(_ARCHIVE):
             return []
         for several, single in _IMPORT.findall(text):
-            words = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[single]]
-            names += [word[0].decode(errors="replace") for word in words if word]
+            parts = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[single]]
+            names += [part[0].decode(errors="replace") for part in parts if part]
     return [name for name in names if name in _HARMLESS]
 
 
-# --- how a job is delivered to an engine ----------------------------------------------------------
+# --- the delivery of jobs to an engine ----------------------------------------------------------
 
 
 def brings_scripts(capabilities: Capabilities, runtime: str) -> bool:
-    """Return True if a job in this runtime has to bring its own `compile` and `run`."""
+    """Return True if a job for a runtime has to bring its own scripts `compile` and `run`."""
     if runtime in capabilities.runtimes:
         return runtime in capabilities.bare
     return bool(capabilities.bare) or OWN in capabilities.runtimes
@@ -463,11 +466,11 @@ class BuildResult(Value):
     """A build's ending and artifact."""
 
     ended: Ending
-    tool: Toolchain  # that really built it
+    tool: Toolchain  # the toolchain that executed the build
     content: Blob | None = None
     kept: Mapping[str, str] = {}  # paths of files that the caller discards
-    confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
-    too_large: str = ""  # why the program cannot travel with its tests
+    confinement: Mapping[str, Any] = {}  # of the build, if it brought the proctor
+    too_large: str = ""  # why the program does not fit into requests with its tests
 
     def discard(self) -> None:
         for path in self.kept.values():
@@ -475,13 +478,13 @@ class BuildResult(Value):
 
 
 class Delivery(Protocol):
-    """How builds and tests become jobs of an engine, and what came of them.
+    """Makes jobs of builds and tests, in the form that an engine needs, and reads their results.
 
-    There are two: by path to this machine, and whole, as Piston's requests are, to all other engines.
+    `LocalDelivery` names files by path. `HttpDelivery`, for all other engines, puts everything into the job.
     """
 
     is_here: bool
-    """Jobs run on this machine: large files cost nothing, and jobs can wait for each other."""
+    """Jobs run on this machine: large files cost nothing, and a job can run alone."""
 
     async def build(
         self,
@@ -491,31 +494,31 @@ class Delivery(Protocol):
         *,
         may_stay: bool,
     ) -> BuildResult:
-        """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
+        """Execute a build job. Raises JudgeFailure if the engine or a limit of it is at fault.
 
         Args:
-            prebuilt: Files that make the build quicker. `None` means that no such file is to be used.
-            may_stay: The artifact may be left where it was made.
+            prebuilt: files that make the build quicker. `None` means that no such file may be used.
+            may_stay: the artifact may stay on the machine that built it.
 
         Raises:
-            ToolchainGone: Another job may be executed.
+            ToolchainGone: the caller may make another job.
         """
         ...
 
     @property
     def refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
-        """A function that returns why a submission's program cannot travel with its tests; empty: it can.
+        """A function that returns why a submission's program does not fit into requests with its tests.
 
-        None where programs need not travel.
+        It returns an empty string if the program fits. None means that there are no requests.
         """
         ...
 
     async def weight(self, content: Blob) -> int:
-        """Return the bytes that a file with this content adds to a request, if the engine limits these."""
+        """Return the bytes that a content adds to a request."""
         ...
 
     def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
-        """Return the job of these tests."""
+        """Return the job of some tests."""
         ...
 
     async def run(
@@ -529,23 +532,27 @@ class Delivery(Protocol):
         ...
 
 
-# --- executing a job until it has really been executed, a bounded number of times --------------------
+# --- executing a job, with retries --------------------
 
 
 PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
-"""Faults that may pass. A rejected job is rejected again, so it is not among them."""
+"""Errors after which a job is tried again. A rejected job would be rejected again."""
 
 
 async def execute(
     engine: Engine, job: Job, *, phase: str, check: Check | None = None, attempts: int | None = None
 ) -> JobResult:
-    """Return the sound result of a job. A failure that may pass, or a broken reply, is tried again.
+    """Return the result of a job, by the retry rule `reply`.
+
+    Args:
+        phase: the judge's phase, for messages.
+        check: returns the result, or raises EngineError if the machine failed the job.
+        attempts: replaces the number of attempts of the rule.
 
     Raises:
         JudgeFailure: if no further attempt helps.
-        ToolchainGone: or ArtifactsLost, if another job may be executed.
-        MachineAtFault: by `check`, if no server has a better result. The error has the result.
-    `attempts` replaces the number of the rule `reply`.
+        ToolchainGone, ArtifactsLost: if the caller has to make another job.
+        MachineAtFault: if no server has a result that `check` accepts. The error has the last result.
     """
     attempt = 1
     while True:
@@ -554,14 +561,14 @@ async def execute(
                 return sound(await engine.execute(job))
             return await check(sound(await engine.execute(job, check)))
         except JobTooLarge as error:
-            # What a self-hoster changes. Limits of a server are named as its variables are.
+            # The remedy names the server's variable, which has the name of the limit
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
             if option := _OPTIONS.get(error.limit):
                 variable += f", on a worker {option}"
             remedy = BODY_REMEDY if error.limit == BODY else variable
             raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
         except (ToolchainGone, ArtifactsLost, MachineAtFault):
-            raise  # the caller makes another job, or knows what to do with the answer
+            raise  # the caller makes another job, or uses the result
         except EngineError as error:
             reason = f"{type(error).__name__}: {error}"
             if not isinstance(error, PASSING):
@@ -574,9 +581,9 @@ async def execute(
 
 
 def sound(result: JobResult) -> JobResult:
-    """The result itself. EngineUnavailable where the box of a stage failed: that says nothing of the job."""
+    """Return the result. Raises EngineUnavailable if the sandbox of a stage failed."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status is StageStatus.XX:
             where = f" on {result.endpoint}" if result.endpoint else ""
-            raise EngineUnavailable(f"the box failed{where}: {stage.message or 'no reason given'}")
+            raise EngineUnavailable(f"the sandbox failed{where}: {stage.message or 'no reason given'}")
     return result

@@ -1,4 +1,4 @@
-"""Tests as jobs of an engine, and what an engine needs to build and to run tests."""
+"""`TestRunner`, which runs tests by jobs of an engine, and `opened`, which opens an engine for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ioi_eval.engines.jobs.run import (
     Delivery,
     JobSizer,
     execute,
-    read_answers,
+    read_reports,
     run_job,
     without_lines,
 )
@@ -43,11 +43,12 @@ from ioi_eval.rules.limits import milliseconds
 from ioi_eval.store import Store
 
 _log = logging.getLogger(__name__)
-_OTHERS_FIRST = 600.0  # maximum time for which a test that stalled lets other jobs go first, in seconds
+# Maximum time for which a test that stalled waits for other jobs before it runs alone, in seconds
+_MAX_WAIT_FOR_OTHERS_S = 600.0
 
 
 class LocalDelivery:
-    """The delivery to this machine: jobs name files by path, and get back the files that they keep."""
+    """The delivery to this machine: jobs and results name files by path."""
 
     is_here = True
     refusal = None
@@ -101,7 +102,7 @@ class TestRunner:
     __test__ = False
 
     def __init__(self, builder: Builder) -> None:
-        """`builder`: builds on the same engine what was lost with the machine that had built it."""
+        """`builder` uses the same engine, and builds programs again that were lost with their machine."""
         self.builder, self.engine, self._delivery = builder, builder.engine, builder.delivery
         self._lock = SharedExclusiveLock()
 
@@ -113,28 +114,27 @@ class TestRunner:
         return await self.engine.capabilities()
 
     async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
-        """Return the sound result of a job that is complete in itself, as a classic one is.
+        """Return the result of a job that needs no packing, such as a classic job.
 
-        A result that `check` refuses is returned if no server has a better one.
+        A result that `check` refuses is returned if no server has a better result.
         """
         try:
             return await execute(self.engine, job, phase=phase, check=check)
         except MachineAtFault as error:
-            answer: JobResult = error.answer
-            return answer
+            result: JobResult = error.answer
+            return result
 
     async def run(self, batch: Batch) -> TestReports:
-        """Run as many of the tests, from the first, as one job takes. JudgeFailure if the engine is at fault.
+        """Run as many of the first tests as one job takes. Raises JudgeFailure if the engine is at fault.
 
-        A test that stalls ends its job, and runs again alone. What it does there is its own: if it only
-        sleeps then, a busy disk kept it from that before, and its other tests are judged. So runs a test
-        again of which something was killed from outside, as by a machine that is out of memory: what it made
-        of the test before is nobody's.
+        A test that stalls ends its job, and runs again alone: it may only have waited for a busy disk. A test
+        of which a process was killed from outside, for instance by a machine that is out of memory, runs
+        again, too. Only the second run counts.
         """
         attempt = 1
         while True:
             try:
-                return await self._settled(batch)
+                return await self._run_with_repeats(batch)
             except ArtifactsLost as lost:
                 if LOST_PROGRAM.is_last(attempt):
                     used_up = LOST_PROGRAM.used_up(attempt)
@@ -144,47 +144,47 @@ class TestRunner:
                 batch = await batch.rebuilt(lost.artifacts, self.builder.build_anew)
             attempt += 1
 
-    async def _settled(self, batch: Batch) -> TestReports:
-        answers = await self._executed(batch)
-        stalled = {name for name, line in answers.lines.items() if line.stalled}
-        open_still = {name for name, line in answers.lines.items() if line.outside}
+    async def _run_with_repeats(self, batch: Batch) -> TestReports:
+        reports = await self._run_job(batch)
+        stalled = {name for name, line in reports.lines.items() if line.stalled}
+        undecided = {name for name, line in reports.lines.items() if line.outside}
         if not batch.alone:
-            open_still |= stalled
-        again = answers
-        if open_still:
-            ALONE.log(_log, f"open are {', '.join(sorted(open_still))}")
-            tests = tuple(planned for planned in batch.tests if planned.test.name in open_still)
+            undecided |= stalled
+        again = reports
+        if undecided:
+            ALONE.log(_log, f"undecided: {', '.join(sorted(undecided))}")
+            tests = tuple(planned for planned in batch.tests if planned.test.name in undecided)
             alone = msgspec.structs.replace(batch, tests=tests, alone=True)
-            again = await self._executed(alone, last=True)
-        decided = {name: line for name, line in answers.lines.items() if name not in open_still}
+            again = await self._run_job(alone, last=True)
+        decided = {name: line for name, line in reports.lines.items() if name not in undecided}
         lines = {**decided, **again.lines}
         if not stalled:
-            return msgspec.structs.replace(answers, lines=lines)
-        late = any(again.lines[name].stalled for name in stalled & again.lines.keys())
+            return msgspec.structs.replace(reports, lines=lines)
+        has_stalled_again = any(again.lines[name].stalled for name in stalled & again.lines.keys())
         return msgspec.structs.replace(
-            answers, lines=lines, stall=StallOutcome.AGAIN if late else StallOutcome.ONCE
+            reports, lines=lines, stall=StallOutcome.AGAIN if has_stalled_again else StallOutcome.ONCE
         )
 
-    async def _executed(self, batch: Batch, *, last: bool = False) -> TestReports:
-        """Run tests by one job, twice if it reports on no test. `last`: other jobs go first."""
-        here, ended, where = self._delivery.is_here, Ending(code=0), ""
-        wait = _OTHERS_FIRST if last and here else 0.0
-        async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
+    async def _run_job(self, batch: Batch, *, last: bool = False) -> TestReports:
+        """Run tests by one job, twice if it reports about no test. If `last`, other jobs run first."""
+        is_here, ending, servers = self._delivery.is_here, Ending(code=0), ""
+        wait = _MAX_WAIT_FOR_OTHERS_S if last and is_here else 0.0
+        async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=wait):
             for attempt in range(1, NO_LINE.max_attempts + 1):
                 capabilities = await self.engine.capabilities()
-                fitting = JobSizer(batch.problem, batch.options, capabilities, self._delivery.weight)
-                chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
-                job = fitting.fits(self._delivery.job(batch, chosen, capabilities))
+                sizer = JobSizer(batch.problem, batch.options, capabilities, self._delivery.weight)
+                chosen = sizer.frame.job_tests(await sizer.first(batch), secrets.token_hex(16))
+                job = sizer.fits(self._delivery.job(batch, chosen, capabilities))
                 with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
-                    ended, where = await self._delivery.run(
+                    ending, servers = await self._delivery.run(
                         job, capabilities, nonce=chosen.nonce, phase="judging"
                     )
-                answers = read_answers(batch, chosen, ended, where)
-                if answers.lines:
-                    return answers
-                NO_LINE.log(_log, "it reports nothing about any test", attempt)
+                reports = read_reports(batch, chosen, ending, servers)
+                if reports.lines:
+                    return reports
+                NO_LINE.log(_log, "the job reports about no test", attempt)
         raise JudgeFailure(
-            f"{without_lines(ended, where)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
+            f"{without_lines(ending, servers)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )
@@ -194,9 +194,9 @@ class TestRunner:
 async def opened(
     engine: Engine, store: Store, options: BuildOptions | None = None
 ) -> AsyncIterator[TestRunner]:
-    """Open an engine, and return what builds and runs tests on it.
+    """Open an engine, and yield a test runner for it.
 
-    What was built is remembered in a store that processes may share.
+    Builds are cached in `store`, which several processes may share.
     """
     options = options or BuildOptions()
     async with engine:

@@ -62,7 +62,7 @@ from ioi_eval.model.values import Blob
 
 _log = logging.getLogger(__name__)
 
-# --- what a box is like inside: a script that tells, and what is read out of its words ---------------
+# --- what a sandbox is like inside: a script that tells, and what is read out of its words ---------------
 
 
 _WORKS = "works"

@@ -71,7 +71,7 @@ class EndpointReport(Value):
 
     @property
     def is_ours(self) -> bool:
-        """A worker: its boxes are the proctor's, and it counts time as we do."""
+        """A worker: its sandboxes are the proctor's, and it counts time as we do."""
         return WORKER in self.server
 
     @property
@@ -156,7 +156,11 @@ def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
     """Return the findings, those first on which others depend."""
     if not report.reachable:
         return (_unreachable(report.reason),)
-    kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
+    kind = {
+        True: "a sandbox per job",
+        False: "from before isolate: jobs see each other",
+        None: "kind unknown",
+    }
     detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
     return (
         HealthCheck(name="server", ok=True if report.isolates else None, detail=detail),
@@ -196,14 +200,14 @@ def _unreachable(reason: str) -> HealthCheck:
 
 
 def _boxes(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Report the holes in a server's own boxes. Ours are made inside; classic jobs have no others."""
+    """Report the holes in a server's own sandboxes. Ours are made inside; classic jobs have no others."""
     if report.is_ours or report.isolates is None:
         return
     yield HealthCheck(
         name=_BOXES,
         ok=None,
         detail=_ISOLATE if report.isolates else _NO_BOXES,
-        remedy="Jobs of many tests bring a box of their own; classic jobs and their compilers have only this",
+        remedy="Batched jobs bring the proctor's sandbox; classic jobs and their compilers have only this",
     )
 
 
@@ -479,7 +483,7 @@ def why_not(
             f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
         )
     if capabilities.confines and not report.is_ours:
-        return "the run counts on the boxes of workers of ours, and it is none"
+        return "the run counts on the sandboxes of workers of ours, and it is none"
     if capabilities.exclusive and not report.exclusive:
         return "it cannot run a job alone, and the run counts on that"
     if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(capabilities, name))]:

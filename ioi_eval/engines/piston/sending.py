@@ -79,7 +79,7 @@ class Identity(Value):
     def script(self) -> str:
         """Return what tells `tools`.
 
-        A worker's own limits are in what it says. That of processes is no fixed one where a box has no
+        A worker's own limits are in what it says. That of processes is no fixed one where a sandbox has no
         namespaces: it lies above what the whole machine runs at the time.
         """
         return TELL if self.worker else TELL.replace("; ", "; ulimit -u; ", 1)

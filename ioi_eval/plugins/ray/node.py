@@ -19,7 +19,7 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.sandboxes import Sandboxes
 from ioi_eval.engines.health_checks import conditions
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
-from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRefused
+from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.server.contents import ContentCache
@@ -115,7 +115,7 @@ class Node:
         try:
             await (await self._opened()).contents.take(name, _pieces(data))
         except RefusedRequest as error:
-            return NodeError(error=JobRefused(str(error)))
+            return NodeError(error=JobRejected(str(error), by_server=True))
         except (IoiEvalError, OSError) as error:
             return _failed(error)
         return None

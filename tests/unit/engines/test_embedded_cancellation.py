@@ -32,7 +32,7 @@ async def test_cancelled_at_any_point(
     chance = random.Random(7)
     marked = mark()
     jobs = [script(stays(marked)), Job(files=(file("compile", stays(marked)),), keep=("x",)), script("true")]
-    async with EmbeddedEngine(store=store, slots=2, boxes=base, layers=layers) as engine:
+    async with EmbeddedEngine(store=store, slots=2, sandboxes=base, layers=layers) as engine:
         for _ in range(rounds):
             tasks = [asyncio.create_task(engine.execute(chance.choice(jobs))) for _ in range(3)]
             await asyncio.sleep(chance.choice([0, chance.uniform(0, 0.03)]))
@@ -53,7 +53,7 @@ async def test_cancelled_at_any_point(
 
 async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
     marked = mark()
-    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+    async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         task = asyncio.create_task(engine.execute(script(stays(marked))))
         await until(lambda: bool(alive(marked)))
         while not task.done():
@@ -76,7 +76,7 @@ async def test_entering_can_be_cancelled(
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", look)  # asking takes time
 
     async def enter() -> None:
-        async with EmbeddedEngine(store=store, slots=1, boxes=base):
+        async with EmbeddedEngine(store=store, slots=1, sandboxes=base):
             await asyncio.sleep(60)
 
     for step in range(0, 15, 5):
@@ -90,7 +90,7 @@ async def test_entering_can_be_cancelled(
 
 async def test_timeouts_of_the_caller(store: Store, base: Path) -> None:
     marked = mark()
-    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+    async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
                 await engine.execute(script(stays(marked)))
@@ -108,7 +108,8 @@ async def main(store, base, layers, tools):
     embedded.toolchains = lambda *_: msgspec.json.decode(tools, type=dict[str, Toolchain])
     job = Job(files=(JobFile(name="run", content=Blob.of(sys.stdin.read())),))
     chosen = tuple(layers.split(",")) if layers else None
-    async with EmbeddedEngine(store=Store(Path(store)), slots=2, boxes=Path(base), layers=chosen) as engine:
+    engine = EmbeddedEngine(store=Store(Path(store)), slots=2, sandboxes=Path(base), layers=chosen)
+    async with engine:
         await asyncio.gather(*(engine.execute(job) for _ in range(3)))
 
 asyncio.run(main(*sys.argv[1:]))
@@ -138,7 +139,7 @@ async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, ki
             client.kill()
     await until(lambda: not alive(marked, str(base)))
     assert bool(inside(base)) is (kind == signal.SIGKILL)
-    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+    async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         assert len(inside(base)) == 1
         assert (await engine.execute(script("echo next"))).run.stdout == "next\n"
     assert inside(base) == []

@@ -47,7 +47,7 @@ async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> A
     async with EmbeddedEngine(
         store=store,
         slots=2,
-        boxes=str(place),
+        sandboxes=str(place),
         layers=layers,
         max_stdout=100_000,
         max_stderr=1000,
@@ -204,7 +204,7 @@ def found(folder: Path, pattern: str) -> list[Path]:
 async def test_a_build_leaves_its_files_in_the_store_alone(store: Store, base: Path, tmp_path: Path) -> None:
     code = "#include <cstdio>\nint main() {}\n"
     async with (
-        EmbeddedEngine(store=store, slots=1, boxes=base) as engine,
+        EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine,
         artifacts_on(engine, Store(tmp_path)) as artifacts,
     ):
         for sent, kind in ((code, BuildSuccess), ("no program", CompileError)):
@@ -296,7 +296,7 @@ async def test_profile(engine: EmbeddedEngine) -> None:
 
 
 async def test_works_inside_async_with_only(store: Store, base: Path) -> None:
-    engine = EmbeddedEngine(store=store, boxes=base)
+    engine = EmbeddedEngine(store=store, sandboxes=base)
     for _ in range(2):
         with pytest.raises(EngineUnavailable, match="async with"):
             await engine.execute(script("true"))
@@ -309,7 +309,7 @@ async def test_works_inside_async_with_only(store: Store, base: Path) -> None:
 
 async def test_leaving_ends_what_runs_and_what_waits(store: Store, base: Path) -> None:
     marked = mark()
-    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+    async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         tasks = [asyncio.create_task(engine.execute(script(stays(marked)))) for _ in range(3)]
         await until(lambda: bool(alive(marked)))
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -323,7 +323,7 @@ async def test_an_entry_that_fails_leaves_nothing(
 ) -> None:
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: {})
     with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
-        async with EmbeddedEngine(store=store, boxes=base):
+        async with EmbeddedEngine(store=store, sandboxes=base):
             pass
     assert inside(base) == []
 
@@ -340,11 +340,11 @@ async def test_limits_of_the_shell_are_told_once(
     """Programs have them, too: a right one that recurses deeply would crash, and nobody would know why."""
     own = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (1, own.get(kind, resource.RLIM_INFINITY)))
-    engine_module._tell_of_limits.cache_clear()
+    engine_module._warn_of_limits.cache_clear()
     for _ in range(2):
-        async with EmbeddedEngine(store=store, slots=1, boxes=str(place)):
+        async with EmbeddedEngine(store=store, slots=1, sandboxes=str(place)):
             pass
     [told] = [line for line in caplog.messages if "hard limits" in line]
     assert "ulimit -Hs" in told and "-Hv" not in told
     assert "ulimit -Hf" in told, "what prints more would be OLE"
-    engine_module._tell_of_limits.cache_clear()
+    engine_module._warn_of_limits.cache_clear()

@@ -35,7 +35,7 @@ def test_jobs_that_are_refused(job: Job, message: str) -> None:
 
 @pytest.mark.parametrize("job", [script("x", file("../evil", "x")), script("x", keep=("/etc/passwd",))])
 def test_names_that_leave_the_box(job: Job) -> None:
-    with pytest.raises(JobRejected, match="stay in the box"):
+    with pytest.raises(JobRejected, match="stay in the sandbox"):
         plan(job)
 
 

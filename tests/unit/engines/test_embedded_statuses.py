@@ -21,7 +21,7 @@ from ioi_eval.errors import BrokenReply
         ({"killed": "leash"}, "stdout", (None, "SIGKILL", "OL", "stdout length exceeded")),
         ({"killed": "leash"}, "stderr", (None, "SIGKILL", "EL", "stderr length exceeded")),
         ({"code": 1}, "stdout", (None, "SIGKILL", "OL", "stdout length exceeded")),
-        ({"killed": "something new"}, "", (None, "SIGKILL", "XX", "the box was killed from outside")),
+        ({"killed": "something new"}, "", (None, "SIGKILL", "XX", "the sandbox was killed from outside")),
         ({"failure": "no room"}, "", (None, None, "XX", "no room")),
     ],
 )

@@ -38,7 +38,7 @@ def here(store: Store) -> dict[str, HealthCheck]:
 def test_this_machine(here: dict[str, HealthCheck]) -> None:
     for name in ("C++ compiler", "C++ standard", "static linking", "Python for submissions", "confinement"):
         assert here[name].ok, here[name]
-    assert {"folder for boxes", "cores", "kernel"} <= set(here)
+    assert {"folder for sandboxes", "cores", "kernel"} <= set(here)
     assert all(condition.remedy or condition.ok for condition in here.values())
 
 
@@ -60,7 +60,7 @@ async def test_a_compiler_that_no_box_sees_is_none(
     monkeypatch.setattr(doctor, "find_compiler", lambda: outside)
     monkeypatch.setenv("PATH", str(tmp_path))
     [told] = [found for found in await conditions(store) if found.name == "C++ compiler"]
-    assert told.ok is False and told.detail.endswith(f"; {tmp_path}/g++ cannot be seen from inside a box")
+    assert told.ok is False and told.detail.endswith(f"; {tmp_path}/g++ cannot be seen from inside a sandbox")
     monkeypatch.setattr(doctor, "seen_in_a_box", lambda path: True)
     [other] = doctor.compiler(None)
     assert other.detail.endswith(f"; {tmp_path}/g++ is no GCC that starts")

@@ -75,7 +75,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(store: Store, base: Path) -> AsyncIterator[Desk]:
-    engine = EmbeddedEngine(store=store, slots=1, boxes=base)
+    engine = EmbeddedEngine(store=store, slots=1, sandboxes=base)
     async with Scorer(engine, store=store) as scorer:
         yield Desk(scorer, base)
     assert proctors(base) == []
@@ -187,27 +187,29 @@ async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
     assert len(desk.pids()) == 1 and desk.pids() != [first]
 
 
-def test_one_that_could_not_be_had_is_tried_again_after_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proctor_that_could_not_start_is_started_again_after_some_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A disk that was full for a minute made every job of the next weeks a slower one."""
-    monkeypatch.setattr(persistent_proctor, "_REST", 5)
+    monkeypatch.setattr(persistent_proctor, "_JOBS_WITHOUT", 5)
     tries, full = list[int](), True
 
-    def said(self: object, order: object, leash: object) -> bytes:
-        tries.append(job)
+    def execute(self: object, job: object, kill_switch: object) -> bytes:
+        tries.append(number)
         if full:
             raise OSError(errno.ENOSPC, "")
         return b""
 
-    monkeypatch.setattr(persistent_proctor.PersistentProctor, "_said", said)
-    proctor, order = persistent_proctor.PersistentProctor(UNUSED), UNUSED
-    with contextlib.closing(KillSwitch()) as leash:
-        for job in range(20):
-            full = job < 12
-            assert (proctor.judge(order, leash) is None) is (job < 14)
+    monkeypatch.setattr(persistent_proctor.PersistentProctor, "_execute", execute)
+    proctor = persistent_proctor.PersistentProctor(UNUSED)
+    with contextlib.closing(KillSwitch()) as kill_switch:
+        for number in range(20):
+            full = number < 12
+            assert (proctor.execute(UNUSED, kill_switch) is None) is (number < 14)
     assert tries == [0, 1, 2, 8, *range(14, 20)]
 
 
-async def test_who_is_cancelled_leaves_nothing(desk: Desk) -> None:
+async def test_cancelled_job_leaves_no_process_and_no_sandbox(desk: Desk) -> None:
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
     mark = f"slow-{os.urandom(4).hex()}"
     task = asyncio.create_task(desk.points(fresh(SLEEPER.format(mark=mark, seconds=20))))

@@ -12,7 +12,7 @@ from engine_helpers import file
 from ioi_eval.engines import health_checks
 from ioi_eval.engines.embedded import sandboxes as folders
 from ioi_eval.engines.embedded.sandbox import fill
-from ioi_eval.engines.embedded.sandboxes import ROOM_NEEDED, Disk, Sandboxes, sweep, why_not_in_memory
+from ioi_eval.engines.embedded.sandboxes import MIN_SLOT_BYTES, Disk, Sandboxes, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
 
@@ -22,7 +22,7 @@ def test_comes_and_goes(base: Path) -> None:
     box = boxes.make(None)
     assert box.stat().st_mode & 0o777 == 0o700
     assert boxes.folder.stat().st_mode & 0o777 == 0o711
-    boxes.place_to_keep().write_text("kept")
+    boxes.path_to_keep().write_text("kept")
     boxes.close()
     boxes.close()
     assert list(base.iterdir()) == []
@@ -38,7 +38,7 @@ def test_a_box_can_be_entered_whatever_the_umask(base: Path) -> None:
         fill(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
     finally:
         os.umask(before)
-    paths = (boxes.place_to_keep().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
+    paths = (boxes.path_to_keep().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
     assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700, 0o755, 0o755, 0o644, 0o755]
     boxes.close()
 
@@ -119,7 +119,7 @@ def test_sweep_follows_no_link(base: Path, tmp_path: Path) -> None:
 
 
 def test_a_base_that_is_not_there(base: Path) -> None:
-    with pytest.raises(EngineUnavailable, match="no folder for boxes"):
+    with pytest.raises(EngineUnavailable, match="no folder for sandboxes"):
         Sandboxes(base / "missing").open()
 
 
@@ -166,11 +166,11 @@ def test_memory_is_refused_with_a_reason(base: Path) -> None:
 
 
 def test_each_slot_needs_room_of_its_own(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = Disk(free=3 * ROOM_NEEDED - 1)
+    disk = Disk(free=3 * MIN_SLOT_BYTES - 1)
     assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
     monkeypatch.setattr(Disk, "look", lambda folder: disk)
     assert why_not_in_memory(2, base) is None
-    assert "has only 767 MB left, and each slot takes 256 MB" in (why_not_in_memory(3, base) or "")
+    assert "has only 767 MB left, and each slot needs 256 MB" in (why_not_in_memory(3, base) or "")
     assert Disk(free=1).slots(2) == 1
 
 
@@ -208,6 +208,6 @@ def test_what_an_engine_holds_is_left_out_while_it_lives(base: Path, monkeypatch
     first.close()
     assert Disk.look(base).held == 1 << 20
     second.hold(1 << 60)
-    with pytest.raises(EngineUnavailable, match=r" 0 MB left: .* other engines hold .* takes 256 MB"):
+    with pytest.raises(EngineUnavailable, match=r" 0 MB left: .* other engines hold .* needs 256 MB"):
         late.share(1, most=1 << 30)
     second.close(), late.close()

@@ -277,13 +277,13 @@ async def test_how_a_box_ended_is_its_proctors_word(
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (ended(failure="cannot enter the box"), "the box of a build failed: cannot enter the box"),
+        (ended(failure="cannot enter the box"), "the sandbox of a build failed: cannot enter the box"),
         (JobResult(run=CUT), "Raise PISTON_RUN_TIMEOUT"),
         (
             JobResult(run=Ending(code=91, stderr="cannot execute")),
             "handed over nothing whole .*cannot execute",
         ),
-        (IN_ONE, "does not say how its box ended"),
+        (IN_ONE, "does not say how its sandbox ended"),
     ],
 )
 async def test_a_box_that_failed_is_nobodys_compilation_error(

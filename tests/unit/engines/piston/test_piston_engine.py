@@ -90,7 +90,7 @@ async def test_a_box_that_failed_is_the_servers_fault(stage: str) -> None:
             assert (await engine.execute(job())).endpoint == good.url
         assert bad.executed
     async with Loopback(broken) as bad, engine_on(bad, attempts=2) as engine:
-        with pytest.raises(AttemptsUsedUp, match=r"2 attempts failed.*the box failed.*no cgroup"):
+        with pytest.raises(AttemptsUsedUp, match=r"2 attempts failed.*the sandbox failed.*no cgroup"):
             await engine.execute(job())
         assert len(bad.executed) == 2
 
