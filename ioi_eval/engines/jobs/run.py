@@ -369,8 +369,8 @@ class JobSizer:
                 return candidates[:count]
             if not count and used + reserved > max_bytes:
                 raise JudgeFailure(
-                    f"a request with only this test, and space for any program, has {used + reserved} bytes;"
-                    f" the server accepts {max_bytes}",
+                    f"a job with only this test takes a request of {used + reserved} bytes, with room for"
+                    f" any program; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
                     remedy=BODY_REMEDY,
