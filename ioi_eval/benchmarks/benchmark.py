@@ -186,12 +186,23 @@ class BenchmarkOptions(Value):
         str,  # a hub id, or a file of rows
         CliOption(metavar="ID", help="Another dataset with the benchmark's columns."),
     ] = ""
-    config: Annotated[str, CliOption(metavar="NAME", help="The dataset's config, where it has several.")] = ""
+    config: Annotated[
+        str,
+        CliOption(
+            name="dataset_config",
+            metavar="NAME",
+            help="The dataset's config, if it has several.",
+            file_only=True,
+        ),
+    ] = ""
     split: Annotated[str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
-    revision: Annotated[str, CliOption(metavar="REV", help="The dataset's revision on the hub.")] = ""
+    revision: Annotated[
+        str, CliOption(metavar="REV", help="The dataset's revision on the hub.", file_only=True)
+    ] = ""
     generated_tests: Annotated[
         bool,
-        CliOption(help="Include tests that the contest itself did not have."),  # if the dataset marks them
+        # if the dataset marks them
+        CliOption(help="Include tests that the contest itself did not have.", file_only=True),
     ] = True
     checker: Annotated[
         str,  # for outputs of programs, unless the problem has a checker

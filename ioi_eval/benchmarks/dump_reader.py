@@ -576,7 +576,10 @@ class DumpOptions(Value):
     ] = False
     split_lists: Annotated[
         bool,
-        CliOption(help="Read a text that is a list, as JSON or Python writes it, as several replies."),
+        CliOption(
+            help="Read a string that contains a list, in the notation of JSON or Python, as several replies.",
+            file_only=True,
+        ),
     ] = False
     problem_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the problem.")] = (
         None
@@ -600,7 +603,8 @@ class DumpOptions(Value):
         False
     )
     extract: Annotated[
-        Extraction, CliOption(help="Which part of a `generation` is the program: see docs/dumps.md.")
+        Extraction,
+        CliOption(help="Which part of a `generation` is the program: see docs/dumps.md.", file_only=True),
     ] = Extraction.LAST
     repairs: Repairs = Repairs()
 

@@ -14,13 +14,14 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ioi_eval.cli import console
+from ioi_eval.cli.completion import add_completions
 from ioi_eval.cli.settings import option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 from ioi_eval.registries import Registry, find_registered, needs_plugin, registered_names
@@ -137,15 +138,22 @@ class Commands(TyperGroup):
             formatter.dedent()
         formatter.write_paragraph()
         formatter.write_text("Options of a command: ioi-eval COMMAND --help")
+        formatter.write_text("Completion in your shell: ioi-eval --install-completion")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         keep_hub_quiet()
+        if name == "score" and not ctx.resilient_parsing:
+            _check_dumps_exist(rest)
         return name, None if command is None or name is None else loaded(name), rest
 
 
 class Command(TyperCommand):
-    """Shows its options in their groups: of many those that most people use, and all to `--help-all`."""
+    """A command whose help page has its options in groups.
+
+    `--help` shows the options that most people use. `--help-all` shows all options, and the keys of
+    `ioi-eval.toml` that are not options.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_ALL] = _ALL in args or self.name not in _USUAL
@@ -153,9 +161,29 @@ class Command(TyperCommand):
             _LOG_FORMAT in parameter.opts for parameter in self.params
         )
         with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
-            if not {"-h", "--help", _ALL}.intersection(args):
+            if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
+                self._refuse_file_only(args)
                 ctx.default_map = option_values(_keys(self), _all_options)
             return super().parse_args(ctx, args)
+
+    def _refuse_file_only(self, args: Sequence[str]) -> None:
+        """Raise InputError if the command line has an option that is only a key of `ioi-eval.toml`."""
+        options = {
+            flag: parameter
+            for parameter in self.params
+            if getattr(parameter, "hidden", False)
+            for flag in (*parameter.opts, *parameter.secondary_opts)
+        }
+        for word, next_word in pairwise([*takewhile(lambda word: word != "--", args), ""]):
+            flag, equals, value = word.partition("=")
+            if (option := options.get(flag)) is not None:
+                if getattr(option, "is_flag", False):
+                    value = "true" if flag in option.opts else "false"
+                else:
+                    value = _toml_value(value if equals else next_word)
+                line = f"{_long(option)[2:]} = {value}"
+                remedy = f"Write it into {console.SETTINGS_FILE} in this folder: {line}"
+                raise InputError("is not an option of commands", field=flag, remedy=remedy)
 
     def invoke(self, ctx: Any) -> Any:
         with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
@@ -180,7 +208,11 @@ class Command(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         usual = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
         sections: dict[str, list[tuple[str, str]]] = {}
+        keys: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
+            if getattr(parameter, "hidden", False):
+                keys.append(_key_record(parameter, ctx))
+                continue
             is_argument = parameter.param_type_name == "argument"
             record = parameter.get_help_record(ctx)
             if record is None or not (is_argument or usual is None or _long(parameter)[2:] in usual):
@@ -195,7 +227,11 @@ class Command(TyperCommand):
                 formatter.write_dl(sections[title])
         if usual is not None:
             with formatter.section("More"):
-                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {len(self.params)} options")
+                number = len(self.params) - len(keys)
+                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {number} options")
+        elif keys:
+            with formatter.section(f"Keys of {console.SETTINGS_FILE} that are not options"):
+                formatter.write_dl(keys)
 
 
 def _keys(command: TyperCommand) -> dict[str, str]:
@@ -250,6 +286,40 @@ def _complaining(*, in_objects: bool) -> Iterator[None]:
         raise typer.Exit(console.BAD_INPUT) from None
 
 
+# Suffixes of files of rows. A name with one of them is not the name of a dataset on the hub.
+_DUMP_SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".gz", ".zst")
+
+
+def _check_dumps_exist(args: Sequence[str]) -> None:
+    """Raise InputError for a missing dump that is named before all options.
+
+    The command itself does this check too, but it takes a second to load.
+    """
+    for dump in takewhile(lambda word: not word.startswith("-"), args):
+        is_path = "/" not in dump or dump.lower().endswith(_DUMP_SUFFIXES)
+        if is_path and not os.path.lexists(dump):
+            remedy = "Name the dump's file or folder"
+            raise InputError("no such file or folder", where=dump, remedy=remedy)
+
+
+def _toml_value(word: str) -> str:
+    """Return an argument as a value of TOML."""
+    return word if re.fullmatch(r"\d+(\.\d+)?", word) else f'"{word or "..."}"'
+
+
+def _key_record(option: Any, ctx: Any) -> tuple[str, str]:
+    """Return a line of help about an option that is only a key of `ioi-eval.toml`."""
+    option.hidden = False
+    names, text = option.get_help_record(ctx)
+    option.hidden = True
+    key = _long(option)[2:]
+    if option.is_flag:
+        text = text.replace(f"[default: {key}]", "[default: true]")
+        return f"{key} = true|false", text
+    values = names.removeprefix(f"--{key} ").strip("<>")
+    return f"{key} = {values}", _BOUNDS.sub("", text).rstrip()
+
+
 def _shown(argument: Any) -> str:
     return f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
 
@@ -293,9 +363,12 @@ def _about(function: Callable[..., None]) -> str:
 
 
 def loaded(name: str) -> TyperCommand:
+    """Load a command."""
+    function = function_of(name)
+    add_completions(function)
     names = {"help_option_names": ["-h", "--help", _ALL]}
     of_one = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
-    of_one.command(name, cls=Command)(function_of(name))
+    of_one.command(name, cls=Command)(function)
     command = typer.main.get_command(of_one)
     assert isinstance(command, TyperCommand)
     return command
@@ -371,7 +444,9 @@ def _unreadable(error: typer.BadParameter) -> str:
     """Return a sentence about words that the command line cannot read, and the page to look at."""
     words = error.format_message().removeprefix("Invalid value for ").replace("Value error, ", "").rstrip(".")
     context = error.ctx
-    words = re.sub(r"^'(--[\w-]+)'", r"\1", words)
+    is_key = getattr(getattr(error, "param", None), "hidden", False)
+    name = rf"{console.SETTINGS_FILE}, field '\2'" if is_key else r"\1"
+    words = re.sub(r"^'(--([\w-]+))'", name, words)
     page = f". See {context.command_path} --help" if context is not None else ""
     return f"{words[:1].lower()}{words[1:]}{page}"
 

@@ -101,7 +101,7 @@ def _options() -> Iterator[DeclaredOption]:
             key = _KEY_OF.get(f"{place}.{each.field}".lstrip("."))
             if key is not None:
                 changes = {"name": each.name, **_OTHERWISE.get(key, {})}
-                yield each.met(**changes)._replace(field=key)
+                yield each.with_changes(**changes)._replace(field=key)
 
 
 OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _options()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 import signal
@@ -10,11 +11,13 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from ioi_eval.model.errors import BadRows, InputError
 
 _SHOWN_ROWS = 20  # of those that cannot be used
+SETTINGS_FILE = Path("ioi-eval.toml")
 WIDTH = 100  # columns, at most
 _PIPED = sys.maxsize  # into a file or another program: a row is a line, so that grep finds it whole
 _PACKAGE = "ioi_eval"
@@ -61,7 +64,6 @@ _FIELDS = {
     "results": "--results",
     "reuse": "--reuse",
     "scale": "--expected-scale",
-    "share": "--no-share",
     "url": "--url",
 }
 
@@ -77,9 +79,12 @@ def show_json(value: Any) -> None:
     show(as_json(value, indented=True).decode())
 
 
-def tell(text: str) -> None:
-    """A line about what is going on, on standard error, so that standard output stays what was asked for."""
-    print("\n".join(fitting(text)), file=sys.stderr, flush=True)
+def tell(text: str, *, failure: str = "") -> None:
+    """Print a message on standard error. `failure`: its beginning, which is red in a terminal."""
+    message = "\n".join(fitting(text))
+    if failure:
+        message = coloured(failure, RED, sys.stderr) + message.removeprefix(failure)
+    print(message, file=sys.stderr, flush=True)
 
 
 def fitting(text: str) -> list[str]:
@@ -99,6 +104,35 @@ def _broken(line: str, width: int) -> list[str]:
     return textwrap.wrap(
         line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
     )
+
+
+# --- colours -----------------------------------------------------------------------------------------
+
+
+RED, GREEN, YELLOW, GREY = "31;1", "32", "33", "90"  # codes of ANSI
+_VERDICT_COLOURS = {
+    "AC": GREEN,
+    "PA": YELLOW,
+    "SKIPPED": GREY,
+    **dict.fromkeys(("WA", "TLE", "MLE", "OLE", "RE", "CE"), RED),
+}
+
+
+def coloured(text: str, colour: str, stream: TextIO) -> str:
+    """Return the text in a colour if the stream is a terminal that shows colours.
+
+    The variable NO_COLOR and `TERM=dumb` switch colours off.
+    """
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def verdict_coloured(text: str, verdict: str) -> str:
+    """Return a text for standard output with the first occurrence of the verdict in its colour."""
+    if verdict not in _VERDICT_COLOURS:
+        return text
+    return re.sub(rf"\b{verdict}\b", coloured(verdict, _VERDICT_COLOURS[verdict], sys.stdout), text, count=1)
 
 
 class _Passing(logging.Handler):
@@ -165,7 +199,7 @@ def complain(text: str) -> None:
     """Print an error in one line, without anything that the terminal would obey."""
     from ioi_eval.reports.document import visible  # not for help
 
-    tell("error: " + visible(text))
+    tell("error: " + visible(text), failure="error:")
 
 
 def complain_of_rows(error: BadRows) -> None:
@@ -181,9 +215,17 @@ def as_typed(error: InputError) -> str:
     """Return the error of a use case, with its arguments called as the command line does."""
     field = _FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
-    if name != field or not error.where:
-        field = FLAGS.get(name, field)
-    return str(error.but(field=field, remedy=as_called(error.remedy)))
+    error = error.but(field=field, remedy=as_called(error.remedy))
+    if (name != field or not error.where) and name in FLAGS:
+        error = with_option_name(error, FLAGS[name])
+    return str(error)
+
+
+def with_option_name(error: InputError, option: str) -> InputError:
+    """Return the error with the name of an option, or of a key of `ioi-eval.toml`."""
+    if option.startswith("--"):
+        return error.but(field=option)
+    return error.but(field=option, where=str(SETTINGS_FILE))
 
 
 def as_called(text: str) -> str:
@@ -194,6 +236,14 @@ def as_called(text: str) -> str:
             return _TYPED.get(found[0], found[0])
         if found["name"].endswith("_column"):
             return f"{flag}="
+        if not flag.startswith("--"):  # a key of the settings file
+            match found["value"]:
+                case None:  # a value follows
+                    return f"{flag} = "
+                case "...":
+                    return f"{flag} in {SETTINGS_FILE}"
+                case value:
+                    return f"{flag} = {value.lower()} in {SETTINGS_FILE}"
         return f"--no-{flag[2:]}" if found["value"] == "False" else flag + " " * (found["value"] is None)
 
     return _ARGUMENT.sub(called, text)
@@ -271,13 +321,14 @@ def table_lines(
         cells = [_folded(cell, column) for cell, column in zip(row, wide, strict=False)]
         for k in range(max(map(len, cells), default=1)):
             pieces = [cell[k] if k < len(cell) else "" for cell in cells]
-            padded = (
+            padded = [
                 " " * (column - _width(piece)) + piece
                 if head in right
                 else piece + " " * (column - _width(piece))
                 for piece, column, head in zip(pieces, wide, table[0], strict=False)
-            )
-            yield _GAP.join(padded).rstrip()
+            ]
+            line = _GAP.join([*padded[:1], *(verdict_coloured(cell, cell.strip()) for cell in padded[1:])])
+            yield line.rstrip()
 
 
 def _taken(widths: Sequence[int]) -> int:

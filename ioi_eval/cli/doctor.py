@@ -6,8 +6,9 @@ import asyncio
 import gzip
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -44,9 +45,6 @@ from ioi_eval.model.values import Value
 from ioi_eval.runs.needs import needs_sync
 from ioi_eval.store.resources import graders
 
-if TYPE_CHECKING:
-    pass
-
 _EXAMPLES = """
   ioi-eval doctor
   ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
@@ -57,6 +55,7 @@ _EXAMPLES = """
 """
 _AT_ONCE = 64  # servers that are looked at
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
+_COLOURS = {True: console.GREEN, None: console.YELLOW, False: console.RED}
 _MARK = 8  # columns
 _TABLE = 80  # columns of the table of servers
 _LONGEST = 23  # characters of an address in the table
@@ -128,8 +127,12 @@ def _show(found: Sequence[HealthCheck]) -> None:
     width = max(len(condition.name) for condition in found)
     indent = " " * (_MARK + width + 2)
     for condition in found:
-        begin = f"{_MARKS[condition.ok]:<{_MARK}}{condition.name:<{width}}  "
-        console.show_wrapped(condition.detail, begin, indent)
+        mark = _MARKS[condition.ok]
+        begin = f"{mark:<{_MARK}}{condition.name:<{width}}  "
+        first, *others = console.wrapped(condition.detail, begin, indent)
+        console.show(console.coloured(mark, _COLOURS[condition.ok], sys.stdout) + first.removeprefix(mark))
+        for line in others:
+            console.show(line)
         if condition.remedy:
             console.show_wrapped(condition.remedy, f"{indent}-> ", f"{indent}   ")
 

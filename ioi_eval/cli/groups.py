@@ -21,34 +21,35 @@ from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 
-# Parameters of a command, and what makes a value of them.
+# Parameters of a command, and a function that makes one value from their arguments.
 _Group = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
 
 
 class OptionGroup(NamedTuple):
-    """The options of a value's fields."""
+    """The options for the fields of a value."""
 
     title: str
-    # The value, where the command gets another thing, made of what is typed; or the options themselves.
+    # The type with the fields, if the command gets a value of another type; or the options themselves.
     of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
-    without: tuple[str, ...] = ()  # fields
-    only: tuple[str, ...] = ()  # fields; empty: all
-    but: Mapping[str, Mapping[str, Any]] | None = (
-        None  # of fields that are met otherwise here: fields of CliOption
-    )
+    without: tuple[str, ...] = ()  # fields that are not options of this command
+    only: tuple[str, ...] = ()  # fields; empty means all
+    but: Mapping[str, Mapping[str, Any]] | None = None  # by field: fields of its `CliOption` to change
 
     def of_value(self, kind: Any) -> _Group:
-        """Return the options, and what makes the value of them: `kind`, or of a dict what was given alone."""
+        """Return the group's options, and a function that makes a `kind` from their arguments.
+
+        A `dict` has only the options that were given.
+        """
         options = options_of((self.of or kind) if isinstance(self.of, type | None) else self.of)
         names = self.only or [name for name in options if name not in self.without]
-        chosen = [options[name].met(**(self.but or {}).get(name, {})) for name in names]
-        given_alone = get_origin(kind) is dict
-        raw = self.of is not None and not given_alone
+        chosen = [options[name].with_changes(**(self.but or {}).get(name, {})) for name in names]
+        is_dict = get_origin(kind) is dict
+        takes_arguments = self.of is not None and not is_dict
 
-        def make(given: dict[str, Any]) -> Any:
-            return kind(**(given if raw else values_of(chosen, given)))
+        def make(arguments: dict[str, Any]) -> Any:
+            return kind(**(arguments if takes_arguments else values_of(chosen, arguments)))
 
-        return [each.parameter(self.title, given_alone) for each in chosen], make
+        return [option.parameter(self.title, is_dict) for option in chosen], make
 
 
 _LOG_LEVEL = "log_level"
@@ -63,181 +64,200 @@ _LogLevel = Annotated[
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: groups replaced by their options, and examples below its text.
+    """Return a decorator that makes a command of a function.
 
-    Each command also has the option --log-level.
+    Groups are replaced by their options, the option --log-level is added, and the help page ends with the
+    examples.
     """
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(function, eval_str=True)
+        signature = inspect.signature(function, eval_str=True)
         groups: dict[str, _Group] = {}
         parameters = [
             inspect.Parameter(_LOG_LEVEL, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_LogLevel)
         ]
-        for name, each in own.parameters.items():
-            marks = getattr(each.annotation, "__metadata__", ())
-            group = next((mark for mark in marks if isinstance(mark, OptionGroup)), None)
+        for name, parameter in signature.parameters.items():
+            annotations = getattr(parameter.annotation, "__metadata__", ())
+            group = next((item for item in annotations if isinstance(item, OptionGroup)), None)
             if group is None:
-                parameters.append(each.replace(kind=each.KEYWORD_ONLY))
+                parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
             else:
-                groups[name] = group.of_value(get_args(each.annotation)[0])
+                groups[name] = group.of_value(get_args(parameter.annotation)[0])
                 parameters += groups[name][0]
 
         @functools.wraps(function)
-        def called(**given: Any) -> None:
-            if (level := given.pop(_LOG_LEVEL)) is not None:
+        def called(**arguments: Any) -> None:
+            if (level := arguments.pop(_LOG_LEVEL)) is not None:
                 console.set_log_level(level)
             values = {
-                name: make({parameter.name: given.pop(parameter.name) for parameter in typed})
-                for name, (typed, make) in groups.items()
+                name: make({option.name: arguments.pop(option.name) for option in options})
+                for name, (options, make) in groups.items()
             }
-            function(**values, **given)
+            function(**values, **arguments)
 
-        called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         called.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{examples.strip(chr(10))}"
         return called
 
     return decorated
 
 
-# --- fields that say how users meet them -------------------------------------------------------------
+# --- fields that are options -------------------------------------------------------------------------
 
 
 class DeclaredOption(NamedTuple):
-    """A field that is an option."""
+    """A field with a `CliOption`."""
 
     field: str
-    said: CliOption
-    kind: Any  # of the field, with all that is said of it
+    cli_option: CliOption
+    kind: Any  # the field's type with its annotations
     default: Any
 
     @property
     def name(self) -> str:
-        return self.said.name or self.field
+        """The name of the command's parameter."""
+        return self.cli_option.name or self.field
+
+    @property
+    def key(self) -> str:
+        """The key in `ioi-eval.toml`."""
+        return self.name.replace("_", "-")
 
     @property
     def flag(self) -> str:
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.key}"
 
-    def met(self, **changes: Any) -> Self:
-        """Return the same field as users meet it elsewhere."""
-        return self._replace(said=msgspec.structs.replace(self.said, **changes))
+    @property
+    def label(self) -> str:
+        """The name in messages: the flag, or the key if the option is only a key of `ioi-eval.toml`."""
+        return self.key if self.cli_option.file_only else self.flag
+
+    def with_changes(self, **changes: Any) -> Self:
+        """Return a copy with some fields of its `CliOption` changed, for another command."""
+        return self._replace(cli_option=msgspec.structs.replace(self.cli_option, **changes))
 
     def option(self, title: str | None = None) -> Any:
-        """Return the option for a help page's section."""
-        words = self.said
-        bounds = None if words.typed is not None else next(_bounds(self.kind), None)
-        both = f"{self.flag}/--no-{self.flag[2:]}" if self.default is True else self.flag
-        is_file = words.metavar == "FILE"
+        """Return the option for Typer. `title` is its heading in the help page."""
+        settings = self.cli_option
+        bounds = None if settings.typed is not None else next(_bounds(self.kind), None)
+        flags = f"{self.flag}/--no-{self.key}" if self.default is True else self.flag
+        is_file = settings.metavar == "FILE"
         return typer.Option(
-            both,
-            *([f"-{words.short}"] if words.short else []),
-            *words.also,
-            help=console.as_called(words.help),
-            metavar=words.metavar or None,
-            min=words.least if bounds is None or words.least is not None else bounds.ge,
-            max=words.most if bounds is None or words.most is not None else bounds.le,
+            flags,
+            *([f"-{settings.short}"] if settings.short else []),
+            *settings.also,
+            help=console.as_called(settings.help),
+            metavar=settings.metavar or None,
+            min=settings.least if bounds is None or settings.least is not None else bounds.ge,
+            max=settings.most if bounds is None or settings.most is not None else bounds.le,
             callback=within(
                 above=None if bounds is None else bounds.gt, below=None if bounds is None else bounds.lt
             ),
-            show_default=words.unset or True,
-            rich_help_panel=words.panel or title or None,
+            show_default=settings.unset or True,
+            rich_help_panel=settings.panel or title or None,
             exists=is_file,
             dir_okay=not is_file,
+            hidden=settings.file_only,
         )
 
-    def parameter(self, title: str, given_alone: bool = False) -> inspect.Parameter:
-        """Return the parameter of a command. An absent option is None, unless its default can be shown."""
-        kind, default = self.typed, self.said.default
-        if default is None and self.said.typed is None and isinstance(self.default, str | int | float):
+    def parameter(self, title: str, without_default: bool = False) -> inspect.Parameter:
+        """Return the parameter of a command.
+
+        It is `None` if the option is absent, unless the help page can show the field's default.
+        """
+        kind, default = self.typed, self.cli_option.default
+        if default is None and self.cli_option.typed is None and isinstance(self.default, str | int | float):
             default = self.default
-        if given_alone or self.said.unset or default is None:
+        if without_default or self.cli_option.unset or default is None:
             kind, default = Union[kind, None], None  # noqa: UP007
         annotation: Any = Annotated[kind, self.option(title)]
-        place = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.name, place, default=default, annotation=annotation)
+        return inspect.Parameter(
+            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
 
     @property
     def typed(self) -> Any:
-        """The type of what is typed: lists in place of sets, and no None."""
-        if self.said.typed is not None:
-            return self.said.typed
+        """The type of the argument: `list` instead of sets and tuples, and without `None`."""
+        if self.cli_option.typed is not None:
+            return self.cli_option.typed
         kind = _bare(self.kind)
         return list[_bare(get_args(kind)[0])] if get_origin(kind) in (frozenset, tuple) else kind  # type: ignore[misc]
 
-    def value(self, typed: Any) -> Any:
-        """Read what was typed. InputError names the option."""
+    def value(self, argument: Any) -> Any:
+        """Return the field's value for an argument. An InputError names the option."""
         try:
-            value = typed if self.said.read is None else self.said.read(typed)
+            value = argument if self.cli_option.read is None else self.cli_option.read(argument)
         except InputError as error:
-            raise error.but(field=self.flag) from error
+            raise console.with_option_name(error, self.label) from error
         origin = get_origin(_bare(self.kind))
         return origin(value) if origin in (frozenset, tuple) else value
 
 
 def within(*, above: float | None = None, below: float | None = None) -> Callable[[Any], Any]:
-    """Return the callback of an option that refuses what Typer's own bounds let through.
+    """Return an option's callback that refuses nan, infinity, and numbers outside of two open bounds.
 
-    These are nan, infinity, and a bound that is itself too little or too much.
+    Typer itself has only closed bounds.
     """
 
     def checked(value: Any) -> Any:
-        for each in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(each, float) and not math.isfinite(each):
-                raise typer.BadParameter(f"{each} is not a number that can be meant.")
-            if above is not None and each is not None and each <= above:
-                raise typer.BadParameter(f"{each} is not more than {above:g}.")
-            if below is not None and each is not None and each >= below:
-                raise typer.BadParameter(f"{each} is not less than {below:g}.")
+        for number in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(number, float) and not math.isfinite(number):
+                raise typer.BadParameter(f"{number} is not a number that can be meant.")
+            if above is not None and number is not None and number <= above:
+                raise typer.BadParameter(f"{number} is not more than {above:g}.")
+            if below is not None and number is not None and number >= below:
+                raise typer.BadParameter(f"{number} is not less than {below:g}.")
         return value
 
     return checked
 
 
 def declared(kind: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
-    """Find the fields of a value that are options, in their order."""
+    """Yield the fields of a type that have a `CliOption`, in their order."""
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         hint = hints[field.name]
-        words = [word for word in getattr(hint, "__metadata__", ()) if isinstance(word, CliOption)]
-        if words:
-            found = DeclaredOption(field.name, words[0], hint, field.default)
-            for more in words[1:]:
-                found = found.met(**{name: value for name, value in asdict(more).items() if value})
-            yield found
+        settings = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, CliOption)]
+        if settings:
+            option = DeclaredOption(field.name, settings[0], hint, field.default)
+            for changes in settings[1:]:
+                option = option.with_changes(
+                    **{name: value for name, value in asdict(changes).items() if value}
+                )
+            yield option
 
 
 def options_of(kind: type[msgspec.Struct] | Iterable[DeclaredOption]) -> Mapping[str, DeclaredOption]:
-    """Return options by field, and let messages name them."""
-    found = {each.field: each for each in (declared(kind) if isinstance(kind, type) else kind)}
-    console.FLAGS.update((field, each.flag) for field, each in found.items())
-    return found
+    """Return options by field, and register their names for messages."""
+    options = {option.field: option for option in (declared(kind) if isinstance(kind, type) else kind)}
+    console.FLAGS.update((field, option.label) for field, option in options.items())
+    return options
 
 
 def option_of(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
-    """Return the option of one field, for a command that has no more of them."""
-    return options_of(kind)[field].met(**changes).option()
+    """Return the option of one field, for a command that has no other options of the type."""
+    return options_of(kind)[field].with_changes(**changes).option()
 
 
-def values_of(options: Iterable[DeclaredOption], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that options say, read from what was typed. InputError names the option."""
-    pairs = ((each, given.get(each.name)) for each in options)
-    return {each.field: each.value(typed) for each, typed in pairs if typed is not None}
+def values_of(options: Iterable[DeclaredOption], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of fields whose options have an argument. An InputError names the option."""
+    pairs = ((option, arguments.get(option.name)) for option in options)
+    return {option.field: option.value(argument) for option, argument in pairs if argument is not None}
 
 
 def _bare(kind: Any) -> Any:
-    """A type without None, and without what is said of it."""
+    """Return a type without annotations and without `None`."""
     if get_origin(kind) is Annotated:
         return _bare(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        return _bare(next(part for part in get_args(kind) if part is not type(None)))
+        return _bare(next(member for member in get_args(kind) if member is not type(None)))
     return kind
 
 
 def _bounds(kind: Any) -> Iterator[msgspec.Meta]:
     if get_origin(kind) is Annotated:
-        yield from (part for part in get_args(kind) if isinstance(part, msgspec.Meta))
+        yield from (item for item in get_args(kind) if isinstance(item, msgspec.Meta))
     if get_origin(kind) in (Annotated, Union, types.UnionType, tuple):
-        for part in get_args(kind):
-            yield from _bounds(part)
+        for item in get_args(kind):
+            yield from _bounds(item)

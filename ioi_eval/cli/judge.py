@@ -236,7 +236,8 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
 def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
     compiler = f" ({result.compiler})" if result.compiler else ""
     worth = f"{result.verdict}, {result.points:g} of {max_points(problem):g} points"
-    console.show_wrapped(f"{problem.id}, {language}{compiler}: {worth}")
+    for line in console.wrapped(f"{problem.id}, {language}{compiler}: {worth}"):
+        console.show(console.verdict_coloured(line, result.verdict))
     if not result.compiles:
         console.show("\nThe compiler says:")
         room = console.line_width() - len(_INDENT)
@@ -280,7 +281,8 @@ def _show_test(problem: Problem, result: TestResult) -> None:
     test = next(test for test in problem.tests if test.name == result.test_name)
     says = f": {result.feedback}" if result.feedback else ""
     console.show("")
-    console.show_wrapped(f"First test that is not right: {test.name}, {result.status}{says}")
+    for line in console.wrapped(f"First test that is not right: {test.name}, {result.status}{says}"):
+        console.show(console.verdict_coloured(line, result.status))
     expected = "" if test.answer is None else test.answer.beginning(_ECHO)
     for what, text in (
         ("input", test.input.beginning(_ECHO)),

@@ -88,12 +88,12 @@ References = Annotated[dict[str, Any], OptionGroup("Problems", of=ReferenceOptio
 # --- rows, judging -----------------------------------------------------------------------------------
 
 _COLUMN, _REPAIR = "_column", "add_"
-_PARTS = tuple(
+COLUMN_NAMES = tuple(  # of --columns
     field.name.removesuffix(_COLUMN)
     for field in msgspec.structs.fields(DumpOptions)
     if field.name.endswith(_COLUMN)
 )
-_REPAIRS = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(Repairs))
+REPAIR_NAMES = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(Repairs))
 _READ = tuple(each for each in declared(DumpOptions) if not each.field.endswith(_COLUMN))
 _COLUMNS = DeclaredOption(
     "columns",
@@ -114,8 +114,8 @@ _REPAIR_OPTION = DeclaredOption(
     str,
     None,
 )
-console.FLAGS.update({f"{what}{_COLUMN}": f"--columns {what}" for what in _PARTS})
-console.FLAGS.update({f"{_REPAIR}{name}": f"--repair {name}" for name in _REPAIRS})
+console.FLAGS.update({f"{what}{_COLUMN}": f"--columns {what}" for what in COLUMN_NAMES})
+console.FLAGS.update({f"{_REPAIR}{name}": f"--repair {name}" for name in REPAIR_NAMES})
 _EXPECTED = "expected"  # the column that only `validate` reads
 
 
@@ -133,7 +133,7 @@ class RowOptions:
 
 def named_columns(typed: Iterable[str]) -> dict[str, str]:
     """Return the columns that `--columns` names, by what they hold. Raises InputError for other texts."""
-    parts = (*_PARTS, _EXPECTED)
+    parts = (*COLUMN_NAMES, _EXPECTED)
     pairs = re.compile(rf",(?=(?:{'|'.join(parts)})=)")
     named = dict[str, str]()
     for pair in (pair for text in typed for pair in pairs.split(text)):
@@ -152,17 +152,17 @@ def named_columns(typed: Iterable[str]) -> dict[str, str]:
 
 def _read_repairs(typed: str) -> Repairs:
     names = [name.strip() for name in typed.split(",")]
-    unknown = [name for name in names if name not in _REPAIRS]
+    unknown = [name for name in names if name not in REPAIR_NAMES]
     if unknown:
-        remedy = f"Write one or more of {', '.join(_REPAIRS)}, with commas"
+        remedy = f"Write one or more of {', '.join(REPAIR_NAMES)}, with commas"
         raise InputError(f"{unknown[0]!r} is no repair", field="--repair", remedy=remedy)
     return Repairs(**{f"{_REPAIR}{name}": True for name in names})
 
 
 ScoredRows = Annotated[RowOptions, OptionGroup("Input", of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
 _SOLUTION_ROWS = tuple(each for each in _READ if each.field != "extract")
-_AND_EXPECTED = _COLUMNS.met(
-    help=f"{_COLUMNS.said.help} expected: the scores or verdicts of a file of solutions."
+_AND_EXPECTED = _COLUMNS.with_changes(
+    help=f"{_COLUMNS.cli_option.help} expected: the scores or verdicts of a file of solutions."
 )
 SolutionRows = Annotated[RowOptions, OptionGroup("Input", of=(_AND_EXPECTED, *_SOLUTION_ROWS))]
 TimingOptions = Annotated[Timing, OptionGroup("Judging")]
@@ -193,9 +193,10 @@ class EngineOptions:
         try:
             return EngineChoice.meant(engine if engine is not None else of_file or None, os.environ, **typed)
         except InputError as error:
-            named = "--engine" if engine is not None or not of_file else "engine"
-            flags = {**console.FLAGS, "engine": named}
-            raise error.but(field=flags.get(error.field, error.field)) from None
+            if error.field == "engine":
+                raise error.but(field="engine" if of_file and engine is None else "--engine") from None
+            option = console.FLAGS.get(error.field)
+            raise (console.with_option_name(error, option) if option else error) from None
 
 
 Engine = Annotated[EngineOptions, OptionGroup("Engine", of=EngineChoice)]

@@ -343,7 +343,7 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
 def say_failures(failures: Mapping[str, str], out: str) -> None:
     """Say why the first of them failed, where the others are, what mends them, and which no try can help."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
-        console.tell(f"not judged: {key}: {console.as_called(reason)}")
+        console.tell(f"not judged: {key}: {console.as_called(reason)}", failure="not judged:")
     if not (number := len(failures)):
         return
     rows = read_failures(Path(out))

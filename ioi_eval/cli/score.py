@@ -59,7 +59,7 @@ class ExportOptions(Value):
     push_to_hub: Annotated[
         str, CliOption(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}.")
     ] = ""
-    public: Annotated[bool, CliOption(help="Create the dataset as public.")] = False
+    public: Annotated[bool, CliOption(help="Create the dataset as public.", file_only=True)] = False
     dry_run: Annotated[
         bool,
         CliOption(help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."),
@@ -112,11 +112,11 @@ _EXAMPLES = """
   ioi-eval score few.jsonl --problems packages --problem aplusb --limit 20
   ioi-eval score generations.jsonl --problems ioi --year 2024
   ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
-  ioi-eval score generations.jsonl --problems apps --difficulty interview --skip-unreliable
+  ioi-eval score generations.jsonl --problems apps --difficulty interview
   zstdcat old.jsonl.zst | ioi-eval score - --problems packages --out runs/old
   ioi-eval score "me/models-*" --problems ioi --results scores.parquet
   ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
-  ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
+  ioi-eval score generations.jsonl --problems packages --engine slurm
   ioi-eval score generations.jsonl --problems packages --quiet --json
   ioi-eval score generations.jsonl --problems packages --trust audits/packages/audit.json
   ioi-eval score generations.jsonl --problems ioi --shard 1/4    then: ioi-eval report DIR DIR DIR DIR

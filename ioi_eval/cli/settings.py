@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ioi_eval.cli import console
+from ioi_eval.cli.console import SETTINGS_FILE
 from ioi_eval.model.errors import InputError
 
-FILE = Path("ioi-eval.toml")
 _NOT_SET = frozenset({"help"})  # options that show a page and end
 
 
@@ -29,18 +28,18 @@ def option_values(
         InputError: The file cannot be read, or a key is no option of any command.
     """
     try:
-        with FILE.open("rb") as file:
+        with SETTINGS_FILE.open("rb") as file:
             values = tomllib.load(file)
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         remedy = 'Write one option a line, such as: engine = "http://10.0.0.7:2000"'
-        raise InputError(f"no TOML ({error})", where=str(FILE), remedy=remedy) from error
+        raise InputError(f"no TOML ({error})", where=str(SETTINGS_FILE), remedy=remedy) from error
     taken = [key for key in values if key in options and key not in _NOT_SET]
     if others := values.keys() - taken:
         _check_keys(sorted(others), {*of_all_commands()} - _NOT_SET)
     if taken:
-        console.tell(f"{FILE} gives {', '.join(taken)}, where the command line does not")
+        console.tell(f"{SETTINGS_FILE} gives {', '.join(taken)}, where the command line does not")
     return {options[key]: values[key] for key in taken}
 
 
@@ -51,4 +50,4 @@ def _check_keys(keys: Iterable[str], known: Collection[str]) -> None:
         if key not in known:
             meant = "".join(f". Did you mean {close}?" for close in near(key, known)[:1])
             remedy = f"Name an option of a command without its dashes{meant}"
-            raise InputError("no such option", where=str(FILE), field=key, remedy=remedy)
+            raise InputError("no such option", where=str(SETTINGS_FILE), field=key, remedy=remedy)

@@ -53,11 +53,17 @@ class EngineChoice(Value):
     ] = None
     cpus_per_slot: Annotated[
         Annotated[float, msgspec.Meta(ge=0.01)],
-        CliOption(metavar="N", help="CPUs of Ray for each job.", unset="1"),
+        CliOption(metavar="N", help="CPUs of Ray for each job.", unset="1", file_only=True),
     ] = 1.0
-    same_compiler: Annotated[bool, CliOption(help="Refuse servers whose compilers differ.")] = False
+    same_compiler: Annotated[
+        bool, CliOption(help="Refuse servers whose compilers differ.", file_only=True)
+    ] = False
     job: Annotated[
-        JobShape, CliOption(help="batched: many tests a job; classic: one; auto: the best supported.")
+        JobShape,
+        CliOption(
+            help="Tests in a job. batched: many; classic: one; auto: as many as the server supports.",
+            file_only=True,
+        ),
     ] = "auto"
     token: Annotated[
         Secret,

@@ -51,7 +51,12 @@ class ReferenceOptions(Value):
         CliOption(name="references", metavar="N", help="Reference solutions per problem.", unset=str(MOST)),
     ] = MOST
     skip: Annotated[
-        bool, CliOption(name="skip_unreliable", help="Leave out problems whose own solutions do not pass.")
+        bool,
+        CliOption(
+            name="skip_unreliable",
+            help="Leave out problems whose own solutions do not pass.",
+            file_only=True,
+        ),
     ] = False
 
     @property

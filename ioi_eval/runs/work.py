@@ -84,7 +84,9 @@ class Timing(Value):
             help="Multiply all time limits; `ioi-eval validate` can propose a factor for this hardware.",
         ),
     ] = 1.0
-    borderline: Annotated[Band, CliOption(read=read_borderline, unset=str(Borderline()))] = Borderline()
+    borderline: Annotated[Band, CliOption(read=read_borderline, unset=str(Borderline()), file_only=True)] = (
+        Borderline()
+    )
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -103,9 +105,12 @@ class RunOptions(Value):
         CliOption(metavar="DIR", help="Take over results of another run; may be repeated."),
     ] = ()
     accept_compiler: Annotated[bool, CliOption(help="Go on with another compiler than the run's.")] = False
-    share: Annotated[bool, CliOption(help="Judge equal submissions once.", panel="Judging")] = True
+    share: Annotated[
+        bool, CliOption(help="Judge equal submissions once.", panel="Judging", file_only=True)
+    ] = True
     keep_outputs: Annotated[
-        bool, CliOption(help="Keep how the input and output of the first failing test begin.")
+        bool,
+        CliOption(help="Store the start of the first failing test's input and output.", file_only=True),
     ] = False
     all_tests: AllTests = False
     command: str = ""  # what goes on with the run, for the reader of a report

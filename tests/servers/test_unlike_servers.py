@@ -81,8 +81,8 @@ def parts(real: dict[str, str]) -> Iterator[tuple[PartOf, PartOf]]:
         each.close()
 
 
-def scored(desk: Any, *urls: str, more: tuple[str, ...] = ()) -> tuple[str, Path, dict[str, Any]]:
-    done = desk.cli(*[word for word in desk.words(PROGRAMS, *urls) if word != "--quiet"], *more)
+def scored(desk: Any, *urls: str) -> tuple[str, Path, dict[str, Any]]:
+    done = desk.cli(*[word for word in desk.words(PROGRAMS, *urls) if word != "--quiet"])
     assert done.returncode == 0, done.stdout + done.stderr
     folder = desk.folder / "there"
     found = {key: row["all_subtasks_points"] for key, row in results(folder).items()}
@@ -108,7 +108,8 @@ def test_classic_jobs_that_are_asked_for_use_the_server_that_takes_them(
     desk: Any, parts: tuple[PartOf, PartOf]
 ) -> None:
     shell, classic = parts
-    told, folder, settings = scored(desk, shell.url, classic.url, more=("--job", "classic"))
+    desk.cli.set_keys(job="classic")
+    told, folder, settings = scored(desk, shell.url, classic.url)
     assert "2 servers: 1 with cms_ioi only, 1 with bash is not used; 1 job at a time, classic jobs" in told
     assert settings["jobs"].startswith("classic jobs")
     assert {row["compiler"] for row in results(folder).values()} == {"that of the server's package cms_ioi"}

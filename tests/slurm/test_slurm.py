@@ -121,10 +121,10 @@ def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -
     rows = [row(f"r{number:02}", _SOURCE % (number % 3)) for number in range(3)]
     rows += [row(f"s{number:02}", (_SOURCE % 0) + f"volatile int own = {number};\n") for number in range(6)]
     dump = write_dump(cli.folder / "dump.jsonl", rows)
-    # --job batched: a worker that is lost takes many tests with it.
+    cli.set_keys(job="batched")  # a worker that is lost takes many tests with it
     scoring = cli.start(
         "score", dump, "--problems", "problems", "--engine", "slurm:root", "--token-file", token,
-        "--out", "run", "--job", "batched", "--all-tests",
+        "--out", "run", "--all-tests",
     )  # fmt: skip
     wait_for_rows(cli.folder / "run", 2, scoring)
     lost, *left = ports

@@ -55,6 +55,11 @@ class CommandLine:
         """Call it with a text as its standard input."""
         return warm_command().run(list(map(str, arguments)), self.folder, self.env, given=text)
 
+    def set_keys(self, **values: object) -> None:
+        """Write the folder's `ioi-eval.toml`. `skip_unreliable` stands for the key `skip-unreliable`."""
+        lines = [f"{name.replace('_', '-')} = {json.dumps(value)}\n" for name, value in values.items()]
+        (self.folder / "ioi-eval.toml").write_text("".join(lines))
+
     def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run one of the checkout's scripts in Python."""
         env = {**self.env, **with_usual_cache(self.cache), "PYTHONPATH": str(ROOT)}

@@ -320,6 +320,8 @@ def test_the_command(cli: CommandLine, tmp_path: Path) -> None:
         assert done.returncode == 0 and "otter" in done.stdout, done.stderr
         assert len(server.asked) == 2 and "gets 0 of" in server.asked[1].prompt
         assert cli(*words).returncode == 0 and len(server.asked) == 2
-        refused = cli(*words, "--no-share")
-        assert refused.returncode == 2 and refused.stderr.startswith("error: --no-share: "), refused.stderr
+        cli.set_keys(share=False)
+        refused = cli(*words)
+        assert refused.returncode == 2, refused.stderr
+        assert "error: ioi-eval.toml, field 'share': " in refused.stderr
     assert [row["attempt"] for row in read_rows(tmp_path / "run")] == [1, 2]

@@ -123,13 +123,15 @@ def test_its_own_solutions_are_judged_first(cli: CommandLine, tmp_path: Path) ->
     written = json.loads((tmp_path / "all" / "references.json").read_text())
     assert [one["reliability"] for one in written["problems"]] == ["reliable", "unreliable", "unknown"]
 
-    done = cli(*command, "--skip-unreliable", "--json", "--out", "some")
+    cli.set_keys(skip_unreliable=True)
+    done = cli(*command, "--json", "--out", "some")
     said = json.loads(done.stdout)
     assert (done.returncode, said["dump"]["left_out"]) == (0, {"its own solutions do not pass": 1})
     assert said["references"] == written, "nothing was judged twice, or it would not be the same"
     assert set(results(tmp_path / "some")) == {"0", "2"}
     report = (tmp_path / "some" / "report.md").read_text()
     assert "1 reliable, 1 unreliable (left out), 1 unknown" in report
+    cli.set_keys()
     refused = cli(*command, "--out", "some")
     assert refused.returncode == 2 and "--fresh" in refused.stderr
 
@@ -138,7 +140,8 @@ def test_only_benchmarks_have_solutions_to_check_first(
     cli: CommandLine, tmp_path: Path, problems: Path
 ) -> None:
     dump = write_dump(tmp_path / "dump.jsonl", [{"uuid": "1", "problem_id": "add", "code": ""}])
-    done = cli("score", dump, "--problems", problems, "--skip-unreliable")
+    cli.set_keys(skip_unreliable=True)
+    done = cli("score", dump, "--problems", problems)
     assert done.returncode == 2 and "ioi-eval validate" in done.stderr
 
 

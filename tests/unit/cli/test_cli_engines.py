@@ -96,7 +96,7 @@ def test_what_cannot_be_meant_is_refused_by_its_name(
 def test_jobs_for_each_server_need_servers_and_cpus_for_each_job_ray() -> None:
     with pytest.raises(InputError, match="--per-endpoint"):
         EngineOptions(engine="embedded", per_endpoint=3).choice()
-    with pytest.raises(InputError, match="--cpus-per-slot"):
+    with pytest.raises(InputError, match=r"ioi-eval\.toml, field 'cpus-per-slot'"):
         EngineOptions(engine="slurm", cpus_per_slot=2).choice()
 
 

@@ -197,4 +197,4 @@ def test_what_differs_between_servers() -> None:
     [line] = summed_up(reports).together
     assert line.remedy.endswith("refuse what differs with same_compiler=True")
     found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
-    assert [*news(found)][-1].endswith("or refuse what differs with --same-compiler")
+    assert [*news(found)][-1].endswith("or refuse what differs with same-compiler = true in ioi-eval.toml")

@@ -47,7 +47,8 @@ POINTS = {
 
 def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
-    first = cli("score", dump, "--problems", problems, "--keep-outputs")
+    cli.set_keys(keep_outputs=True)
+    first = cli("score", dump, "--problems", problems)
     assert first.returncode == 0, first.stderr
     run = cli.folder / "runs" / "d"
     rows = results(run)
@@ -254,13 +255,15 @@ def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("both", None, generation=both), row("right", RIGHT)])
     base = ("score", dump, "--problems", problems, "--out", "run")
     for how, points in (("last", 100), ("first", 0), ("livecodebench", 100)):
-        done = cli(*base, "--extract", how)
+        cli.set_keys(extract=how)
+        done = cli(*base)
         assert done.returncode == 0, done.stderr
         rows = results(cli.folder / "run")
         assert [rows[key]["all_subtasks_points"] for key in ("both", "right")] == [points, 100]
         assert rows["both"]["repairs"] == ([] if how == "last" else [f"extract:{how}"])
     assert "1 earlier result: judged again" in done.stderr
-    assert cli(*base, "--extract", "best").returncode == 2
+    cli.set_keys(extract="best")
+    assert cli(*base).returncode == 2
 
 
 def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
@@ -376,13 +379,15 @@ def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.11, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
-    assert cli(*asked, "--borderline", "0.9:10").returncode == 0
+    cli.set_keys(borderline="0.9:10")
+    assert cli(*asked).returncode == 0
     (test,) = results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["test_results"]
     assert test["status"] == "TLE" and len(test["cpu_times"]) == 4
     report = (cli.folder / "run" / "report.md").read_text()
     assert "1 test took as long as the time limit or a little longer" in report
     assert "0 verdicts hung" in report
-    assert cli(*asked, "--borderline", "2:1").returncode == 2
+    cli.set_keys(borderline="2:1")
+    assert cli(*asked).returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,33 @@ def test_a_user_that_may_start_no_threads_is_told(usual_cache: Path, beside: str
     assert done.stderr.startswith("error: can't start new thread: this user, or the container, may have too")
 
 
+def test_missing_dump_is_reported_before_benchmarks_are_loaded(shared_cache: Path) -> None:
+    modules = loaded_by("score nowhere.jsonl --problems ioi", cache=shared_cache)
+    ours = {name.split(".")[1] for name in modules if name.startswith("ioi_eval.")}
+    assert ours & {"benchmarks", "engines", "judge", "problems", "runs"} == set()
+
+
+@pytest.mark.parametrize("dump", ["nowhere.jsonl", "folder/nowhere.csv.gz", "nowhere"])
+def test_missing_dump_gives_the_same_message_early_and_late(
+    cli: CommandLine, problems: Path, dump: str
+) -> None:
+    early = cli("score", dump, "--problems", problems)
+    late = cli("score", "--problems", problems, dump)
+    assert early.returncode == late.returncode == 2
+    assert (
+        early.stderr
+        == late.stderr
+        == (f"error: {dump}: no such file or folder. Name the dump's file or folder\n")
+    )
+
+
+def test_help_says_how_to_install_completion(cli: CommandLine) -> None:
+    assert "ioi-eval --install-completion" in cli("--help").stdout
+
+
 def test_help_loads_no_command(shared_cache: Path) -> None:
     ours = {name for name in loaded_by("--help", cache=shared_cache) if name.startswith("ioi_eval.")}
-    light = ("cli", "cli.console", "cli.settings", "model", "model.errors", "registries")
+    light = ("cli", "cli.completion", "cli.console", "cli.settings", "model", "model.errors", "registries")
     assert ours <= {f"ioi_eval.{name}" for name in light}
 
 
@@ -110,7 +134,8 @@ def test_options_are_shown_in_groups(capsys: pytest.CaptureFixture[str]) -> None
     loaded("score").main(["--help-all"], standalone_mode=False)
     text = capsys.readouterr().out
     heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "]
-    assert heads == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options"]
+    keys = "Keys of ioi-eval.toml that are not options"
+    assert heads == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options", keys]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -122,7 +147,11 @@ def test_help_is_one_screen_without_types(name: str, capsys: pytest.CaptureFixtu
     whole = capsys.readouterr().out
     assert len(brief.splitlines()) <= 42, brief
     assert "<list" not in whole and "<str>" not in whole and "<int" not in whole and "x>=" not in whole
-    shown = {name for one in command.params if (name := f"--{one.name.replace('_', '-')}") in one.opts}
+    shown = {
+        name
+        for one in command.params
+        if (name := f"--{one.name.replace('_', '-')}") in one.opts and not getattr(one, "hidden", False)
+    }
     assert all(f"{name} " in f"{whole} " or f"{name}\n" in whole for name in shown)
     assert ("--help-all" in brief) == (len(brief) < len(whole))
     assert max(map(len, (brief + whole).splitlines())) <= 80
@@ -178,12 +207,27 @@ def test_a_shell_completes_commands(shared_cache: Path) -> None:
     ("typed", "offered"),
     [
         ("score d.jsonl --time-", "--time-limit --time-factor"),
-        ("score --extract ", "last first whole livecodebench"),
+        ("run --feedback f", "full"),
         ("new --type in", "interactive"),
+        ("score --checker s", "stripped stripped-lines"),
+        ("validate p --checker=ap", "apps"),
+        ("score --engine e", "embedded e2b"),
+        ("score --problems code_contests_", "code_contests_o code_contests_plus"),
+        ("score --problems pack", "packages/one.zip packages/two/"),
+        ("problems ./packages/t", "./packages/two/"),
+        ("audit code_contests_p", "code_contests_plus"),
+        ("judge a.txt --language py", "python pypy"),
+        ("contest --allow-language ru", "rust"),
+        ("score --repair header,n", "header,namespace"),
+        ("score --columns problem=id,c", "problem=id,code="),
+        ("score --packages n", "none networkx numba numpy"),
+        ("worker --packages n", ""),
     ],
 )
-def test_a_shell_is_offered_options_and_words(cli: CommandLine, typed: str, offered: str) -> None:
-    """Call what the shell's function calls."""
+def test_options_and_values_are_completed(cli: CommandLine, typed: str, offered: str) -> None:
+    """Send the request that the shell's completion function sends."""
+    (cli.folder / "packages" / "two").mkdir(parents=True)
+    (cli.folder / "packages" / "one.zip").touch()
     words = f"ioi-eval {typed}"
     asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_IOI_EVAL_COMPLETE": "complete_bash"}
     assert replace(cli, environment=asked)().stdout.split() == offered.split()

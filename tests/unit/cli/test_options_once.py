@@ -28,7 +28,7 @@ def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
 
 def test_every_option_of_a_file_s_key_is_its_field_s() -> None:
     assert OPTIONS.keys() <= KEYS.keys()
-    own = {one.field for one in OPTIONS.values() if one.said.metavar and one.said.help}
+    own = {one.field for one in OPTIONS.values() if one.cli_option.metavar and one.cli_option.help}
     assert {"samples", "model.name", "command", "turns", "tasks", "timeout_seconds"} <= own
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.command_line import RIGHT, CommandLine, row, write_dump
+from support.command_line import RIGHT, ROOT, CommandLine, row, write_dump
+
+from ioi_eval.cli import COMMANDS, loaded
 
 
 def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, problems: object) -> None:
@@ -21,6 +23,41 @@ def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, pro
 
 
 @pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        (("--job", "classic"), 'job = "classic"'),
+        (("--borderline=0.9:2",), 'borderline = "0.9:2"'),
+        (("--cpus-per-slot", "2.5"), "cpus-per-slot = 2.5"),
+        (("--no-share",), "share = false"),
+        (("--same-compiler",), "same-compiler = true"),
+        (("--revision",), 'revision = "..."'),
+    ],
+)
+def test_key_of_the_file_is_refused_as_an_option(cli: CommandLine, typed: tuple[str, ...], line: str) -> None:
+    (cli.folder / "d.jsonl").touch()
+    refused = cli("score", "d.jsonl", "--problems", "p", *typed)
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"error: {typed[0].partition('=')[0]}: is not an option of commands."
+        f" Write it into ioi-eval.toml in this folder: {line}\n"
+    )
+
+
+def test_words_after_two_dashes_are_arguments(cli: CommandLine) -> None:
+    (cli.folder / "--job").touch()
+    refused = cli("score", "--problems", "p", "--", "--job")
+    assert "no folder or file 'p'" in refused.stderr
+
+
+def test_every_key_of_the_file_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "environment.md").read_text()
+    for name in COMMANDS:
+        for option in loaded(name).params:
+            if getattr(option, "hidden", False):
+                assert f"| `{max(option.opts, key=len)[2:]}` |" in page
+
+
+@pytest.mark.parametrize(
     ("settings", "words"),
     [
         ("limitt = 1", "ioi-eval.toml, field 'limitt': no such option"),
@@ -28,11 +65,15 @@ def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, pro
         ("help = true", "ioi-eval.toml, field 'help': no such option"),
         ("limit", "ioi-eval.toml: no TOML"),
         ('limit = "all"', "--limit: "),
+        ('borderline = "2:1"', "error: ioi-eval.toml, field 'borderline': the band '2:1'"),
+        ('job = "all"', "error: ioi-eval.toml, field 'job': 'all' is not one of 'auto'"),
+        ("cpus-per-slot = 2", "error: ioi-eval.toml, field 'cpus-per-slot': this option works with Ray"),
         ("[score]\nlimit = 1", "ioi-eval.toml, field 'score': no such option"),
     ],
 )
 def test_file_with_a_mistake_is_refused(cli: CommandLine, settings: str, words: str) -> None:
     (cli.folder / "ioi-eval.toml").write_text(settings)
+    (cli.folder / "d.jsonl").touch()
     refused = cli("score", "d.jsonl", "--problems", "p")
     assert refused.returncode == 2 and words in refused.stderr
     assert cli("score", "--help").returncode == 0

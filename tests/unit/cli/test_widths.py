@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import termios
-import threading
 from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine, write_package
 from support.runs import recorded_rows
-from support.warm_command import warm_command
+from support.terminals import written_to_terminal
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
@@ -43,28 +37,9 @@ def runs(cli: CommandLine, name: str) -> CommandLine:
 
 def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path, ends: int = 0) -> list[str]:
     """Return what stands on the screen of a terminal of this width, line by line."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    environment = {name: value for name, value in cli.env.items() if name not in ("COLUMNS", "NO_COLOR")}
-    written: list[bytes] = []
-    reader = threading.Thread(target=lambda: written.extend(iter(lambda: _read(ours), b"")))
-    reader.start()
-    words = list(map(str, arguments))
-    code = warm_command().run_in(theirs, words, cli.folder, {**environment, "TERM": "xterm"})
-    os.close(theirs)
-    reader.join()
-    os.close(ours)
-    said = b"".join(written).decode()
-    assert code == ends, said
+    said = written_to_terminal(cli, width, *arguments, ends=ends)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 1 << 16)
-    except OSError:  # the last one has closed it
-        return b""
 
 
 def words_of(lines: list[str]) -> set[str]:

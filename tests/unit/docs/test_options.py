@@ -23,8 +23,8 @@ PAGES = {
 
 
 def default_of(option: DeclaredOption) -> str:
-    if option.said.unset:
-        return option.said.unset
+    if option.cli_option.unset:
+        return option.cli_option.unset
     return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"
 
 
@@ -32,21 +32,23 @@ def default_of(option: DeclaredOption) -> str:
     ("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", JudgingOptions)]
 )
 def test_a_table_says_what_the_fields_say(page: str, kind: Any) -> None:
-    rows = [f"| `{one.name}` | {default_of(one)} | {one.said.help} |" for one in declared(kind)]
+    rows = [f"| `{one.name}` | {default_of(one)} | {one.cli_option.help} |" for one in declared(kind)]
     assert len(rows) == len(kind.__struct_fields__)
     assert "\n".join(("| option | default | meaning |", "|---|---|---|", *rows)) in (ROOT / page).read_text()
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_names_each_option(page: str) -> None:
-    named = set(re.findall(r"--[a-z][a-z-]*", (ROOT / page).read_text().replace("--no-", "--")))
-    assert {one.flag for one in declared(PAGES[page])} - named == set()
+    text = (ROOT / page).read_text()
+    named = set(re.findall(r"--[a-z][a-z-]*", text.replace("--no-", "--")))
+    named |= set(re.findall(r"`([a-z][a-z-]*)(?: = [^`]*)?`", text))  # keys of ioi-eval.toml
+    assert {one.label for one in declared(PAGES[page])} - named == set()
 
 
 def test_the_workers_page_has_the_defaults_of_the_fields() -> None:
     page = (ROOT / "docs/worker.md").read_text()
-    typed = [one for one in declared(ServerOptions) if one.said.default is not None]
+    typed = [one for one in declared(ServerOptions) if one.cli_option.default is not None]
     assert typed
     for one in typed:
         (default,) = re.findall(rf"^\|[^|]*`{one.flag}`[^|]*\|([^|]*)\|", page, re.MULTILINE)
-        assert str(one.said.default) in default
+        assert str(one.cli_option.default) in default
