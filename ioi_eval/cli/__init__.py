@@ -282,7 +282,7 @@ def _complaining(*, in_objects: bool) -> Iterator[None]:
             raise
         from ioi_eval.server import Event  # not for help
 
-        console.tell(Event(name="error", words=words).as_json())
+        console.tell(Event(name="error", message=words).as_json())
         raise typer.Exit(console.BAD_INPUT) from None
 
 

@@ -22,7 +22,7 @@ from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
-from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
+from ioi_eval.server import EmitEvent, Event, Server, ServerOptions, check_address, serve
 from ioi_eval.server.jobs import read_tokens
 from ioi_eval.server.packaging import install, publish
 from ioi_eval.store import Store
@@ -76,9 +76,9 @@ def worker(
     once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
     as_json = log_format == "json"
-    tell = _telling(json=as_json, verbose=verbose)
+    emit = _emitter(json=as_json, verbose=verbose)
     if as_json:
-        console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)), of_others=True)
+        console.tell_what_is_logged(lambda message: emit(Event(name="note", message=message)), of_others=True)
     token = Secret()
     if token_file is None:
         token = read_own_token(None)
@@ -104,26 +104,26 @@ def worker(
         packages=(packages,) if packages else (),
         allow_unconfined=allow_unconfined,
         python=os.environ.get(PYTHON, "").strip() if python is None else python,
-        tell=tell,
+        emit=emit,
     )
-    if not asyncio.run(_serve(running, store, tell, as_json=as_json)):
+    if not asyncio.run(_serve(running, store, emit, as_json=as_json)):
         raise typer.Exit(console.INTERRUPTED)
 
 
-def _telling(*, json: bool, verbose: bool) -> Tell:
-    def tell(event: Event) -> None:
+def _emitter(*, json: bool, verbose: bool) -> EmitEvent:
+    def emit(event: Event) -> None:
         if json:
             console.tell(event.as_json())
         elif event.name != "started":  # that is on standard output
-            console.tell(event.words)
+            console.tell(event.message)
         elif verbose:
             console.tell(", ".join(f"{name} {value}" for name, value in event.facts.items()))
 
-    return tell
+    return emit
 
 
 async def _serve(
-    serving: AbstractAsyncContextManager[Server], store: Store, tell: Tell, *, as_json: bool
+    serving: AbstractAsyncContextManager[Server], store: Store, emit: EmitEvent, *, as_json: bool
 ) -> bool:
     """Serve until a signal; return False if a second one came before all jobs were done.
 
@@ -136,18 +136,18 @@ async def _serve(
             console.show(f"ioi-eval worker at {server.url}, {counted(server.slots, 'slot')}")
             console.show(f"confinement: {found[0].detail}")
         facts = {"url": server.url, "confinement": found[0].detail, **server.facts}
-        tell(Event(name="started", words=f"ioi-eval worker at {server.url}", facts=facts))
+        emit(Event(name="started", message=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
         if server.running:
-            words = f"Finishing {counted(server.running, 'job')}, taking no more; once more to stop at once."
-            tell(Event(name="draining", words=words, facts={"jobs": server.running}))
+            message = f"Finishing {counted(server.running, 'job')}; a second signal stops at once."
+            emit(Event(name="draining", message=message, facts={"jobs": server.running}))
         draining, again = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
         await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
         again.cancel()
         draining.cancel()
         done = draining.done() and not draining.cancelled()
         if done:
-            tell(Event(name="drained", words="All jobs are done."))
+            emit(Event(name="drained", message="All jobs are done."))
         return done
 
 

@@ -1,7 +1,8 @@
-"""Judging by classic jobs: one test per job, everything compiled each time, as today's pipelines have it.
+"""Judging with classic jobs: one test per job, and everything is compiled each time, as in open-r1.
 
-It is the independent second path that the batched one is checked against, and what clusters take that have
-only the package `cms_ioi`. Its contract hides no test from the submission: verdicts to trust are a Judge's.
+This is an independent second way of judging that tests compare with the batched one, and the only way on
+clusters that have no package but `cms_ioi`. A classic job does not hide the test from the submission, so use
+batched jobs for results that must be trusted.
 """
 
 from __future__ import annotations
@@ -48,65 +49,71 @@ from ioi_eval.rules.verdicts import (
 from ioi_eval.store.resources import classic_scripts
 
 CONFIG = "graders/grader_config.json"
-_GRADER = "graders/grader.cpp"  # is linked because it is there
-_JUDGE_AT_FAULT = 3  # our scripts' exit code; the contract has no word for it
-_NOT_COMPILED = "does not compile"  # the end of what our scripts say of a program of the package
+_GRADER = "graders/grader.cpp"  # always linked if it exists
+_JUDGE_AT_FAULT = 3  # exit code of our scripts for a failure of the judge, which the contract does not know
+_NOT_COMPILED = "does not compile"  # end of our scripts' message about a program of the package
 _TASK_TYPES = frozenset({TaskType.BATCH, TaskType.COMMUNICATION})
 _PROGRAMS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
 _CHECKERS = _PROGRAMS | {CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES}
-_MAX_BLANK = 4096  # bytes of an answer that is looked at whether it is blank
-_DEFAULT_TIME = 10.0  # seconds, where the problem has no limit
-_MORE_TIME = 3.0  # seconds that the contract adds for the job
-_COMPILE_SECONDS = 120.0  # where no server has a limit of its own
+_MAX_BLANK_BYTES = 4096  # larger answers are not checked for being blank
+_DEFAULT_TIME_S = 10.0  # time limit if the problem has none
+_MORE_TIME_S = 3.0  # time that the contract adds to the time limit for the whole job
+_COMPILE_TIME_S = 120.0  # unless a server has its own limit
 
 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
-    """The job of one test. `runtime="cms_ioi"` leaves the scripts to the cluster's package."""
+    """Return the job for one test.
+
+    With `runtime="cms_ioi"` the job contains no scripts, and those of the cluster's package run.
+    """
     _check(problem, submission)
-    ours = runtime == OWN
-    own = (
-        tuple(JobFile(name=name, content=Blob.of(text)) for name, text in classic_scripts().items())
-        if ours
+    has_our_scripts = runtime == OWN
+    scripts = (
+        tuple(JobFile(name=name, content=Blob.of(content)) for name, content in classic_scripts().items())
+        if has_our_scripts
         else ()
     )
-    files = {file.name: file for file in (*own, *_files(problem, test, submission))}
-    if not ours and not list(_headers(problem)):  # the package calls the submission as the header is called
+    files = {file.name: file for file in (*scripts, *_files(problem, test, submission))}
+    if not has_our_scripts and not list(_headers(problem)):  # the package names the submission by the header
         name = _header(problem)
         files[name] = JobFile(name=name, content=Blob.of("\n"))
     return Job(
         files=tuple(files.values()),
         runtime=runtime,
-        compile_timeout=round(_COMPILE_SECONDS * 1000) if ours else None,
-        run_timeout=round((_time_limit(problem) + _MORE_TIME) * 1000),
+        compile_timeout=round(_COMPILE_TIME_S * 1000) if has_our_scripts else None,
+        run_timeout=round((_time_limit(problem) + _MORE_TIME_S) * 1000),
         run_memory_limit=problem.limits.memory,
     )
 
 
 def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
-    """`ours`: the scripts were, so that every exit code says whose fault it is."""
+    """Return the result of a test from its job's result.
+
+    `ours` is true if our scripts ran, whose exit codes tell failures of the judge from those of the program.
+    """
     look_for_faults(test, result, ours=ours)
     return classic_result(test.name, *classic_outcome(result))
 
 
 def look_for_faults(test: Test, result: JobResult, *, ours: bool) -> None:
-    """Raise for the exit codes by which our scripts say that the judge failed: pipelines score these 0."""
+    """Raise JudgeFailure for exit codes that report a failure of the judge, which other pipelines score 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
-        what = _reason(compiled.stderr)
-        if what.endswith(_NOT_COMPILED):
-            raise package_failure(what, compiled, test.name)
-        raise JudgeFailure(what, phase="compiling", test=test.name)
+        reason = _reason(compiled.stderr)
+        if reason.endswith(_NOT_COMPILED):
+            raise package_failure(reason, compiled, test.name)
+        raise JudgeFailure(reason, phase="compiling", test=test.name)
     failed = run.code not in (None, 0) if ours else run.code == _JUDGE_AT_FAULT and not run.stdout
     if failed and (compiled is None or compiled.code == 0):
         raise JudgeFailure(_reason(run.stderr), phase="judging", test=test.name)
 
 
-def _reason(text: str) -> str:
-    return (last_line(text) or "no reason given")[:1000]
+def _reason(output: str) -> str:
+    return (last_line(output) or "no reason given")[:1000]
 
 
 def _check_package(problem: Problem) -> None:
-    """Raise for what the package of clusters judges wrongly. It hears of none of these from the job."""
+    """Raise JudgeFailure for problems that the package `cms_ioi` would judge wrongly without an error."""
     if problem.options.input_file or problem.options.output_file:
         raise JudgeFailure("the server's package cms_ioi knows no files with names", remedy=_REMEDY)
     if problem.checker.kind is CheckerKind.TESTLIB:
@@ -119,7 +126,7 @@ def _check_package(problem: Problem) -> None:
             )
     for test in problem.tests if problem.task_type is TaskType.BATCH else ():
         answer = test.answer
-        if answer is None or (answer.size <= _MAX_BLANK and not answer.read().strip(b"\n\0")):
+        if answer is None or (answer.size <= _MAX_BLANK_BYTES and not answer.read().strip(b"\n\0")):
             raise JudgeFailure(
                 "without an answer the server's package cms_ioi takes the output for the score",
                 test=test.name,
@@ -132,7 +139,7 @@ def _header(problem: Problem) -> str:
 
 
 def _headers(problem: Problem) -> Iterator[str]:
-    """Yield the headers by which the package of clusters finds the submission: it takes the first."""
+    """Yield the headers from which the package `cms_ioi` derives the submission's name: it uses the first."""
     for file in problem.grader_files:
         path = PurePosixPath(file.name)
         if path.match("graders/*.h") and path.name != "testlib.h" and file.content.size:
@@ -167,7 +174,7 @@ def _check(problem: Problem, submission: Submission) -> None:
 
 
 def _files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
-    # The keys of the contract, and a few of ours that other packages' scripts pass over.
+    # The keys of the contract, and some of our own, which the scripts of other packages ignore.
     options = problem.options
     settings = {
         "task_type": problem.task_type.value,
@@ -192,10 +199,10 @@ def _files(problem: Problem, test: Test, submission: Submission) -> Iterator[Job
 
 
 def _package_files(problem: Problem) -> Iterable[JobFile]:
-    """Every grader file under its own name; the checker where the contract looks for it."""
-    alone = problem.task_type is TaskType.BATCH and not problem.options.with_grader
+    """Yield the grader's files, the checker and the manager, under the names that the contract expects."""
+    has_no_grader = problem.task_type is TaskType.BATCH and not problem.options.with_grader
     for file in problem.grader_files:
-        if file.content.size and not (alone and file.name == _GRADER):
+        if file.content.size and not (has_no_grader and file.name == _GRADER):
             yield JobFile(name=file.name, content=file.content)
     yield from _program("checker/checker.cpp", problem.checker.sources)
     if problem.manager is not None:
@@ -203,46 +210,46 @@ def _package_files(problem: Problem) -> Iterable[JobFile]:
 
 
 def _program(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
-    """The source that is compiled lies where the contract looks for it, the others under their own names."""
+    """Yield a program's sources: the main source under the given name, the others under their own names."""
     for index, file in enumerate(sources):
         yield JobFile(name=file.name if index else name, content=file.content)
 
 
 def _time_limit(problem: Problem) -> float:
-    return problem.limits.cpu_time or _DEFAULT_TIME
+    return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 
 # --- a submission, test by test ----------------------------------------------------------------------
 
 
-_AT_ONCE = 8  # tests of one submission that run at the same time, once several have passed
-_COMPILE_AT_LEAST = 30.0  # what a server must give so that a longer build is the source's fault
-_SLACK = 2000  # ms
+_MAX_CONCURRENT_TESTS = 8  # of one submission; reached by doubling after each group of tests
+_MIN_COMPILE_TIME_S = 30.0  # if a server allows less, a build that takes longer is not the source's fault
+_SLACK_MS = 2000
 _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge every task type"
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
 def has_packages(profile: Capabilities) -> bool:
-    """Return True if there are packages for classic jobs."""
+    """Return True if the engine has packages for classic jobs."""
     return not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
 
 
 def speaks(language: Language, profile: Capabilities) -> bool:
-    """Return True if a package there compiles or runs programs in this language."""
+    """Return True if a package of the engine compiles or runs programs in this language."""
     return language.command == "g++" or (language.command == "python3" and codeforces.is_there(profile))
 
 
 def takes(problem: Problem, submission: Submission, profile: Capabilities) -> bool:
-    """Return True if a package there takes submissions in this language."""
+    """Return True if a package of the engine accepts submissions in this language."""
     packages = codeforces.is_there(profile) and not codeforces.objection(problem, submission)
     return packages or find(submission.language).command == "g++"
 
 
 async def judge_one_by_one(
-    tests: TestRunner, terms: JudgingSetup, submission: Submission
+    tests: TestRunner, setup: JudgingSetup, submission: Submission
 ) -> SubmissionResult:
-    """Judge a submission with code. JudgeFailure where classic jobs cannot."""
-    problem = terms.given
+    """Judge a submission with a program. Raises JudgeFailure if classic jobs cannot judge it."""
+    problem = setup.original_problem
     if submission.files:
         raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
     if (
@@ -251,87 +258,92 @@ async def judge_one_by_one(
         or problem.grader
         or any(test.arguments for test in problem.tests)
     ):
-        what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
-        raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
-    run = _Run(tests, terms, submission, await tests.capabilities())
-    await run.to_the_end()
-    refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)
+        features = "adds files to submissions, has its own grader, or has a test with arguments"
+        raise JudgeFailure(f"problem {problem.id} {features}: no classic job supports that", remedy=_REMEDY)
+    run = _Run(tests, setup, submission, await tests.capabilities())
+    await run.run_all()
+    compile_error = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(
         problem,
         submission,
         run.results,
-        compiles=refused is None,
-        compile_output=refused.feedback if refused is not None else "",
+        compiles=compile_error is None,
+        compile_output=compile_error.feedback if compile_error is not None else "",
         checker=checker_name(problem),
         compiler=f"that of the server's package {run.contract}",
     )
 
 
 class _Run:
+    """The tests of one submission."""
+
     def __init__(
-        self, tests: TestRunner, terms: JudgingSetup, submission: Submission, profile: Capabilities
+        self, tests: TestRunner, setup: JudgingSetup, submission: Submission, profile: Capabilities
     ) -> None:
-        self._tests, self._terms, self._problem = tests, terms, terms.given
+        self._tests, self._setup, self._problem = tests, setup, setup.original_problem
         self._submission, self._profile = submission, profile
         self.contract = self._contract()
         self.results: dict[str, TestResult] = {}
 
     def _contract(self) -> str:
-        """Return a package that can judge this problem, of those that are there."""
+        """Return the name of a package of the engine that can judge this problem."""
         profile, objection = self._profile, codeforces.objection(self._problem, self._submission)
         cms = next((name for name in (OWN, *CLASSIC) if name in profile.runtimes), None)
-        there = codeforces.is_there(profile)
+        has_codeforces = codeforces.is_there(profile)
         if cms is not None:
             try:
                 for test in self._problem.tests[:1]:
-                    self._job(cms, test)  # raises where this contract cannot judge
+                    self._job(cms, test)  # raises JudgeFailure if this contract cannot judge
                 if cms != OWN:
                     _check_package(self._problem)
                 return cms
             except JudgeFailure:
-                if objection or not there:
+                if objection or not has_codeforces:
                     raise
-        if there and not objection:
+        if has_codeforces and not objection:
             return "codeforces"
-        words = objection if there else f"engine {profile.name} has no package for classic jobs"
-        raise JudgeFailure(words, phase="preparing", remedy=_REMEDY)
+        problem = objection if has_codeforces else f"engine {profile.name} has no package for classic jobs"
+        raise JudgeFailure(problem, phase="preparing", remedy=_REMEDY)
 
     def _job(self, contract: str, test: Test) -> Job:
         if contract == "codeforces":
             return codeforces.codeforces_job(self._problem, test, self._submission, self._profile)
         return classic_job(self._problem, test, self._submission, runtime=contract)
 
-    async def to_the_end(self) -> None:
-        """Test by test at first: most submissions that fail do so soon."""
-        at_once = 1
-        while todo := self._terms.schedule.live(self.results):
+    async def run_all(self) -> None:
+        """Run the tests that can still change the score until no test can.
+
+        It starts with a single test, because most submissions that fail do so on the first tests.
+        """
+        concurrency = 1
+        while open_tests := self._setup.schedule.live(self.results):
             with ungrouped(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._judged(planned)) for planned in todo[:at_once]]
+                    tasks = [group.create_task(self._run(planned)) for planned in open_tests[:concurrency]]
             results = [task.result() for task in tasks]
-            for planned, result in zip(todo, results, strict=False):
+            for planned, result in zip(open_tests, results, strict=False):
                 self.results |= share(planned, result)
             if any(result.status is Verdict.CE for result in results):
                 return
-            at_once = min(2 * at_once, _AT_ONCE)
+            concurrency = min(2 * concurrency, _MAX_CONCURRENT_TESTS)
 
-    async def _judged(self, planned: PlannedTest) -> TestResult:
+    async def _run(self, planned: PlannedTest) -> TestResult:
         test = planned.test
-        result = await self._executed(self._job(self.contract, test), test)
+        result = await self._execute(self._job(self.contract, test), test)
         if self.contract == "codeforces":
             look_for_faults(test, result, ours=False)
             return codeforces.codeforces_result(test.name, result)
         source = f"graders/{self._problem.id.lower()}.cpp"
         if self.contract != OWN and may_be_judges_fault(result.compile, source):
             empty = msgspec.structs.replace(self._submission, code="")
-            alone = await self._executed(classic_job(self._problem, test, empty, runtime=self.contract), test)
-            check_graders(alone.compile)
+            job = classic_job(self._problem, test, empty, runtime=self.contract)
+            check_graders((await self._execute(job, test)).compile)
         return read_classic(test, result, ours=self.contract == OWN)
 
-    async def _executed(self, job: Job, test: Test) -> JobResult:
-        job = _within(job, self._problem, self._profile)
+    async def _execute(self, job: Job, test: Test) -> JobResult:
+        job = _with_server_limits(job, self._problem, self._profile)
         result = await self._tests.execute(job, phase="judging", check=_check_server)
-        _look_for_limits(result, test, self._profile)
+        _check_server_limits(result, test, self._profile)
         return result
 
 
@@ -352,34 +364,38 @@ async def _check_server(result: JobResult) -> JobResult:
 # --- limits of the server ----------------------------------------------------------------------------
 
 
-def _within(job: Job, problem: Problem, profile: Capabilities) -> Job:
-    """The contract's job, with the CPU time that servers of today give only who asks for it."""
+def _with_server_limits(job: Job, problem: Problem, profile: Capabilities) -> Job:
+    """Return the job with CPU time limits, because recent servers have a low default for them.
+
+    Raises JudgeFailure if the server's limits are too low for the job.
+    """
     assert job.run_timeout is not None, "the contract has a time limit"
     if profile.max_run_time is not None and profile.max_run_time < job.run_timeout:
         raise _too_short("PISTON_RUN_TIMEOUT", job.run_timeout, profile.max_run_time)
-    needed = round((problem.limits.cpu_time or 0) * 1000) + _SLACK
-    most = profile.max_run_cpu_time
-    if most is not None and most < needed:
-        raise _too_short("PISTON_RUN_CPU_TIME", needed, most)
-    compiling = least(job.compile_timeout, profile.max_compile_time) if job.compile_timeout else None
+    needed_ms = round((problem.limits.cpu_time or 0) * 1000) + _SLACK_MS
+    max_ms = profile.max_run_cpu_time
+    if max_ms is not None and max_ms < needed_ms:
+        raise _too_short("PISTON_RUN_CPU_TIME", needed_ms, max_ms)
+    compile_ms = least(job.compile_timeout, profile.max_compile_time) if job.compile_timeout else None
     return msgspec.structs.replace(
         job,
-        run_cpu_time=least(job.run_timeout * (problem.options.processes + 1), most),
-        compile_timeout=compiling,
-        compile_cpu_time=compiling,
+        run_cpu_time=least(job.run_timeout * (problem.options.processes + 1), max_ms),
+        compile_timeout=compile_ms,
+        compile_cpu_time=compile_ms,
     )
 
 
-def _too_short(variable: str, needed: int, most: int) -> JudgeFailure:
+def _too_short(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
+    needed_s = f"{needed_ms / 1000:g}"
     return JudgeFailure(
-        f"a classic job of this problem takes {needed / 1000:g} s, the server gives it {most / 1000:g} s",
+        f"a classic job of this problem takes {needed_s} s, the server gives it {max_ms / 1000:g} s",
         phase="preparing",
-        remedy=f"Raise {variable} on it to {needed} or more, on a worker --run-timeout to {needed / 1000:g}",
+        remedy=f"Raise {variable} on it to {needed_ms} or more, on a worker --run-timeout to {needed_s}",
     )
 
 
-def _look_for_limits(result: JobResult, test: Test, profile: Capabilities) -> None:
-    """Raise for stages that a server's own limits ended: they say nothing about the submission."""
+def _check_server_limits(result: JobResult, test: Test, profile: Capabilities) -> None:
+    """Raise JudgeFailure if a server's own limits ended a stage: that is not the submission's fault."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status in _OVERFLOW:
             raise JudgeFailure(
@@ -388,20 +404,20 @@ def _look_for_limits(result: JobResult, test: Test, profile: Capabilities) -> No
                 test=test.name,
                 remedy="Raise PISTON_OUTPUT_MAX_SIZE on it",
             )
-    most = profile.max_compile_time
+    max_ms = profile.max_compile_time
     if (
         (result.compile is not None and result.compile.code is None)
-        and most is not None
-        and most < _COMPILE_AT_LEAST * 1000
+        and max_ms is not None
+        and max_ms < _MIN_COMPILE_TIME_S * 1000
     ):
         raise JudgeFailure(
-            f"the server stopped the compilation after {most / 1000:g} s at the latest",
+            f"the server stopped the compilation after {max_ms / 1000:g} s at the latest",
             phase="compiling",
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",
         )
-    ended = None if result.compile is None else build_ending(result.compile)
-    if ended in (BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED):
+    ending = None if result.compile is None else build_ending(result.compile)
+    if ending in (BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED):
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name
         )

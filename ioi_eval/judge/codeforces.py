@@ -1,4 +1,4 @@
-"""The classic job of clusters with the package `codeforces`: one test per job, programs that stand alone."""
+"""The classic job for the cluster package `codeforces`: one test per job, for programs without a grader."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ioi_eval.rules.verdicts import COMPILATION_ERROR, not_compiled
 CONFIG = "grader_config"
 PYTHON = "cf_python3"
 _CPP = re.compile(r"(?:cf_)?c\+\+(\d\d)")
-_MORE_TIME = 10.0  # seconds that the contract adds for the job
-_DEFAULT_TIME = 10.0  # seconds, where the problem has no limit
+_MORE_TIME_S = 10.0  # time that the contract adds to the time limit for the whole job
+_DEFAULT_TIME_S = 10.0  # time limit if the problem has none
 _DEFAULT_MEMORY = 256 << 20
 _MEBIBYTE = 1 << 20
-# Without a checker the package compares texts. How exactly is the cluster's own affair.
+# Without a checker the package compares the outputs in its own way, which stands for these comparisons.
 _COMPARED = frozenset(
     {
         CheckerKind.WHITE_DIFF,
@@ -29,7 +29,7 @@ _COMPARED = frozenset(
         CheckerKind.TOKENS,
     }
 )
-_WORDS = (
+_MESSAGES = (  # parts of the package's messages
     ("memory limit", Verdict.MLE),
     ("memoryerror", Verdict.MLE),
     ("time limit", Verdict.TLE),
@@ -44,7 +44,7 @@ def is_there(profile: Capabilities) -> bool:
 
 
 def objection(problem: Problem, submission: Submission) -> str:
-    """Why this contract cannot judge; empty where it can."""
+    """Return why this contract cannot judge the submission; empty if it can."""
     language = find(submission.language, where=problem.source or problem.id)
     checker = problem.checker
     if problem.task_type is not TaskType.BATCH or problem.options.with_grader:
@@ -62,39 +62,39 @@ def objection(problem: Problem, submission: Submission) -> str:
 
 
 def codeforces_job(problem: Problem, test: Test, submission: Submission, profile: Capabilities) -> Job:
-    """The job of one test, for a problem and a submission without an objection."""
+    """Return the job for one test of a submission for which `objection` returns an empty string."""
     language = find(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_files(problem, test, submission, language)),
         runtime=PYTHON if language.syntax == "python" else _dialect(problem, language, profile),
-        run_timeout=round((_time_limit(problem) + _MORE_TIME) * 1000),
+        run_timeout=round((_time_limit(problem) + _MORE_TIME_S) * 1000),
     )
 
 
 def _dialect(problem: Problem, language: Language, profile: Capabilities) -> str:
-    """The standard that is asked for, or the next newer one."""
-    found = {
+    """Return the server's language for the C++ standard, or for the next newer standard."""
+    names_by_standard = {
         int(match[1]): name
         for name in sorted(profile.runtimes, reverse=True)
         if (match := _CPP.fullmatch(name))
     }
-    # `gnu++17` is 17; the first two standards come before all that servers have.
+    # `gnu++17` is 17. The first two standards, 98 and 03, are older than all that servers have.
     digits = (
         (language.standard or problem.cpp_standard)[-2:]
         .replace("2a", "20")
         .replace("2b", "23")
         .replace("2c", "26")
     )
-    wanted = int(digits) if digits not in ("98", "03") else 3
-    fitting = sorted(year for year in found if year >= wanted)
-    if not fitting:
-        there = ", ".join(sorted(found.values())) or "none"
+    min_standard = int(digits) if digits not in ("98", "03") else 3
+    usable = sorted(standard for standard in names_by_standard if standard >= min_standard)
+    if not usable:
+        names = ", ".join(sorted(names_by_standard.values())) or "none"
         raise JudgeFailure(
-            f"the server has no language for C++{wanted} or newer (there are: {there})",
+            f"the server has no language for C++{min_standard} or newer (there are: {names})",
             phase="preparing",
             remedy="Install the package `codeforces` with it, or ask for an older standard",
         )
-    return found[fitting[0]]
+    return names_by_standard[usable[0]]
 
 
 def _files(problem: Problem, test: Test, submission: Submission, language: Language) -> Iterator[JobFile]:
@@ -114,22 +114,25 @@ def _files(problem: Problem, test: Test, submission: Submission, language: Langu
 
 
 def _time_limit(problem: Problem) -> float:
-    return problem.limits.cpu_time or _DEFAULT_TIME
+    return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 
 # --- the reply ---------------------------------------------------------------------------------------
 
 
 def codeforces_result(test_name: str, result: JobResult) -> TestResult:
-    """Passed is exit code 0 and an output of `1`. Why a test is not passed is read from the words."""
+    """Return the result of a test. It is passed if the exit code is 0 and the output is `1`.
+
+    The reason for a failure is found by parts of the package's messages.
+    """
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code != 0:
-        words = compiled.stderr or compiled.stdout
-        return not_compiled(test_name, f"{COMPILATION_ERROR} exit code {compiled.code}\n{words}")
+        output = compiled.stderr or compiled.stdout
+        return not_compiled(test_name, f"{COMPILATION_ERROR} exit code {compiled.code}\n{output}")
     if run.code == 0 and run.stdout.strip() == "1":
         return TestResult(test_name=test_name, score=1.0, status=Verdict.AC, feedback=run.stderr)
-    text = f"{run.stdout}\n{run.stderr}".casefold()
-    status = next((verdict for words, verdict in _WORDS if words in text), None)
+    output = f"{run.stdout}\n{run.stderr}".casefold()
+    status = next((verdict for message, verdict in _MESSAGES if message in output), None)
     if status is None and run.signal == "SIGKILL":
         status = Verdict.TLE
     if status is None:

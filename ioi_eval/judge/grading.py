@@ -1,6 +1,7 @@
-"""Groups that a problem's own grader grades: the program runs in a box, as a submission does.
+"""Groups that a problem's own grader scores. The grader runs in a sandbox, as a submission does.
 
-Each question is a test whose input is a line per part of the group; what the program writes is the answer.
+Each question to the grader is a test. Its input has a line for each part of the group, and the grader's
+output is the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, T
 from ioi_eval.rules.grading import Grade, GraderQuestion, answered, asks
 from ioi_eval.rules.plan import distinct_tests, spread
 
-_LONGEST = 1 << 10  # bytes of an answer
+_MAX_ANSWER_BYTES = 1 << 10
 _PHASE = "grading with the problem's own grader"
 
 
@@ -29,72 +30,77 @@ async def grades(
     runner: TestRunner,
     problem: Problem,
     results: Mapping[str, TestResult],
-    ours: ProblemPrograms,
+    programs: ProblemPrograms,
     options: JudgeOptions,
 ) -> dict[GraderQuestion, Grade]:
-    """Return the grader's word on each group that needs it, inner groups first. JudgeFailure if it fails."""
+    """Return the grader's grades for all groups that it scores. Raises JudgeFailure if the grader fails.
+
+    Inner groups are graded first, because outer groups need their grades.
+    """
     graded: dict[GraderQuestion, Grade] = {}
     complete = spread(problem, results)
     trees = [subtask.grading for subtask in problem.subtasks if subtask.grading is not None]
-    while todo := sorted({ask for tree in trees for ask in asks(tree, complete, graded)}):
-        for flags, alike in groupby(todo, key=lambda ask: ask.flags):
-            graded |= await _answers(runner, problem, ours, flags, list(alike), options)
+    while questions := sorted({question for tree in trees for question in asks(tree, complete, graded)}):
+        for flags, same_flags in groupby(questions, key=lambda question: question.flags):
+            graded |= await _answers(runner, problem, programs, flags, list(same_flags), options)
     return graded
 
 
 async def _answers(
     runner: TestRunner,
     problem: Problem,
-    ours: ProblemPrograms,
+    programs: ProblemPrograms,
     flags: tuple[str, ...],
-    todo: Sequence[GraderQuestion],
+    questions: Sequence[GraderQuestion],
     options: JudgeOptions,
 ) -> dict[GraderQuestion, Grade]:
-    program = _program(problem.grader, ours, flags)
+    """Run the grader on questions with the same flags, and return its grades."""
+    program = _program(problem.grader, programs, flags)
     tests = tuple(
-        Test(name=str(number), input=Blob.of(ask.lines), answer=Blob.of(b""))
-        for number, ask in enumerate(todo)
+        Test(name=str(number), input=Blob.of(question.lines), answer=Blob.of(b""))
+        for number, question in enumerate(questions)
     )
     limits = Limits(
         cpu_time=options.checker.cpu_time,
         wall_time=options.checker.wall_time,
         memory=options.checker.memory,
-        output=_LONGEST,
+        output=_MAX_ANSWER_BYTES,
     )
-    asked = Problem(
+    question_problem = Problem(
         id=problem.id, limits=limits, tests=tests, checker=Checker(kind=CheckerKind.EXACT), subtasks=()
     )
-    telling = msgspec.structs.replace(options, echo=_LONGEST, borderline=None)
+    with_output = msgspec.structs.replace(options, echo=_MAX_ANSWER_BYTES, borderline=None)
     lines: dict[str, TestReport] = {}
-    while left := [test for test in distinct_tests(asked) if test.test.name not in lines]:
-        batch = Batch(problem=asked, program=program, tests=tuple(left), options=telling)
+    while open_tests := [test for test in distinct_tests(question_problem) if test.test.name not in lines]:
+        batch = Batch(problem=question_problem, program=program, tests=tuple(open_tests), options=with_output)
         lines |= (await runner.run(batch)).lines
-    return {ask: _grade(ask, lines[str(number)]) for number, ask in enumerate(todo)}
+    return {question: _grade(lines[str(number)]) for number, question in enumerate(questions)}
 
 
-def _program(grader: Checker | None, ours: ProblemPrograms, flags: tuple[str, ...]) -> Program:
-    assert grader is not None and ours.grader is not None, "only for problems with a grader"
+def _program(grader: Checker | None, programs: ProblemPrograms, flags: tuple[str, ...]) -> Program:
+    assert grader is not None and programs.grader is not None, "the problem has a grader"
     language = find(grader.language)
     return Program(
-        proctor=ours.proctor,
+        proctor=programs.proctor,
         submission=PlanSubmission(
-            argv=(*ours.grader.argv, *flags),
-            files=tuple(word for word in ours.grader.argv[1:] if word == ours.grader.file.name),
+            argv=(*programs.grader.argv, *flags),
+            files=tuple(word for word in programs.grader.argv[1:] if word == programs.grader.file.name),
             env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
             threads=language.threads,
             proc=language.proc,
             address_space=language.address_space,
         ),
         checker=PlanChecker(kind=CheckerKind.EXACT.value),
-        files=(ours.grader.file,),
+        files=(programs.grader.file,),
     )
 
 
-def _grade(ask: GraderQuestion, line: TestReport) -> Grade:
+def _grade(line: TestReport) -> Grade:
+    """Return the grade in a grader's output. Raises JudgeFailure for invalid output."""
     if line.failure is not None:
         raise JudgeFailure(line.failure, phase=_PHASE)
-    found = answered(line.output) if line.end == "ok" else None
-    if found is None:
-        how = f"wrote {line.output[:60]!r}" if line.end == "ok" else f"ended with {line.end} {line.code}"
-        raise JudgeFailure(f"it {how}, and was to write a verdict and points", phase=_PHASE)
-    return found
+    grade = answered(line.output) if line.end == "ok" else None
+    if grade is None:
+        event = f"wrote {line.output[:60]!r}" if line.end == "ok" else f"ended with {line.end} {line.code}"
+        raise JudgeFailure(f"it {event} instead of a verdict and points", phase=_PHASE)
+    return grade

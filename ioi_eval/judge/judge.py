@@ -1,4 +1,4 @@
-"""The judge: a submission is built, run on the tests that matter, scored."""
+"""The judge: build a submission, run it on the tests that can change its score, and score it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ioi_eval.judge.programs import (
     ProblemPrograms,
     checker_name,
     is_empty,
-    made,
+    result_or_raise,
     runs_code,
 )
 from ioi_eval.model.doing import TESTS, log_step, step
@@ -74,9 +74,9 @@ _log = logging.getLogger(__name__)
 
 
 class Judge:
-    """Judges submissions by a test runner, with what `artifacts` builds.
+    """Judges submissions on an engine.
 
-    Safe to be called many times at once: the engine's slots bound what really runs.
+    Many calls may run at the same time; the engine's slots limit how many jobs run.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Judge:
 
     @property
     def slots(self) -> int:
-        """The number of builds and batches that run at the same time."""
+        """The maximum number of builds and batches that run at the same time."""
         return self._tests.slots
 
     def but(
@@ -116,16 +116,16 @@ class Judge:
         )
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
-        """Raise InputError where submissions in these languages may count on packages that are missing."""
+        """Raise InputError if submissions in these languages may use packages that the engine lacks."""
         profile = await self._tests.capabilities()
         refuse_promises(packages, {find(language).command for language in languages}, profile)
 
     async def capabilities(self) -> Capabilities:
-        """Return what the engine has and can do."""
+        """Return the engine's capabilities."""
         return await self._tests.capabilities()
 
     async def prepare(self, problem: Problem) -> None:
-        """Build what all submissions need. Raises for a problem that cannot be judged."""
+        """Build the programs that all submissions need. Raises an error if the problem cannot be judged."""
         prepared = self._artifacts.prepared(problem)
         if not await self._is_classic(None):
             await self._artifacts.of_problem(prepared)
@@ -133,12 +133,16 @@ class Judge:
     async def lacks(
         self, problem: Problem, language: Language | None, code: str = ""
     ) -> tuple[JudgeFailure | InputError, ...]:
-        """Return why no program in a language, or this one, can be judged on a problem here.
+        """Return why the engine cannot judge submissions in a language on a problem; empty if it can.
 
-        Nothing is built for that. `language` is None for submissions of files alone. Only a final
-        JudgeFailure cannot be mended.
+        Nothing is built. All reasons except a final JudgeFailure can be fixed.
+
+        Args:
+            problem: the problem.
+            language: the language. `None` means submissions that are only files.
+            code: a trusted solution, whose imports are checked too.
         """
-        if await self._is_classic(language):  # its servers say themselves what they can build
+        if await self._is_classic(language):  # the servers themselves report what they cannot build
             return ()
         here, builder = (
             await self._tests.capabilities(),
@@ -147,53 +151,58 @@ class Judge:
         return tuple(lacks(problem, language, here, builder, code))
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
-        """Return what the submission is worth. JudgeFailure where that cannot be said."""
+        """Judge a submission and return its result.
+
+        Raises:
+            JudgeFailure: if the submission cannot be judged.
+            InputError: if the problem or the submission is invalid.
+        """
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         prepared = self._artifacts.prepared(problem)
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
-        if not isinstance(submission.code, str | None):  # a frame's NaN, bytes, a path
-            what = f"a program is a text, not {type(submission.code).__name__}"
-            remedy = "Give a str, or None where there is no program"
-            raise InputError(what, where=f"submission {submission.key}", field="code", remedy=remedy)
-        unspoken = ""
+        if not isinstance(submission.code, str | None):  # such as NaN of a data frame, bytes or a path
+            message = f"a program must be a str, not {type(submission.code).__name__}"
+            remedy = "Give a str, or None if there is no program"
+            raise InputError(message, where=f"submission {submission.key}", field="code", remedy=remedy)
+        language_refusal = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
-            unspoken = await self._not_spoken(problem, submission)
-        runs = runs_code(problem, submission)
-        if unspoken or (not runs and is_empty(problem, submission)):
+            language_refusal = await self._refusal_of_language(problem, submission)
+        has_program = runs_code(problem, submission)
+        if language_refusal or (not has_program and is_empty(problem, submission)):
             result = submission_result(
                 problem,
                 replace(submission, code=None),
                 {},
                 compiles=False,
-                compile_output=unspoken,
+                compile_output=language_refusal,
                 checker=checker_name(problem),
             )
             return _logged(result)
-        language = find(submission.language, where=problem.source or problem.id) if runs else None
-        terms = prepared.terms(language, self._options)
+        language = find(submission.language, where=problem.source or problem.id) if has_program else None
+        setup = prepared.setup(language, self._options)
         if language is not None and not self._trusts:
             refuse_interpreter(language, await self._tests.capabilities())
-        if runs and self._trusts and not submission.files:
+        if has_program and self._trusts and not submission.files:
             for error in await self.lacks(problem, language, submission.code or ""):
                 raise error
         if await self._is_classic(language):
             with step(TESTS):
-                result = await judge_one_by_one(self._tests, terms, submission)
+                result = await judge_one_by_one(self._tests, setup, submission)
                 refuse_edited(problem, {test.test_name for test in result.tests})
                 return _logged(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
-                return _logged(await self._built_and_judged(prepared, terms, submission))
-            except ToolchainGone as error:  # begun anew with what is there now: no mixed results
+                return _logged(await self._build_and_judge(prepared, setup, submission))
+            except ToolchainGone as error:  # start over, so that no result mixes two toolchains
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
-        raise JudgeFailure(f"servers changed their interpreter again and again, {used_up}", phase="judging")
+        raise JudgeFailure(f"servers changed their interpreter repeatedly, {used_up}", phase="judging")
 
     async def _is_classic(self, language: Language | None) -> bool:
-        """Return True if classic jobs are to judge: they were asked for, or nothing else is possible.
+        """Return True if classic jobs must judge: by option, or because the engine supports nothing better.
 
-        `language`: of the program; None if there is none, or any.
+        `language` is `None` if there is no program, or if the language is not known yet.
         """
         if self._options.job != "auto":
             return self._options.job == "classic"
@@ -202,153 +211,163 @@ class Judge:
             return False
         if {OWN, BASH}.isdisjoint(profile.runtimes):
             return True
-        # Workers and this machine have the same tools for classic jobs, so these would lack them, too.
+        # Workers and this machine use the same tools for classic jobs, which would be missing there as well.
         if language is None or profile.confines or not speaks(language, profile):
             return False
         return not profile.toolchains.keys() >= {*language.tools}
 
-    async def _built_and_judged(
-        self, prepared: PreparedProblem, terms: JudgingSetup, submission: Submission
+    async def _build_and_judge(
+        self, prepared: PreparedProblem, setup: JudgingSetup, submission: Submission
     ) -> SubmissionResult:
-        tests, problem = self._tests, terms.given
-        if terms.language is None:
-            ours = await self._artifacts.of_problem(prepared)
-            program = terms.program(submission, None, ours)
-            # The tests that ask for a program, for a submission that has only files.
-            named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
-            missing = {name: not_submitted(name) for name in named if name not in program.outputs}
-            return await _Judging(tests, terms, submission, program, ours).result(missing)
-        with ExitStack() as held:
+        tests, problem = self._tests, setup.original_problem
+        if setup.language is None:
+            programs = await self._artifacts.of_problem(prepared)
+            program = setup.program(submission, None, programs)
+            # Tests that need a program, which a submission of files does not have.
+            names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
+            missing = {name: not_submitted(name) for name in names if name not in program.outputs}
+            return await _Judging(tests, setup, submission, program, programs).result(missing)
+        with ExitStack() as exit_stack:
             deduplication, pending = self._deduplication, None
             if deduplication is not None:
-                pending = held.enter_context(deduplication.pending(problem.id))
-            programs, built = await asyncio.gather(
+                pending = exit_stack.enter_context(deduplication.pending(problem.id))
+            problem_programs, built = await asyncio.gather(
                 self._artifacts.of_problem(prepared),
                 self._artifacts.submission(prepared, submission),
                 return_exceptions=True,
             )
-            ours = made(programs)  # a broken checker is told before anything else
+            programs = result_or_raise(problem_programs)  # an error of the checker is reported first
             if isinstance(built, BaseException):
                 raise built
             if isinstance(built, CompileError):
-                judged_by = terms.judged_by
-                result = submission_result(problem, submission, {}, compiles=False, checker=judged_by)
+                result = submission_result(
+                    problem, submission, {}, compiles=False, checker=setup.checker_name
+                )
                 return _with_build(result, submission, built)
-            program = terms.program(submission, built, ours)
-            judges = ours.manager is not None or ours.checker is not None
-            partner = Partner(self._artifacts, prepared, ours, self._options) if judges else None
-            judging = _Judging(tests, terms, submission, program, ours, partner)
+            program = setup.program(submission, built, programs)
+            control = None
+            if programs.manager is not None or programs.checker is not None:
+                control = ControlSolution(self._artifacts, prepared, programs, self._options)
+            judging = _Judging(tests, setup, submission, program, programs, control)
             if pending is None or deduplication is None:
                 return _with_build(await judging.result(), submission, built)
-            identity = program_identity(terms.digest, program, built)
+            identity = program_identity(setup.digest, program, built)
             result = await deduplication.judge_once(pending, identity, judging.result)
             return _with_build(replace(result, program_sha256=identity), submission, built)
 
-    async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
-        """Why a language that only the reply told does not count here: nothing else asked for it."""
+    async def _refusal_of_language(self, problem: Problem, submission: Submission) -> str:
+        """Return why the engine cannot run a language that only the reply names; empty if it can run it."""
         profile, language = await self._tests.capabilities(), find(submission.language)
         if await self._is_classic(language):
-            there = takes(problem, submission, profile)
+            can_run = takes(problem, submission, profile)
         else:
-            there = profile.toolchains.keys() >= {*language.tools}
-        return "" if there else f"the reply holds a program in {language.name}, which the engine cannot run"
+            can_run = profile.toolchains.keys() >= {*language.tools}
+        if can_run:
+            return ""
+        return f"the reply contains a program in {language.name}, which the engine cannot run"
 
 
 @dataclass
 class _Judging:
-    """The judging of one submission on its tests."""
+    """Runs one submission on its tests and scores it."""
 
     tests: TestRunner
-    terms: JudgingSetup
+    setup: JudgingSetup
     submission: Submission
     program: Program
-    ours: ProblemPrograms
-    partner: Partner | None = None
+    programs: ProblemPrograms
+    control: ControlSolution | None = None
 
     async def result(self, known: Mapping[str, TestResult] = MappingProxyType({})) -> SubmissionResult:
-        """Ask for what can still change a score, until nothing can. Every answer is final.
+        """Run the tests that can still change the score until no test can, and return the result.
 
-        A program that stalled once goes on alone, where each test ends in time. One that stalled again has
-        failed all tests to come.
+        After a stall, the remaining tests run alone, where each test ends in time. After a second stall, the
+        submission fails the remaining tests without running.
+
+        Args:
+            known: results that are known without running, by test.
         """
-        terms, outputs, results = self.terms, self.program.outputs, dict(known)
+        setup, outputs, results = self.setup, self.program.outputs, dict(known)
         confinement: Mapping[str, Any] = {}
-        stall, at = StallOutcome.NONE, ""
+        stall, stalled_test = StallOutcome.NONE, ""
         with step(TESTS):
-            todo = terms.schedule.live(results) if results else terms.schedule.first
-            while todo:
-                programs = [each for each in todo if each.test.name not in outputs]
-                if stall is StallOutcome.AGAIN and programs:
-                    for planned in programs:
-                        results |= share(planned, not_tried(planned.test.name, at))
+            open_tests = setup.schedule.live(results) if results else setup.schedule.first
+            while open_tests:
+                tests_with_program = [planned for planned in open_tests if planned.test.name not in outputs]
+                if stall is StallOutcome.AGAIN and tests_with_program:
+                    for planned in tests_with_program:
+                        results |= share(planned, not_tried(planned.test.name, stalled_test))
                 else:
                     batch = Batch(
-                        problem=terms.as_run,
+                        problem=setup.problem_as_run,
                         program=self.program,
-                        tests=todo,
-                        options=terms.options,
+                        tests=open_tests,
+                        options=setup.options,
                         alone=stall is not StallOutcome.NONE,
                     )
-                    answers, found = await self._answers(batch)
-                    if terms.as_run is not terms.problem:
-                        found = await self._measured_again(batch, found)
-                    results |= found
+                    answers, new_results = await self._run(batch)
+                    if setup.problem_as_run is not setup.problem:
+                        new_results = await self._remeasured(batch, new_results)
+                    results |= new_results
                     if answers.stall is not StallOutcome.NONE:
-                        stall, at = answers.stall, [*answers.lines][-1]
+                        stall, stalled_test = answers.stall, [*answers.lines][-1]
                     confinement = answers.confinement or confinement
-                todo = terms.schedule.live(results)
+                open_tests = setup.schedule.live(results)
         graded: Graded = NOTHING_GRADED
-        if self.ours.grader is not None:
-            graded = await grades(self.tests, terms.problem, results, self.ours, terms.options)
-        refuse_edited(terms.given, results)
+        if self.programs.grader is not None:
+            graded = await grades(self.tests, setup.problem, results, self.programs, setup.options)
+        refuse_edited(setup.original_problem, results)
         return submission_result(
-            terms.problem,
+            setup.problem,
             self.submission,
             results,
-            checker=terms.judged_by,
+            checker=setup.checker_name,
             confinement=confinement,
             graded=graded,
         )
 
-    async def _measured_again(self, batch: Batch, found: Mapping[str, TestResult]) -> dict[str, TestResult]:
-        """Run tests again, alone, that were over the limit by a little, or by more on a crowded machine.
+    async def _remeasured(
+        self, batch: Batch, first_results: Mapping[str, TestResult]
+    ) -> dict[str, TestResult]:
+        """Return the results after tests with borderline times have run again, alone.
 
-        All of them run in one batch, so that other submissions wait for it once.
+        A time is borderline if it is slightly over the limit, or further over it on a crowded machine. All
+        these tests run in one batch, so that other submissions wait only once.
         """
-        problem = self.terms.problem
-        tests = [planned for planned in batch.tests if planned.test.name in found]
-        runs = {planned.test.name: [found[planned.test.name]] for planned in tests}
-        while again := tuple(planned for planned in tests if is_open(runs[planned.test.name], problem)):
-            BORDERLINE.log(_log, f"over the limit by a little are {_names(again)}")
-            _, measured = await self._answers(replace(batch, tests=again, alone=True))
-            for planned in again:
+        problem = self.setup.problem
+        tests = [planned for planned in batch.tests if planned.test.name in first_results]
+        runs = {planned.test.name: [first_results[planned.test.name]] for planned in tests}
+        while borderline := tuple(planned for planned in tests if is_open(runs[planned.test.name], problem)):
+            BORDERLINE.log(_log, f"slightly over the limit: {_names(borderline)}")
+            _, new_results = await self._run(replace(batch, tests=borderline, alone=True))
+            for planned in borderline:
                 name = planned.test.name
-                runs[name] += [measured[name]] if name in measured else []
+                runs[name] += [new_results[name]] if name in new_results else []
         results = dict[str, TestResult]()
         for planned in tests:
             results |= share(planned, settled(runs[planned.test.name], problem))
         return results
 
-    async def _answers(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
-        """Return what the engine says of a batch, and the results by the tests' names, twins' too.
+    async def _run(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
+        """Run a batch. Return the engine's answers, and the results by test, also of identical tests.
 
-        JudgeFailure where an answer says that we failed.
+        Raises JudgeFailure if an answer reports a failure of the judge.
         """
         answers = await self.tests.run(batch)
-        if self.partner is not None:
-            answers = await self.partner.tried(self.tests, batch, answers)
+        if self.control is not None:
+            answers = await self.control.with_blame(self.tests, batch, answers)
         results: dict[str, TestResult] = {}
-        problem = self.terms.as_run
+        problem = self.setup.problem_as_run
         judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
         for planned in batch.tests:
             test = planned.test
             if (line := answers.lines.get(test.name)) is None:
                 continue
             if line.failure is not None:
-                phase = f"judging with {self.terms.judged_by}"
+                phase = f"judging with {self.setup.checker_name}"
                 raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
-            result = test_result(test.name, line, limits=problem.limits, processes=self.terms.processes)
-            # testlib has exit codes for what is right and for parts of it, however much the test is worth.
+            result = test_result(test.name, line, limits=problem.limits, processes=self.setup.processes)
+            # testlib's exit codes for right and partly right do not depend on the test's points.
             is_part = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
             if test.full is None and judge.full == RAW_POINTS:
                 result = counted(result)
@@ -360,7 +379,7 @@ class _Judging:
 
 
 def _logged(result: SubmissionResult) -> SubmissionResult:
-    """Return the result after its verdict was logged."""
+    """Log the verdict of a result, and return the result."""
     if _log.isEnabledFor(logging.DEBUG):
         log_step(_log, "result: %s, %g points", result.verdict, result.points)
     return result
@@ -369,9 +388,9 @@ def _logged(result: SubmissionResult) -> SubmissionResult:
 def _with_build(
     result: SubmissionResult, submission: Submission, built: BuildSuccess | CompileError
 ) -> SubmissionResult:
-    """The result, perhaps of an equal program, as that of a submission with a build of its own.
+    """Return a result, perhaps of an identical program, with the submission's key and its own build.
 
-    Its confinement is what confined the tests; and the build, where that differs from the engine's own way.
+    The confinement is that of the tests, and also that of the build if the build reports one.
     """
     confinement = {name: value for name, value in result.confinement.items() if name != _BUILD}
     return replace(
@@ -385,60 +404,67 @@ def _with_build(
 
 
 def _remedy(checker: Checker) -> str:
-    """testlib's header is also there in a form that speaks as the contest system asks: nobody can tell."""
+    """Return a remedy if a CMS checker includes testlib.h, whose exit codes depend on the variant in use."""
     is_testlib = any(PurePosixPath(file.name).name == "testlib.h" for file in checker.sources)
     if checker.kind is not CheckerKind.CMS or not is_testlib:
         return ""
-    return 'Where its checker speaks by testlib\'s exit codes, set "checker": "testlib" in problem.json'
+    return 'If its checker uses testlib\'s exit codes, set "checker": "testlib" in problem.json'
 
 
-# --- who is to blame for a manager or a checker that fails -------------------------------------------
+# --- is a submission to blame for the failure of a manager or a checker? -----------------------------
 
 
-class Partner:
-    """The first solution of the package that must be right, built when a manager or a checker fails."""
+class ControlSolution:
+    """A solution of the package that must be right; it is built only when a manager or a checker fails."""
 
     def __init__(
-        self, artifacts: Artifacts, prepared: PreparedProblem, ours: ProblemPrograms, options: JudgeOptions
+        self,
+        artifacts: Artifacts,
+        prepared: PreparedProblem,
+        programs: ProblemPrograms,
+        options: JudgeOptions,
     ) -> None:
-        self._artifacts, self._prepared, self._ours, self._options = artifacts, prepared, ours, options
+        self._artifacts, self._prepared = artifacts, prepared
+        self._programs, self._options = programs, options
 
-    async def tried(self, tests: TestRunner, batch: Batch, answers: TestReports) -> TestReports:
-        """Return the answers, with 0 points where the submission is to blame for a failure.
+    async def with_blame(self, tests: TestRunner, batch: Batch, answers: TestReports) -> TestReports:
+        """Return the answers, with 0 points for tests on which the submission is to blame for a failure.
 
-        It is if a manager or a checker fails on it twice, and not on this solution. Nothing is tried for a
-        checker that accepts the reference answer: the proctor blamed the submission by that.
+        It is to blame if a manager or a checker fails on the submission twice, and not on this solution. A
+        checker that accepts the reference answer needs no such test: the proctor has blamed the submission.
         """
-        broken = _provoked(batch, answers.lines)
-        if not broken or (control := await self._instead_of(batch)) is None:
+        failed_tests = _provoked(batch, answers.lines)
+        if not failed_tests or (control_batch := await self._control_batch(batch)) is None:
             return answers
-        BLAME.log(_log, f"the manager broke on {', '.join(broken)}")
-        # A machine that was busy is not busy twice: alone this time.
-        again = await tests.run(_only(batch, broken))
-        lines = {**answers.lines, **again.lines}
-        if broken := _provoked(batch, again.lines):
-            managed = (await tests.run(_only(control, broken))).lines
-            lines |= {name: _blamed(lines[name]) for name in broken if _is_right(managed.get(name))}
+        BLAME.log(_log, f"the manager broke on {', '.join(failed_tests)}")
+        # The tests run alone now, so that a busy machine cannot be the reason again.
+        second_answers = await tests.run(_only(batch, failed_tests))
+        lines = {**answers.lines, **second_answers.lines}
+        if failed_tests := _provoked(batch, second_answers.lines):
+            control_lines = (await tests.run(_only(control_batch, failed_tests))).lines
+            lines |= {
+                name: _blamed(lines[name]) for name in failed_tests if _is_right(control_lines.get(name))
+            }
         return msgspec.structs.replace(answers, lines=lines)
 
-    async def _instead_of(self, batch: Batch) -> Batch | None:
-        """The batch with that solution in the submission's place; None where there is none that compiles."""
+    async def _control_batch(self, batch: Batch) -> Batch | None:
+        """Return the batch with this solution instead of the submission; `None` if no solution compiles."""
         problem = self._prepared.problem
         if (solution := right_solution(problem)) is None:
             return None
-        terms = self._prepared.terms(find(solution.language), self._options)
-        own = Submission(
+        setup = self._prepared.setup(find(solution.language), self._options)
+        submission = Submission(
             key=solution.name,
             problem_id=problem.id,
             code=solution.code,
             language=solution.language,
             files=solution.files,
         )
-        built = await self._artifacts.submission(self._prepared, own)
+        built = await self._artifacts.submission(self._prepared, submission)
         if not isinstance(built, BuildSuccess):
             return None
-        honest = terms.program(own, built, self._ours)
-        return msgspec.structs.replace(batch, problem=terms.problem, program=honest)
+        program = setup.program(submission, built, self._programs)
+        return msgspec.structs.replace(batch, problem=setup.problem, program=program)
 
 
 def _provoked(batch: Batch, lines: Mapping[str, TestReport]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The needs of a problem and of its submissions, and what an engine lacks of them, before any build."""
+"""Check, before any build, whether an engine has what a problem and its submissions need."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED, refuse_impossible
 
-PYTHON = "python3"  # the interpreter whose packages a benchmark promises; those of PyPy nobody does
+PYTHON = "python3"  # the interpreter that must have the packages of a benchmark, unlike PyPy
 
 
 def refuse_language(problem: Problem, language: Language) -> None:
-    """Raise a final JudgeFailure where no program in a language can be judged on a problem, whatever it does.
+    """Check that programs in a language can be judged on a problem.
 
-    InputError: no program in any language can, because the problem is incomplete or contradicts itself.
+    Raises:
+        JudgeFailure: (final) if programs in this language cannot be judged.
+        InputError: if no program can be judged, because the problem is incomplete or contradictory.
     """
     refuse_impossible(problem)
     refuse_untaken(problem, language)
 
 
 def refuse_untaken(problem: Problem, language: Language) -> None:
-    """Do as `refuse_language` for a problem that `refuse_impossible` has let pass."""
+    """Do the checks of `refuse_language`, except those of `refuse_impossible`."""
     where = problem.source or problem.id
     if not problem.tests:
         raise InputError(
@@ -35,54 +37,61 @@ def refuse_untaken(problem: Problem, language: Language) -> None:
         )
     if problem.task_type is TaskType.FUNCTION:
         if not problem.options.function:
-            raise InputError("the problem does not say which function", where=where)
+            raise InputError("the problem does not name the function", where=where)
         if language.syntax != "python":
-            what = f"problem {problem.id} calls a function of a Python submission, not {language.name}"
-            raise JudgeFailure(what, phase="preparing", final=True)
+            message = f"problem {problem.id} calls a function of a Python submission, not {language.name}"
+            raise JudgeFailure(message, phase="preparing", final=True)
     linked_grader(problem, language)
 
 
 def refuse_edited(problem: Problem, tests: Collection[str]) -> None:
-    """Raise FileEdited where files of the problem have changed since it was read: results are of neither.
+    """Raise FileEdited if files of the problem have changed since it was read.
 
-    `tests`: those that the results are of. Nobody looks at the files of others, which may be thousands.
+    Only the files of the given tests are checked, because a problem can have thousands of tests.
     """
     programs = [program for program in (problem.checker, problem.manager, problem.grader) if program]
-    named = [*problem.grader_files, *problem.included, *(file for each in programs for file in each.sources)]
-    asked = (test for test in problem.tests if test.name in tests)
-    contents = (content for test in asked for content in (test.input, test.answer) if content)
-    for content in (*contents, *(file.content for file in named)):
+    sources = (file for program in programs for file in program.sources)
+    files = [*problem.grader_files, *problem.included, *sources]
+    run_tests = (test for test in problem.tests if test.name in tests)
+    contents = (content for test in run_tests for content in (test.input, test.answer) if content)
+    for content in (*contents, *(file.content for file in files)):
         if content.is_stale:
             raise FileEdited(content.path or "a file")
 
 
 def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
-    """Return the programs that judge a problem's submissions, by kind. InputError where one has no source.
+    """Return the checker, the manager and the grader that a problem needs, by kind.
 
-    A comparison that is built in needs none, and a manager's word is enough where there is no checker.
+    A built-in comparison needs no program, and a problem with a manager needs no checker. Raises InputError
+    if a needed program has no source.
     """
-    managed, found = problem.task_type in MANAGED, dict[str, Checker | Manager | None]()
-    if problem.checker.kind.is_program and (problem.checker.sources or not managed):
-        found[CHECKER] = problem.checker
-    if managed:
-        found[MANAGER] = problem.manager
+    has_manager, needed = problem.task_type in MANAGED, dict[str, Checker | Manager | None]()
+    if problem.checker.kind.is_program and (problem.checker.sources or not has_manager):
+        needed[CHECKER] = problem.checker
+    if has_manager:
+        needed[MANAGER] = problem.manager
     if problem.grader is not None:
-        found[GRADER] = problem.grader
-    there = {kind: program for kind, program in found.items() if program is not None and program.sources}
-    for kind in found.keys() - there.keys():
+        needed[GRADER] = problem.grader
+    present = {kind: program for kind, program in needed.items() if program is not None and program.sources}
+    for kind in needed.keys() - present.keys():
         raise InputError(f"the problem has no source of its {kind}", where=problem.source or problem.id)
-    return there
+    return present
 
 
 def lacks(
     problem: Problem, language: Language | None, here: Capabilities, builder: Capabilities, code: str = ""
 ) -> Iterator[JudgeFailure | InputError]:
-    """Yield why no submission in a language, or this solution, can be judged on a problem by an engine.
+    """Yield why an engine cannot judge submissions in a language on a problem.
 
-    At most two: the first of the submission's program, and the first of the problem's own programs.
-    `code`: of a solution that is trusted, so that its imports are the judge's to have.
-    `here`: the engine's profile; `builder`: that of the engine that builds the problem's own programs.
-    `language` is None for submissions of files alone. Only a final JudgeFailure cannot be mended.
+    There are at most two reasons: one about submissions, and one about the problem's own programs. All
+    reasons except a final JudgeFailure can be fixed.
+
+    Args:
+        problem: the problem.
+        language: the language of submissions. `None` means submissions that are only files.
+        here: capabilities of the engine.
+        builder: capabilities of the engine that builds the problem's own programs.
+        code: a trusted solution, whose imports the engine must have.
     """
     if problem.unusable:
         yield JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
@@ -106,36 +115,44 @@ def lacks(
 
 
 def is_script(program: Checker | Manager) -> bool:
-    """Tell whether a program is run by an interpreter as it is written: nothing is built."""
+    """Return True if the program is interpreted and needs no build."""
     return find(program.language).syntax == "python"
 
 
 def has_scripts(program: Checker | Manager) -> bool:
-    """Tell whether a program is built by a script of its own, called `build`, and is what it calls `run`."""
+    """Return True if the package has a script `build` that builds the program, and a script `run`."""
     return PurePosixPath(program.sources[0].name).name in ("build", "run")
 
 
 def refuse_script(program: Checker | Manager, kind: str, profile: Capabilities) -> None:
-    """Raise JudgeFailure for a checker or manager in Python that cannot start on an engine."""
+    """Raise JudgeFailure if a checker or manager in Python cannot start on an engine."""
     tool = profile.tool(find(program.language).command, f"running a {kind}")
     if has_scripts(program):
         return
-    own = {PurePosixPath(part).stem for file in program.sources for part in PurePosixPath(file.name).parts}
-    refuse_imports(program.sources[0].content.read(), own, tool, f"the {kind}")
+    package_modules = {
+        PurePosixPath(part).stem for file in program.sources for part in PurePosixPath(file.name).parts
+    }
+    refuse_imports(program.sources[0].content.read(), package_modules, tool, f"the {kind}")
 
 
-def refuse_imports(source: str | bytes, own: Collection[str], tool: Toolchain, who: str) -> None:
-    """Raise ModuleMissing for packages that an interpreter lacks and that a source cannot start without.
+def refuse_imports(
+    source: str | bytes, package_modules: Collection[str], tool: Toolchain, subject: str
+) -> None:
+    """Raise ModuleMissing if a source imports, at its top level, packages that an interpreter lacks.
 
-    `own`: modules that lie beside it.
+    Args:
+        source: the program.
+        package_modules: names of modules that the program brings itself.
+        tool: the interpreter.
+        subject: what the program is, for the message: "the checker".
     """
-    named = imported(source) & MODULES.keys()
-    if tool.modules is not None and (missing := sorted(named - set(own) - set(tool.modules))):
-        raise modules_missing(missing, tool, who)
+    needed = imported(source) & MODULES.keys()
+    if tool.modules is not None and (missing := sorted(needed - set(package_modules) - set(tool.modules))):
+        raise modules_missing(missing, tool, subject)
 
 
 def imported(source: str | bytes) -> set[str]:
-    """Return the modules that a Python program cannot start without: its imports at the top level."""
+    """Return the modules that a Python program imports at its top level."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -145,27 +162,32 @@ def imported(source: str | bytes) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def modules_missing(modules: Collection[str], tool: Toolchain, who: str) -> ModuleMissing:
+def modules_missing(modules: Collection[str], tool: Toolchain, subject: str) -> ModuleMissing:
     """Return the failure of a trusted program that imports packages which its interpreter does not have."""
     return ModuleMissing(
         tuple(modules),
-        f"{who} imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have",
+        f"{subject} imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have",
         remedy=_install(modules, tool),
     )
 
 
 def refuse_interpreter(language: Language, here: Capabilities) -> None:
-    """Raise InterpreterRefused if the interpreter of a language judges no submission."""
+    """Raise InterpreterRefused if the interpreter of a language must not run submissions."""
     tool = here.toolchains.get(language.command)
     if tool is not None and tool.refusal:
         raise InterpreterRefused(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
 
 
 def refuse_promises(packages: Collection[str], commands: Collection[str], here: Capabilities) -> None:
-    """Raise InputError if an interpreter of the engine judges no submissions, or lacks promised packages.
+    """Raise InputError if the engine's Python must not run submissions, or lacks promised packages.
 
-    `commands`: the toolchains of the submissions. Nothing that a submission imports matters, so none can
-    choose this. Interpreters of servers that do not tell their packages pass.
+    The imports of submissions do not matter, so no submission can cause this error. A server whose packages
+    are unknown is accepted.
+
+    Args:
+        packages: packages that the benchmark promises to submissions.
+        commands: commands of the submissions' toolchains.
+        here: capabilities of the engine.
     """
     promised = known_modules(packages)
     for tool in here.offered(PYTHON) if PYTHON in commands else ():
@@ -173,7 +195,7 @@ def refuse_promises(packages: Collection[str], commands: Collection[str], here: 
             raise InputError(tool.refusal, where="the Python for submissions", remedy=SHOW_OR_NAME)
         if tool.modules is not None and (missing := [name for name in promised if name not in tool.modules]):
             raise InputError(
-                f"submissions may count on {', '.join(missing)}, which {tool.path} (Python {tool.version})"
+                f"submissions may use {', '.join(missing)}, which {tool.path} (Python {tool.version})"
                 " does not have",
                 field="choice.packages",
                 remedy=f"{_install(missing, tool)}; packages=none promises nothing, and what a program then"

@@ -1,4 +1,4 @@
-"""The programs that take part in judging: how they are built, and how a plan starts them."""
+"""The programs that judging needs: how they are built, and how a plan starts them."""
 
 from __future__ import annotations
 
@@ -58,30 +58,31 @@ from ioi_eval.store.resources import graders, proctor_sources
 
 T = TypeVar("T")
 
-# --- checkers and managers in Python: nothing is built, one file is run ------------------------------
+# --- checkers and managers in Python: one file, without a build --------------------------------------
 
 
 _SUFFIX = ".py"
 _MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
-_DAY_ONE = (1980, 1, 1, 0, 0, 0)  # the same sources, the same bytes
+_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # constant, so that the same sources give the same bytes
 
 
 def script_of(program: Checker | Manager) -> Blob:
-    """The first source. Modules beside it come along in an archive, which the interpreter runs as well.
+    """Return the file that the interpreter runs: the first source, or a zip archive with its modules.
 
-    A manager is always in one, beside what starts it: graders/python/manager.py.
+    For a manager it is always an archive, which starts with graders/python/manager.py.
     """
     first, *others = program.sources
     modules = [file for file in others if file.name.endswith(_SUFFIX)]
     if isinstance(program, Manager):
         start = Blob.of_file(graders() / "python" / "manager.py")
-        return _archive({_MAIN: start, _MANAGER: first.content, **_beside(first, modules)})
+        return _archive({_MAIN: start, _MANAGER: first.content, **_members(first, modules)})
     if not modules:
         return first.content
-    return _archive({_MAIN: first.content, **_beside(first, modules)})
+    return _archive({_MAIN: first.content, **_members(first, modules)})
 
 
-def _beside(first: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
+def _members(first: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
+    """Return the modules in the folder of the first source, by relative path."""
     folder = PurePosixPath(first.name).parent
     return {
         PurePosixPath(file.name).relative_to(folder).as_posix(): file.content
@@ -94,40 +95,40 @@ def _archive(members: Mapping[str, Blob]) -> Blob:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
         for name, content in members.items():
-            packed.writestr(zipfile.ZipInfo(name, _DAY_ONE), content.read())
+            packed.writestr(zipfile.ZipInfo(name, _ARCHIVE_DATE), content.read())
     return Blob.of(archive.getvalue())
 
 
-# --- what is built -----------------------------------------------------------------------------------
+# --- builds ------------------------------------------------------------------------------------------
 
 
 _BROKEN = {CHECKER: CheckerBroken, MANAGER: ManagerBroken}
-_WRITE_IT_IN = "Write it in C++ or Python"
+_REMEDY = "Write it in C++ or Python"
 
 
-class Trusted(Value):
-    """A program that belongs to a problem and judges: its file in a job, and how a plan starts it."""
+class TrustedProgram(Value):
+    """A checker, manager or grader of a problem: its file in a job, and the command that starts it."""
 
     file: JobFile
     argv: tuple[str, ...]
 
 
 class ProblemPrograms(Value):
-    """The programs that judge all submissions to a problem; None for those that it lacks."""
+    """The programs that judge all submissions to a problem; `None` for programs that it does not have."""
 
     proctor: Blob
-    checker: Trusted | None
-    manager: Trusted | None
-    grader: Trusted | None = None
+    checker: TrustedProgram | None
+    manager: TrustedProgram | None
+    grader: TrustedProgram | None = None
 
 
-class _OwnProgram:
-    """A program of a problem's own, of one kind, before it is built. `program`: None where it needs none."""
+class _UnbuiltProgram:
+    """A checker, manager or grader of a problem before its build. `program` is `None` if there is none."""
 
     def __init__(self, problem: Problem, kind: str, limits: BuildLimits) -> None:
         self.problem, self.kind = problem, kind
         self.program = trusted_programs(problem).get(kind)
-        self.recipe: BuildSpec | None = None  # None: it runs as it is written
+        self.recipe: BuildSpec | None = None  # `None` if it needs no build
         if self.program is None:
             return
         where = problem.source or problem.id
@@ -140,86 +141,88 @@ class _OwnProgram:
                 self.recipe = scripts_recipe(self.program, kind, limits, packer)
             else:
                 file = JobFile(name=file.name, content=script_of(self.program))
-            self.ready = Trusted(file=file, argv=(language.command, file.name))
+            self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
             if language.run() != (language.artifact_name,):
-                raise InputError(
-                    f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN
-                )
+                raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
             self.recipe = trusted_recipe(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True, is_reused=True)
-            self.ready = Trusted(file=file, argv=(kind,))
+            self.ready = TrustedProgram(file=file, argv=(kind,))
 
 
 class PreparedProblem:
-    """A problem, and what is worked out once for all submissions to it. InputError where none can be judged.
+    """A problem, and everything that is computed once for all submissions to it.
 
-    It holds how the problem's own programs and its submissions are built, and the terms of judging in each
-    language. What nobody asked for is not made.
+    This is how its programs and its submissions are built, and the setup for each language. Each part is
+    computed when it is first needed. Raises InputError if no submission can be judged.
     """
 
     def __init__(self, problem: Problem, limits: BuildLimits) -> None:
         if not problem.unusable:
             refuse_impossible(problem)
         self.problem, self._limits = problem, limits
-        self._made: dict[Hashable, Any] = {}
+        self._computed: dict[Hashable, Any] = {}
 
-    def own_program(self, kind: str) -> _OwnProgram:
-        """Return one of the problem's own programs, before it is built."""
-        return self._once(("program", kind), lambda: _OwnProgram(self.problem, kind, self._limits))
+    def unbuilt_program(self, kind: str) -> _UnbuiltProgram:
+        """Return the problem's checker, manager or grader before its build."""
+        return self._once(("program", kind), lambda: _UnbuiltProgram(self.problem, kind, self._limits))
 
     def sources(self, language: Language) -> Sources:
-        """Return the builds of submissions in a language. JobRejected where no compiler can be given them."""
+        """Return how submissions in a language are built. Raises JobRejected if that is impossible."""
 
-        def make() -> Sources:
+        def compute() -> Sources:
             name = language.helper
             helpers = [NamedBlob(name=name, content=Blob.of_file(graders() / name))] if name else []
             return Sources(self.problem, language, self._limits, helpers)
 
-        return self._once(("sources", language.name, language.standard), make)
+        return self._once(("sources", language.name, language.standard), compute)
 
-    def terms(self, language: Language | None, options: JudgeOptions) -> JudgingSetup:
-        """Return the terms of judging in a language; None is for submissions of files alone.
+    def setup(self, language: Language | None, options: JudgeOptions) -> JudgingSetup:
+        """Return the setup for judging in a language. `None` means submissions that are only files.
 
-        Raises for a language in which no program can be judged on the problem.
+        Raises JudgeFailure or InputError if no program in the language can be judged on the problem.
         """
 
-        def make() -> JudgingSetup:
+        def compute() -> JudgingSetup:
             if language is not None:
                 refuse_untaken(self.problem, language)
             return JudgingSetup(self.problem, language, options)
 
-        named = language and (language.name, language.standard)
-        return self._once(("terms", named, options), make)
+        language_key = language and (language.name, language.standard)
+        return self._once(("setup", language_key, options), compute)
 
-    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
-        if key not in self._made:
-            self._made[key] = make()
-        made: T = self._made[key]
-        return made
+    def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        if key not in self._computed:
+            self._computed[key] = compute()
+        value: T = self._computed[key]
+        return value
 
 
 class Artifacts:
-    """Asks a builder for what is to be built.
-
-    `trusted` builds proctor, checkers and managers instead, where it has the same architecture: what is built
-    is static, so it runs on every machine of it.
-    """
+    """Builds submissions, and the programs of problems."""
 
     def __init__(
         self, builder: Builder, limits: BuildLimits | None = None, *, trusted: Builder | None = None
     ) -> None:
+        """Create the artifacts.
+
+        Args:
+            builder: builds submissions.
+            limits: limits of builds.
+            trusted: builds the proctor, checkers and managers if it has the architecture of `builder`. These
+                programs are linked statically, so they run on all machines of that architecture.
+        """
         self.builder, self._trusted, self._limits = builder, trusted, limits or BuildLimits()
         self._chosen = builder
-        self._proctor: Blob | None = None  # where the builder has one
-        self._chosen_for: Capabilities | None = None
+        self._proctor: Blob | None = None  # the proctor of the chosen builder's engine, if it has one
+        self._chosen_for: Capabilities | None = None  # the capabilities for which the builder was chosen
         self._proctor_recipe: BuildSpec | None = None
         self._prepared = Bounded[PreparedProblem](MOST_PROBLEMS)
 
     def prepared(self, problem: Problem) -> PreparedProblem:
-        """Return what is worked out once for a problem, if it is the last one of its name.
+        """Return the prepared problem, which is cached until another problem with the same name comes.
 
-        Each problem is equal to itself alone: to compare contents would take longer than most of the work.
+        Problems are compared by identity, because comparing their contents would take too long.
         """
         name = f"{problem.id} {problem.year}"
         prepared = self._prepared.get(name)
@@ -229,7 +232,7 @@ class Artifacts:
         return prepared
 
     async def of_problem(self, problem: PreparedProblem) -> ProblemPrograms:
-        """Build everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
+        """Build everything that does not depend on a submission, concurrently. Raises `ProgramBroken`."""
         with step(BUILD):
             proctor, checker, manager, grader = await asyncio.gather(
                 self.proctor(),
@@ -239,11 +242,14 @@ class Artifacts:
                 return_exceptions=True,
             )
         return ProblemPrograms(
-            proctor=made(proctor), checker=made(checker), manager=made(manager), grader=made(grader)
+            proctor=result_or_raise(proctor),
+            checker=result_or_raise(checker),
+            manager=result_or_raise(manager),
+            grader=result_or_raise(grader),
         )
 
     async def proctor(self) -> Blob:
-        """The engine's own proctor, or one that it builds. Its sources are read and hashed once for a run."""
+        """Return the engine's proctor, or build it. Its sources are read and hashed once for a run."""
         builder = await self.chosen_builder()
         if self._proctor is not None:
             return self._proctor
@@ -254,132 +260,140 @@ class Artifacts:
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
 
-    async def trusted(self, problem: PreparedProblem, kind: str) -> Trusted | None:
-        """Return a program of the problem's own, ready to run; None where it needs none of that kind.
+    async def trusted(self, problem: PreparedProblem, kind: str) -> TrustedProgram | None:
+        """Return the problem's checker, manager or grader, ready to run, or `None` if it has none.
 
-        The engine is asked each time, for it knows whether what it built is still there.
+        The builder is called each time, because only the builder knows whether the artifact still exists.
         """
-        own = problem.own_program(kind)
-        if own.program is None:
+        unbuilt = problem.unbuilt_program(kind)
+        if unbuilt.program is None:
             return None
-        if own.is_script:
-            refuse_script(own.program, kind, await self.builder.capabilities())
-        if own.recipe is None:
-            return own.ready
-        built = await (await self.chosen_builder()).build(own.recipe)
+        if unbuilt.is_script:
+            refuse_script(unbuilt.program, kind, await self.builder.capabilities())
+        if unbuilt.recipe is None:
+            return unbuilt.ready
+        built = await (await self.chosen_builder()).build(unbuilt.recipe)
         if isinstance(built, CompileError):
-            raise _broken(problem.problem, own.program, kind, built)
-        file = msgspec.structs.replace(own.ready.file, content=built.artifact)
-        return Trusted(file=file, argv=own.ready.argv)
+            raise _broken(problem.problem, unbuilt.program, kind, built)
+        file = msgspec.structs.replace(unbuilt.ready.file, content=built.artifact)
+        return TrustedProgram(file=file, argv=unbuilt.ready.argv)
 
     async def submission(
         self, problem: PreparedProblem, submission: Submission
     ) -> BuildSuccess | CompileError:
-        """Build a submission; sources that no compiler can be given are rejected."""
+        """Build a submission. Sources that cannot be given to a compiler are a compile error."""
         language = find(submission.language, where=problem.problem.source or problem.problem.id)
         try:
             recipe = problem.sources(language).recipe(submission)
-        except JobRejected as refused:
-            return CompileError(log=str(refused))
+        except JobRejected as error:
+            return CompileError(log=str(error))
         with step(BUILD):
             if not (await self.builder.capabilities()).confines:
                 recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
             return await self.builder.build(recipe)
 
     async def chosen_builder(self) -> Builder:
-        """Return what builds the proctor and the problems' own programs."""
-        there = await self.builder.capabilities()
-        if there is not self._chosen_for:  # a cluster's changes with its servers
-            chosen, own = self.builder, there
+        """Return the builder for the proctor and for checkers, managers and graders."""
+        capabilities = await self.builder.capabilities()
+        if capabilities is not self._chosen_for:  # the capabilities of a cluster change with its servers
+            chosen, chosen_capabilities = self.builder, capabilities
             if self._trusted is not None:
-                here = await self._trusted.capabilities()
-                if here.architecture == there.architecture:
-                    chosen, own = self._trusted, here
-            self._chosen_for, self._chosen, self._proctor = there, chosen, own.proctor
+                trusted_capabilities = await self._trusted.capabilities()
+                if trusted_capabilities.architecture == capabilities.architecture:
+                    chosen, chosen_capabilities = self._trusted, trusted_capabilities
+            self._chosen_for, self._chosen = capabilities, chosen
+            self._proctor = chosen_capabilities.proctor
         return self._chosen
 
 
-def made(found: T | BaseException) -> T:
-    """Return one of several that were made concurrently; raise the first error in their order."""
-    if isinstance(found, BaseException):
-        raise found
-    return found
+def result_or_raise(result: T | BaseException) -> T:
+    """Return a result of `asyncio.gather(..., return_exceptions=True)`, or raise it if it is an exception."""
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def _broken(problem: Problem, program: Checker | Manager, kind: str, built: CompileError) -> ProgramBroken:
-    first = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
-    broken = _BROKEN.get(kind, ProgramBroken)
-    return broken(
-        f"the {kind} {program.sources[0].name} does not compile: {first}",
+    first_error = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
+    error_type = _BROKEN.get(kind, ProgramBroken)
+    return error_type(
+        f"the {kind} {program.sources[0].name} does not compile: {first_error}",
         where=problem.source or problem.id,
         log=built.log,
-        remedy=f"Correct it; {built.compiler or 'the compiler'} must take it",
+        remedy=f"Correct it; {built.compiler or 'the compiler'} must accept it",
     )
 
 
-# --- who takes part, as a plan has it ----------------------------------------------------------------
+# --- programs in the plan of a job -------------------------------------------------------------------
 
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}  # what numpy asks for
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}  # numpy reads these
 _HARNESS = "harness.py"
-_NOTHING_RUNS = PlanSubmission(argv=("/bin/false",))  # a plan wants a program, also where no test starts it
-_STREAM = "/dev/std"  # leads to /proc
+_UNUSED_PROGRAM = PlanSubmission(argv=("/bin/false",))  # a plan needs a program, even if no test starts it
+_STREAM = "/dev/std"  # start of the streams' names; these files are links into /proc
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
 class JudgingSetup:
-    """The terms of judging that are the same for all submissions to a problem in one language.
-
-    `language`: None for submissions of files alone.
-    """
+    """Everything about judging that is the same for all submissions to a problem in one language."""
 
     def __init__(self, problem: Problem, language: Language | None, options: JudgeOptions) -> None:
-        self.given, self.language, self.options = problem, language, options
-        self.problem = problem  # with the language's limits
+        """Create the setup. `language` is `None` for submissions that are only files."""
+        self.original_problem, self.language, self.options = problem, language, options
+        self.problem = problem  # with the limits of the language
         if language is not None:
             self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
-        self.as_run = stretched(self.problem, options.borderline)
-        self.judged_by = checker_name(problem)
+        self.problem_as_run = stretched(self.problem, options.borderline)  # with longer time limits
+        self.checker_name = checker_name(problem)
         self.processes = SubmissionProcesses(
             count=processes_of(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS
         )
-        self._judges: tuple[PlanChecker, PlanManager | None] | None = None
+        self._checker_and_manager: tuple[PlanChecker, PlanManager | None] | None = None
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The tests. InputError where the problem names one that it does not have."""
+        """The order of the tests. Raises InputError if a subtask names a missing test."""
         return Schedule(self.problem, all_tests=self.options.all_tests, in_order=self.options.in_order)
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the problem, with the language's limits."""
+        """The digest of the problem with the limits of the language."""
         return problem_digest(self.problem)
 
-    def program(self, submission: Submission, built: BuildSuccess | None, ours: ProblemPrograms) -> Program:
-        """Return everything that judging the submission takes."""
-        if self._judges is None:
-            self._judges = (
-                _checker(self.problem, ours.checker, self.options.checker),
-                _manager(self.problem, ours.manager, self.options.manager),
+    def program(
+        self, submission: Submission, built: BuildSuccess | None, programs: ProblemPrograms
+    ) -> Program:
+        """Return everything that the tests of a submission need.
+
+        Args:
+            submission: the submission.
+            built: its build. `None` if the submission has no program.
+            programs: the problem's own programs.
+        """
+        if self._checker_and_manager is None:
+            self._checker_and_manager = (
+                _checker(self.problem, programs.checker, self.options.checker),
+                _manager(self.problem, programs.manager, self.options.manager),
             )
-        files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
-        interpreter, (runs, beside) = "", self._runs
-        if not runs.proc and (self._grader_names_a_stream or names_a_stream(submission)):
-            runs = msgspec.structs.replace(runs, streams=True)
+        checker, manager = self._checker_and_manager
+        files = [trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None]
+        interpreter, (plan_submission, harness_files) = "", self._plan_submission
+        if not plan_submission.proc and (self._grader_names_a_stream or names_a_stream(submission)):
+            plan_submission = msgspec.structs.replace(plan_submission, streams=True)
         if built is not None and self.language is not None:
-            if runs.argv[0] != self.language.artifact_name and not self.language.runner:
-                interpreter = built.toolchain  # what took the source has to run it
+            if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
+                interpreter = built.toolchain  # the interpreter that accepted the source must run it
             program = JobFile(name=self.language.artifact_name, content=built.artifact, executable=True)
-            files = [program, *beside, *files]
+            files = [program, *harness_files, *files]
         return Program(
-            proctor=ours.proctor,
-            submission=runs,
+            proctor=programs.proctor,
+            submission=plan_submission,
             interpreter=interpreter,
-            checker=self._judges[0],
-            manager=self._judges[1],
+            checker=checker,
+            manager=manager,
             files=tuple(files),
-            outputs=handed_in(self.problem, submission) if submission.outputs else {},
+            outputs=submitted_outputs(self.problem, submission) if submission.outputs else {},
         )
 
     @cached_property
@@ -387,84 +401,88 @@ class JudgingSetup:
         return any(_STREAM.encode() in file.content.read() for file in self.problem.grader_files)
 
     @cached_property
-    def _runs(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
-        """The submission as a plan starts it, and the files of ours beside it."""
+    def _plan_submission(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
+        """How a plan starts the submission, and the judge's own files that it needs."""
         problem, language = self.problem, self.language
         if language is None:
             output_only = problem.task_type is TaskType.OUTPUT_ONLY
-            return PlanSubmission() if output_only else _NOTHING_RUNS, ()
-        online, beside = problem.options.online_judge, tuple[JobFile, ...]()
+            return PlanSubmission() if output_only else _UNUSED_PROGRAM, ()
+        online, harness_files = problem.options.online_judge, tuple[JobFile, ...]()
         argv = language.run(memory=problem.limits.memory, online=online)
         if problem.options.line_buffered and language.syntax == "python":
             argv = (argv[0], "-u", *argv[1:])
         if problem.options.integer_digits and language.command == "python3":
             argv = (argv[0], f"-Xint_max_str_digits={problem.options.integer_digits}", *argv[1:])
         if problem.task_type is TaskType.FUNCTION:
-            # The interpreter starts the harness, which loads the submission. A descriptor is appended.
+            # The interpreter starts the harness, which loads the submission. The proctor appends an argument.
             argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
-            beside = (JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)),)
-        # Several processes where a file of the package starts some.
-        starting = [name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)]
-        if starting and problem.options.forks is None:
+            harness_files = (JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)),)
+        # If a file of the package starts processes, the submission may have that many more.
+        forking_files = [
+            name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)
+        ]
+        if forking_files and problem.options.forks is None:
             raise JudgeFailure(
-                f"{starting[0]} of the package starts processes, and how many is not measured",
+                f"{forking_files[0]} of the package starts processes, and how many is not measured",
                 phase="judging",
                 remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
             )
-        runs = PlanSubmission(
+        plan_submission = PlanSubmission(
             argv=argv,
-            files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
+            files=tuple(argument for argument in argv[1:] if argument in (language.artifact_name, _HARNESS)),
             env=_ENVIRONMENT
             | (_ONE_THREAD if language.syntax == "python" else {})
             | dict(language.environment)
             | dict(language.online_environment if online else ()),
             threads=language.threads,
-            processes=1 + (problem.options.forks or 0) if starting else 1,
+            processes=1 + (problem.options.forks or 0) if forking_files else 1,
             proc=language.proc,
             address_space=language.address_space,
         )
-        return runs, beside
+        return plan_submission, harness_files
 
 
 def names_a_stream(submission: Submission) -> bool:
-    """Return True if a source of the program opens a standard stream by name, or may."""
+    """Return True if a source of the program may open a standard stream by name."""
     return _STREAM in (submission.code or "") or any(
         _STREAM.encode() in file.content.read() for file in submission.files
     )
 
 
 def runs_code(problem: Problem, submission: Submission) -> bool:
-    """Return True if there is anything to build and to start."""
+    """Return True if the submission has a program, which must be built and run."""
     return problem.task_type is not TaskType.OUTPUT_ONLY and submission.code is not None
 
 
 def is_empty(problem: Problem, submission: Submission) -> bool:
-    """Return True if there is nothing to judge. Where files are asked for, a missing one is worth 0."""
+    """Return True if there is nothing to judge. For output-only problems, missing files score 0 instead."""
     if submission.code is not None or problem.task_type is TaskType.OUTPUT_ONLY:
         return False
-    return not handed_in(problem, submission)
+    return not submitted_outputs(problem, submission)
 
 
-def handed_in(problem: Problem, submission: Submission) -> dict[str, Blob]:
-    """Return the files that were handed in. They count before a program where either would do."""
+def submitted_outputs(problem: Problem, submission: Submission) -> dict[str, Blob]:
+    """Return the submitted output files by test. They win over a program if the task accepts both."""
     names = {test.name for test in problem.tests if problem.task_type in _BY_FILES}
     return {file.name: file.content for file in submission.outputs if file.name in names}
 
 
-# --- those who judge ---------------------------------------------------------------------------------
+# --- the checker and the manager in a plan -----------------------------------------------------------
 
 
-def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -> PlanChecker:
+def _checker(problem: Problem, program: TrustedProgram | None, limits: CheckerLimits) -> PlanChecker:
     checker = problem.checker
-    if program is None and checker.kind.is_program:  # the manager's word is enough
+    if program is None and checker.kind.is_program:  # the manager alone decides
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
-    own = checker.limits or Limits()
-    time = own.cpu_time or limits.cpu_time
+    checker_limits = checker.limits or Limits()
+    time = checker_limits.cpu_time or limits.cpu_time
     return PlanChecker(
         kind=checker.kind.value,
         argv=(*program.argv, *checker.arguments) if program is not None else (),
         limits=plan_limits(
-            cpu_time=time, wall_time=max(2 * time, limits.wall_time), memory=own.memory or limits.memory
+            cpu_time=time,
+            wall_time=max(2 * time, limits.wall_time),
+            memory=checker_limits.memory or limits.memory,
         )
         if program is not None
         else PlanLimits(),
@@ -479,10 +497,10 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
     )
 
 
-def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -> PlanManager | None:
+def _manager(problem: Problem, program: TrustedProgram | None, limits: ManagerLimits) -> PlanManager | None:
     if program is None or problem.manager is None:
         return None
-    own = problem.manager.limits or Limits()
+    manager_own_limits = problem.manager.limits or Limits()
     return PlanManager(
         argv=(*program.argv, *problem.options.manager_args),
         kind=problem.manager.kind.value,
@@ -492,15 +510,18 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
         limits=manager_limits(
             problem.limits,
             problem.options.processes,
-            cpu_time=own.cpu_time or limits.cpu_time,
+            cpu_time=manager_own_limits.cpu_time or limits.cpu_time,
             more_time=limits.more_time,
-            memory=own.memory or limits.memory,
+            memory=manager_own_limits.memory or limits.memory,
         ),
     )
 
 
 def checker_name(problem: Problem) -> str:
-    """`cms checker checker/checker.cpp`, or the comparison that is built in. A manager's name comes first."""
+    """Return what judges a problem, such as `cms checker checker/checker.cpp` or a built-in comparison.
+
+    A manager's name comes first.
+    """
     names = []
     if problem.manager is not None and problem.manager.sources:
         names.append(f"{problem.manager.kind.value} manager {problem.manager.sources[0].name}")

@@ -1,4 +1,4 @@
-"""Recipes: sources and commands of proctor, checker, manager, submission and header. No I/O."""
+"""The builds of the proctor, of checkers, managers and submissions: their sources and commands. No I/O."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _SCRIPTS = "ioi-eval-scripts.py"
-_PROGRAM = ".out"  # packages have a folder called checker
+_PROGRAM = ".out"  # suffix of a built program; without it, it could collide with a folder `checker`
 
-# Standard output as on a terminal: written at the end of each line, and before standard input is read. It
-# includes nothing, so that a source may still say which of a header's names it wants.
+# Makes standard output line-buffered, as on a terminal. It includes no header, because a source may define
+# macros that change what headers declare.
 _LINE_BUFFERED = """#ifdef __cplusplus
 extern "C" {
 #endif
@@ -48,85 +48,87 @@ __attribute__((constructor)) static void ioi_eval_line_buffered(void) {
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")  # a file's name has at most 255 bytes
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
 
-# Files of a package that are no business of a submission's build, unless it is compiled with them.
-_JUDGES_OWN = frozenset(
+# Files of a package that are not part of a submission's build, unless one of them is its grader.
+_JUDGE_FILES = frozenset(
     f"{name}{suffix}" for name in ("manager", "checker", "interactor") for suffix in (".cpp", ".c", ".py")
 )
 
 
 class Sources:
-    """The builds of all submissions to a problem in one language; only their own sources are still to come.
+    """How submissions to a problem in one language are built.
 
-    The grader in its language first, then the submission, headers beside them. No test is in it.
-    `helpers`: the language's own, see `Language.helper`.
+    The sources are the grader, the headers, and as the last one the submission. No test is among them.
     """
 
     def __init__(
         self, problem: Problem, language: Language, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
     ) -> None:
+        """Create the builds. `helpers` are files of the language itself, see `Language.helper`."""
         self._problem, self._language, self._limits, self._helpers = problem, language, limits, helpers
         options, included = problem.options, dict[str, NamedBlob]()
-        # The problem's files beside submissions; of its own those for the language replace their namesakes.
-        for wanted in ("default", language.name):
+        # The problem's files for submissions. A file for the language replaces a default file of that name.
+        for folder in ("default", language.name):
             for file in problem.included:
-                of, _, rest = file.name.partition("/")
-                if of == wanted:
-                    included[rest] = NamedBlob(name=f"graders/{rest}", content=file.content)
+                file_folder, _, path = file.name.partition("/")
+                if file_folder == folder:
+                    included[path] = NamedBlob(name=f"graders/{path}", content=file.content)
         self._included = tuple(included.values())
         self._grader = linked_grader(problem, language)
         self._standard = problem.cpp_standard if language.command == "g++" else ""
         self._prelude = ""
         if language.command in DRIVERS:
             self._prelude = options.prelude + (_LINE_BUFFERED if options.line_buffered else "")
-        self._usual = self._with(())
+        self._spec_without_files = self._spec(())
 
     def recipe(self, submission: Submission) -> BuildSpec:
         """Return the build of a submission.
 
-        Raises JobRejected for sources that no compiler can be given: too many bytes, or names of no files.
-        A submission has both in its hand, so neither may make the judge fail.
+        Raises JobRejected for sources that are too large or have invalid names: that is the submission's
+        fault, and must not become a failure of the judge.
         """
-        recipe = self._with(submission.files) if submission.files else self._usual
-        text = submission.code or ""
+        spec = self._spec(submission.files) if submission.files else self._spec_without_files
+        code = submission.code or ""
         if self._prelude:
-            text = f"{self._prelude}#line 1\n{text}"  # its own lines keep their numbers
-        data = text.encode(errors="surrogatepass")
+            code = f"{self._prelude}#line 1\n{code}"  # so that the lines of the code keep their numbers
+        data = code.encode(errors="surrogatepass")
         size = sum(file.content.size for file in submission.files) + len(data)
         if size > MOST_SOURCE:
-            raise JobRejected(f"the source has {size} bytes, and {MOST_SOURCE} are the most that is taken")
-        texts = (data, *(file.content.read() for file in submission.files)) if self._language.acts else ()
+            raise JobRejected(f"the source has {size} bytes; the maximum is {MOST_SOURCE}")
+        sources = (data, *(file.content.read() for file in submission.files)) if self._language.acts else ()
         return msgspec.structs.replace(
-            recipe,
-            acts=any(re.search(self._language.acts.encode(), each) for each in texts),
-            sources=(*recipe.sources[:-1], NamedBlob(name=recipe.main.name, content=Blob.of(data))),
+            spec,
+            acts=any(re.search(self._language.acts.encode(), source) for source in sources),
+            sources=(*spec.sources[:-1], NamedBlob(name=spec.main.name, content=Blob.of(data))),
         )
 
-    def _with(self, files: Sequence[NamedBlob]) -> BuildSpec:
-        """Return the build with these files of a submission and an empty source, which is the last."""
+    def _spec(self, files: Sequence[NamedBlob]) -> BuildSpec:
+        """Return the build with these files of a submission. Its last source, the program, is empty."""
         problem, language, grader = self._problem, self._language, self._grader
-        further = (*self._own(files), *self._included)
+        more_files = (*self._submission_files(files), *self._included)
 
-        # The main source lies where the grader's header does. An id that is no name of a file gives way, and
-        # so does each where no grader names it: to compilers of Go and Pascal some names say more.
+        # The main source is in the folder of the grader's header. It is named after the problem only if a
+        # grader may need that and the id is a valid file name: some names have a meaning in Go and Pascal.
         suffix, name = suffixes(language)[0], "graders/submission"
         if language.links_grader:
-            usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-            name = f"graders/{next(iter(problem.options.source_names), usual)}"
-        if any(file.name == name + suffix for file in further):
+            default_name = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+            name = f"graders/{next(iter(problem.options.source_names), default_name)}"
+        if any(file.name == name + suffix for file in more_files):
             name += "-main"
         name += suffix
-        beside = tuple(
+        grader_files = tuple(
             file
             for file in problem.grader_files
             if file.name != name
             and PurePosixPath(file.name).suffix in _SOURCES
-            and (PurePosixPath(file.name).name not in _JUDGES_OWN or file.name == grader)
+            and (PurePosixPath(file.name).name not in _JUDGE_FILES or file.name == grader)
         )
-        units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
-        if grader and language.syntax == "python":  # a grader may import what lies beside it
-            units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
-        sources = (*self._helpers, *beside, *further, NamedBlob(name=name, content=Blob.of("")))
-        _check_places([file.name for file in sources])
+        units = (
+            [] if language.finds_sources else [file.name for file in more_files if _is_unit(file, language)]
+        )
+        if grader and language.syntax == "python":  # a grader may import the other files in its folder
+            units += [file.name for file in grader_files if _is_unit(file, language) and file.name != grader]
+        sources = (*self._helpers, *grader_files, *more_files, NamedBlob(name=name, content=Blob.of("")))
+        _check_paths([file.name for file in sources])
         return BuildSpec(
             kind=SUBMISSION,
             output=language.artifact_name,
@@ -144,21 +146,21 @@ class Sources:
             shared="" if files or language.command not in DRIVERS else grader,
         )
 
-    def _own(self, files: Sequence[NamedBlob]) -> Iterator[NamedBlob]:
-        """Yield a submission's files that the problem has no file in the place of."""
+    def _submission_files(self, files: Sequence[NamedBlob]) -> Iterator[NamedBlob]:
+        """Yield the files of a submission, except those with the path of a file of the problem."""
         if files and self._problem.task_type is TaskType.FUNCTION:
-            raise JobRejected("a function is called in one source, and this submission has several")
-        taken = {file.name for file in (*self._problem.grader_files, *self._included)}
+            raise JobRejected("a function must be in a single source, and this submission has several")
+        problem_paths = {file.name for file in (*self._problem.grader_files, *self._included)}
         for file in files:
             path = PurePosixPath(file.name)
             if path.is_absolute() or ".." in path.parts or not path.parts:
-                raise JobRejected(f"{file.name!r} is no name of a source")
-            if (name := f"graders/{path.as_posix()}") not in taken:
+                raise JobRejected(f"{file.name!r} is not a valid name of a source")
+            if (name := f"graders/{path.as_posix()}") not in problem_paths:
                 yield NamedBlob(name=name, content=file.content)
 
 
-def _check_places(names: Sequence[str]) -> None:
-    """Raise JobRejected for files that cannot lie beside each other."""
+def _check_paths(names: Sequence[str]) -> None:
+    """Raise JobRejected if a path is invalid, or is both a file and a folder."""
     check_names(names)
     folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
     for name in sorted(folders.intersection(names)):
@@ -166,7 +168,7 @@ def _check_places(names: Sequence[str]) -> None:
 
 
 def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> BuildSpec:
-    """Return the build of a program that has scripts of its own: the archive that Python starts it from."""
+    """Return the build of a program with its own scripts. The artifact is an archive that Python runs."""
     helper = NamedBlob(name=_SCRIPTS, content=packer)
     first, *others = program.sources
     python = find("python")
@@ -182,7 +184,7 @@ def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, p
 
 
 def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> BuildSpec:
-    """A checker's or a manager's. `kind` says which."""
+    """Return the build of a checker, a manager or a grader, as `kind` says."""
     first, *others = program.sources
     language = find(program.language, where=problem.source or problem.id, field=kind)
     units = [first.name, *_further_units(problem, program, language)]
@@ -199,7 +201,7 @@ def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limi
 
 
 def _further_units(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
-    """A validator of the ICPC's kind is all sources of its folder; other programs include what they need."""
+    """Return further sources to compile: all sources of an ICPC validator, none of other programs."""
     if program.kind is not CheckerKind.ICPC:
         return []
     submissions = {file.name for file in problem.grader_files}
@@ -208,7 +210,7 @@ def _further_units(problem: Problem, program: Checker | Manager, language: Langu
 
 
 def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSpec:
-    """`sources`: all files of graders/proctor. It is C++17, so that older compilers than ours make it too."""
+    """Return the build of the proctor from the files of graders/proctor, which are C++17."""
     files = tuple(sorted(sources, key=lambda file: file.name))
     units = [file.name for file in files if file.name.endswith(".cpp")]
     command = ("g++", *proctor_arguments(units, PROCTOR))
@@ -227,20 +229,20 @@ def _is_unit(file: NamedBlob, language: Language) -> bool:
 
 
 def linked_grader(problem: Problem, language: Language) -> str:
-    """Return the name of the file that a submission is compiled with; empty where it is compiled alone.
+    """Return the name of the grader that submissions are compiled with; empty if there is no grader.
 
     Raises:
-        JudgeFailure: (final) if the package can be used with other languages only.
-        InputError: if the grader is missing in every language.
+        JudgeFailure: (final) if the problem can be solved in other languages only.
+        InputError: if the grader is missing in all languages.
     """
-    if (why := problem.left_out.get(language.name)) is not None:
-        what = f"problem {problem.id} is not judged in {language.name}: {why}"
-        raise JudgeFailure(what, phase="compiling", final=True)
-    if (found := grader_of(problem, language)) is not None:
-        return found
+    if (reason := problem.left_out.get(language.name)) is not None:
+        message = f"problem {problem.id} is not judged in {language.name}: {reason}"
+        raise JudgeFailure(message, phase="compiling", final=True)
+    if (grader := grader_of(problem, language)) is not None:
+        return grader
     if not language.links_grader:
-        what = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
-        raise JudgeFailure(what, final=True)
+        message = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
+        raise JudgeFailure(message, final=True)
     stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
     missing = f"there is no {stem}{suffixes(language)[0]}"
     others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)

@@ -1,4 +1,4 @@
-"""Contents that clients send once: kept by their hash, for jobs that name them."""
+"""Cache of files that clients send once; later jobs name the files by hash."""
 
 from __future__ import annotations
 
@@ -17,116 +17,135 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
 from ioi_eval.store.contents import Depot
 
-_AT_ONCE = 16  # contents on their way
-_NAMES = 10_000  # of programs, or twice those that are here, until those that are here no more are forgotten
+_MAX_UPLOADS = 16  # files that clients send at the same time
+_MIN_HASHES = 10_000  # hashes of programs that are stored before hashes of removed programs are dropped
 
 
 class ContentCache:
-    """The contents that a worker keeps. `depot`: None for none. `largest`: bytes of one, and of a job's."""
+    """Files by SHA-256: files that clients sent, and programs that jobs built."""
 
-    def __init__(self, depot: Depot | None, largest: int, counts: Counter[str]) -> None:
-        self._depot, self._most, self._counts = depot, largest, counts
-        self._coming = 0
-        self._made = set[str]()  # of the contents those that jobs made: these alone are handed out
-        self._names = _NAMES
+    def __init__(self, depot: Depot | None, max_job_bytes: int, counts: Counter[str]) -> None:
+        """Create the cache.
+
+        Args:
+            depot: where the files are. `None` means that nothing is cached.
+            max_job_bytes: maximum size of one file, and of all files of one job.
+            counts: counts of files by event, for the metrics.
+        """
+        self._depot, self._max_job_bytes, self._counts = depot, max_job_bytes, counts
+        self._uploads = 0
+        self._built = set[str]()  # hashes of the programs that jobs built: only these can be downloaded
+        self._max_hashes = _MIN_HASHES
 
     @property
-    def room(self) -> int:
+    def limit_bytes(self) -> int:
         return 0 if self._depot is None else self._depot.limit
 
     @property
-    def used(self) -> int:
+    def used_bytes(self) -> int:
         return 0 if self._depot is None else self._depot.used
 
     @property
-    def largest(self) -> int:
-        return min(self._most, self.room)
+    def max_file_bytes(self) -> int:
+        return min(self._max_job_bytes, self.limit_bytes)
 
-    def has(self, name: str) -> bool:
-        """Return True if a content is here, and count it as used."""
-        return self._depot is not None and not self._depot.lacks([name])
+    def has(self, sha256: str) -> bool:
+        """Return True if the file is cached, and count it as used."""
+        return self._depot is not None and not self._depot.lacks([sha256])
 
     @contextlib.contextmanager
-    def lent(self, name: str) -> Iterator[Path | None]:
-        """The file of a program that a job made, which stays for as long; None where there is none."""
-        if self._depot is None or name not in self._made:
+    def pinned_program(self, sha256: str) -> Iterator[Path | None]:
+        """Yield the path of a program that a job built, which stays in the cache until the context ends.
+
+        The path is `None` if the cache does not have the program.
+        """
+        if self._depot is None or sha256 not in self._built:
             yield None
             return
-        with self._depot.hold([name]):
-            path = None if self._depot.lacks([name]) else self._depot.blob(name).path
+        with self._depot.hold([sha256]):
+            path = None if self._depot.lacks([sha256]) else self._depot.blob(sha256).path
             yield None if path is None else Path(path)
 
-    async def keep(self, result: JobResult) -> JobResult:
-        """Keep what a job made. Of what there is no room for, the result that is returned says nothing."""
-        stayed = await to_its_end(lambda: self._taken(result))
-        self._counts["made"] += len(stayed)
-        return msgspec.structs.replace(result, kept={}, stayed=stayed)
+    async def store_programs(self, result: JobResult) -> JobResult:
+        """Move the programs that a job built into the cache, and return the result with their hashes.
 
-    def _taken(self, result: JobResult) -> dict[str, Blob]:
-        stayed = dict[str, Blob]()
+        Programs that do not fit into the cache are missing in the returned result.
+        """
+        stored = await to_its_end(lambda: self._stored(result))
+        self._counts["made"] += len(stored)
+        return msgspec.structs.replace(result, kept={}, stayed=stored)
+
+    def _stored(self, result: JobResult) -> dict[str, Blob]:
+        stored = dict[str, Blob]()
         try:
             for name, path in result.kept.items():
                 content = Blob.of_file(Path(path))
                 if (
                     self._depot is not None
-                    and content.size <= self.largest
+                    and content.size <= self.max_file_bytes
                     and self._depot.reserve(content.size)
                 ):
                     self._depot.release(content.size)
                     if self._depot.add(content):
-                        self._made.add(content.sha256)
-                        stayed[name] = msgspec.structs.replace(content, path=None)
-            if self._depot is not None and len(self._made) > self._names:
-                self._made = {name for name in self._made if self._depot.has(name)}
-                self._names = max(_NAMES, 2 * len(self._made))
+                        self._built.add(content.sha256)
+                        stored[name] = msgspec.structs.replace(content, path=None)
+            if self._depot is not None and len(self._built) > self._max_hashes:
+                self._built = {sha256 for sha256 in self._built if self._depot.has(sha256)}
+                self._max_hashes = max(_MIN_HASHES, 2 * len(self._built))
         finally:
             drop(result)
-        return stayed
+        return stored
 
-    async def take(self, name: str, pieces: AsyncGenerator[bytes, None]) -> None:
-        """Keep a content that comes. Raises Refused, and EngineOverloaded where there is no room."""
-        assert self._depot is not None, "there is a route"
-        if self._coming >= _AT_ONCE:
-            raise EngineOverloaded(f"{_AT_ONCE} contents are on their way already")
-        self._coming += 1
+    async def receive(self, sha256: str, pieces: AsyncGenerator[bytes, None]) -> None:
+        """Store a file that a client sends.
+
+        Raises:
+            RefusedRequest: if the file has another hash.
+            EngineOverloaded: if the cache has no space, or too many files are being sent.
+        """
+        assert self._depot is not None, "without a cache there is no route that calls this"
+        if self._uploads >= _MAX_UPLOADS:
+            raise EngineOverloaded(f"{_MAX_UPLOADS} files are being sent already")
+        self._uploads += 1
         try:
-            with self._depot.arrival(name) as arrival:
+            with self._depot.arrival(sha256) as arrival:
                 async with contextlib.aclosing(pieces):
                     async for piece in pieces:
                         if not arrival.write(piece):
-                            raise EngineOverloaded("no room for this content beside those in use")
-                if (found := arrival.keep()) != name:
-                    raise piston.RefusedRequest(f"this content has the SHA-256 {found}, and is not {name}")
+                            raise EngineOverloaded("no space for this file next to the files in use")
+                if (actual := arrival.keep()) != sha256:
+                    raise piston.RefusedRequest(f"the SHA-256 of this file is {actual}, not {sha256}")
         finally:
-            self._coming -= 1
+            self._uploads -= 1
         self._counts["received"] += 1
 
     @contextlib.contextmanager
-    def held(self, job: Job) -> Iterator[Job]:
-        """The job with the contents that it names. They stay for as long as it does.
+    def with_files(self, job: Job) -> Iterator[Job]:
+        """Yield the job with the cached files that it names; they stay in the cache until the context ends.
 
-        Raises Refused: some are not here, or all files together are more than a body may have.
+        Raises:
+            RefusedRequest: if some files are not cached, or all files together are too large.
         """
-        named = [file.content.sha256 for file in job.files if _is_named(file)]
-        if self._depot is None or not named:
+        hashes = [file.content.sha256 for file in job.files if _is_by_hash(file)]
+        if self._depot is None or not hashes:
             yield job
             return
-        with self._depot.hold(named):
-            if lacking := self._depot.lacks(named):
-                self._counts["lacking"] += len(lacking)
-                raise piston.lacks_contents(lacking)
-            self._counts["used"] += len(named)
-            # A copy in each box: a program under our own uid could change the file for all jobs to come.
+        with self._depot.hold(hashes):
+            if missing := self._depot.lacks(hashes):
+                self._counts["lacking"] += len(missing)
+                raise piston.lacks_contents(missing)
+            self._counts["used"] += len(hashes)
+            # Each sandbox gets a copy: a program that has our uid could change the file for later jobs.
             files = tuple(
                 msgspec.structs.replace(file, content=self._depot.blob(file.content.sha256), copied=True)
-                if _is_named(file)
+                if _is_by_hash(file)
                 else file
                 for file in job.files
             )
-            if sum(file.content.size for file in files) > self._most:
-                raise piston.too_large(self._most)
+            if sum(file.content.size for file in files) > self._max_job_bytes:
+                raise piston.too_large(self._max_job_bytes)
             yield msgspec.structs.replace(job, files=files)
 
 
-def _is_named(file: JobFile) -> bool:
+def _is_by_hash(file: JobFile) -> bool:
     return file.content.data is None

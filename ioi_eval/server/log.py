@@ -1,4 +1,4 @@
-"""A worker's log, an event a line, and its counts, in Prometheus's text format."""
+"""The worker's log events, and its metrics in Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -14,107 +14,115 @@ from ioi_eval.model.quoting import as_json, as_label
 from ioi_eval.model.values import Value
 from ioi_eval.store.memory import Bounded
 
-_HOUR, _REMEMBERED = 3600.0, 256
+_REPEAT_AFTER_S = 3600.0  # until a message may be logged again
+_MAX_MESSAGES = 256  # different messages whose repetition is suppressed
 
 
 class Event(Value):
-    """An event that matters to the worker's operator."""
+    """An event of the worker's log, for its operator."""
 
     name: str  # started, refused, failed, full, room, tokens, job, draining, drained, note, error
-    words: str
+    message: str
     facts: Mapping[str, Any] = {}
 
     def as_json(self) -> str:
+        """Return the event as one line of JSON, with the present time."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return as_json({"time": time, "event": self.name, "message": self.words, **self.facts}).decode()
+        return as_json({"time": time, "event": self.name, "message": self.message, **self.facts}).decode()
 
 
-Tell = Callable[[Event], None]
+EmitEvent = Callable[[Event], None]  # receives the events of the log
 
 
 class RepeatFilter:
-    """Tells the same of some words again, so that no client fills a log by them."""
+    """Detects repeated messages, so that no client can fill the log with one message."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until = Bounded[float](_REMEMBERED)
+        self._until = Bounded[float](_MAX_MESSAGES)
 
-    def is_one(self, words: str) -> bool:
-        """Return True if these words were logged in the last hour, and not many others since."""
+    def is_repeated(self, message: str) -> bool:
+        """Return True if the message was logged within the last hour.
+
+        False is also returned after many other messages, which replace the oldest ones.
+        """
         now = self._clock()
-        if (self._until.get(words) or 0.0) > now:
+        if (self._until.get(message) or 0.0) > now:
             return True
-        self._until.keep(words, now + _HOUR)
+        self._until.keep(message, now + _REPEAT_AFTER_S)
         return False
 
 
 class RefusalLog:
-    """Says once that requests are turned away, and once that they are not any more."""
+    """Logs once that the queue is full, and once that requests are accepted again."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell, self._turned_away = tell, 0
+    def __init__(self, emit: EmitEvent) -> None:
+        self._emit, self._refused = emit, 0
 
     def refused(self, reason: str) -> None:
-        self._turned_away += 1
-        if self._turned_away == 1:
-            self._tell(Event(name="full", words=f"requests are turned away: {reason}"))
+        """Count a refused request, and log the first one."""
+        self._refused += 1
+        if self._refused == 1:
+            self._emit(Event(name="full", message=f"requests are refused: {reason}"))
 
-    def taken(self) -> None:
-        if self._turned_away:
-            words = f"requests are taken again; {self._turned_away} were turned away"
-            self._tell(Event(name="room", words=words, facts={"refused": self._turned_away}))
-            self._turned_away = 0
+    def accepted(self) -> None:
+        """Log how many requests were refused before this accepted request, if there are any."""
+        if self._refused:
+            message = f"requests are accepted again; {self._refused} were refused"
+            self._emit(Event(name="room", message=message, facts={"refused": self._refused}))
+            self._refused = 0
 
 
-def silent(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     pass
 
 
 # --- counts ------------------------------------------------------------------------------------------
 
 
-# Not prometheus_client: only a setting of the whole process keeps it from adding a `_created` series each.
+# Not prometheus_client: it adds a `_created` series to each metric, which only a global setting prevents.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)  # seconds
+_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 Sample = tuple[str, Mapping[str, str], float]
 
 
 class Histogram:
-    """A histogram: counts of observations by their upper bounds."""
+    """Counts of durations, by buckets with upper bounds."""
 
     def __init__(self) -> None:
-        self._counts = [0] * (len(_BOUNDS) + 1)
+        self._counts = [0] * (len(_BUCKETS_S) + 1)
         self._sum = 0.0
 
     def observe(self, value: float) -> None:
-        self._counts[bisect_left(_BOUNDS, value)] += 1
+        self._counts[bisect_left(_BUCKETS_S, value)] += 1
         self._sum += value
 
     def samples(self) -> Iterator[Sample]:
-        so_far = 0
-        for bound, count in zip((*_BOUNDS, None), self._counts, strict=True):
-            so_far += count
-            yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, so_far
+        total = 0
+        for bound, count in zip((*_BUCKETS_S, None), self._counts, strict=True):
+            total += count
+            yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, total
         yield "_sum", {}, self._sum
-        yield "_count", {}, so_far
+        yield "_count", {}, total
 
 
 class Metrics:
     """A server's counts since it started."""
 
     def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
-        self.refusals: Counter[int] = Counter()  # by status
-        self.contents: Counter[str] = Counter()  # by what became of them
-        self.received = 0  # bytes
-        self.sent = 0  # bytes
-        self.seconds = Histogram()  # of jobs, from their slot to their end
-        self.waiting = Histogram()  # for a slot
+        self.outcomes: Counter[str] = Counter()  # jobs, by how they ended
+        self.refusals: Counter[int] = Counter()  # requests, by HTTP status
+        self.contents: Counter[str] = Counter()  # cached files, by event
+        self.received_bytes = 0
+        self.sent_bytes = 0
+        self.run_time = Histogram()  # of jobs, without the time that they wait for a slot
+        self.wait_time = Histogram()  # of jobs for a slot
 
-    def ended(self, outcome: str, seconds: float) -> None:
+    def count_job(self, outcome: str, seconds: float) -> None:
+        """Count a job that has ended, and its run time."""
         self.outcomes[outcome] += 1
-        self.seconds.observe(seconds)
+        self.run_time.observe(seconds)
 
     def text(
         self,
@@ -122,11 +130,20 @@ class Metrics:
         running: int,
         queued: int,
         slots: int,
-        kept: int = 0,
-        room: int = 0,
+        cached_bytes: int = 0,
+        max_cached_bytes: int = 0,
         callers: Iterable[Iterable[str]] = (),
     ) -> str:
-        """`callers`: families of their own, as of `RequestQueue.metrics`."""
+        """Return all metrics in Prometheus's text format.
+
+        Args:
+            running: jobs that have a slot.
+            queued: requests that wait for a slot.
+            slots: jobs that can run at the same time.
+            cached_bytes: size of the cached files.
+            max_cached_bytes: limit of that size.
+            callers: lines of further metrics, as `RequestQueue.metrics` yields them.
+        """
         families = (
             family(
                 "jobs_total",
@@ -137,10 +154,10 @@ class Metrics:
             family("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
             family("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
             family("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
-            family("job_seconds", "histogram", "Time that jobs took.", self.seconds.samples()),
-            family("wait_seconds", "histogram", "Time that jobs waited.", self.waiting.samples()),
-            family("received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received)]),
-            family("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent)]),
+            family("job_seconds", "histogram", "Time that jobs took.", self.run_time.samples()),
+            family("wait_seconds", "histogram", "Time that jobs waited.", self.wait_time.samples()),
+            family("received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received_bytes)]),
+            family("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent_bytes)]),
             family(
                 "refusals_total",
                 "counter",
@@ -153,18 +170,23 @@ class Metrics:
                 "Contents by their hash: received, used by jobs, or lacking when a job named them.",
                 [("", {"event": name}, count) for name, count in sorted(self.contents.items())],
             ),
-            family("contents_bytes", "gauge", "Size of the cached contents.", [("", {}, kept)]),
-            family("contents_limit_bytes", "gauge", "Maximum size of the cached contents.", [("", {}, room)]),
+            family("contents_bytes", "gauge", "Size of the cached contents.", [("", {}, cached_bytes)]),
+            family(
+                "contents_limit_bytes",
+                "gauge",
+                "Maximum size of the cached contents.",
+                [("", {}, max_cached_bytes)],
+            ),
             *callers,
             family("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
         )
         return "".join(line for family in families for line in family)
 
 
-def family(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iterator[str]:
-    """Yield the lines of a metric."""
+def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
+    """Yield the lines of a metric: its help, its type and its samples."""
     name = f"ioi_eval_{name}"
-    yield f"# HELP {name} {words}\n# TYPE {name} {kind}\n"
+    yield f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"
     for suffix, labels, value in samples:
-        marked = ",".join(f"{label}={as_label(text)}" for label, text in labels.items())
-        yield f"{name}{suffix}{f'{{{marked}}}' if marked else ''} {value!r}\n"
+        label_list = ",".join(f"{label}={as_label(content)}" for label, content in labels.items())
+        yield f"{name}{suffix}{f'{{{label_list}}}' if label_list else ''} {value!r}\n"

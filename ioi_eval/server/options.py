@@ -1,4 +1,4 @@
-"""Options of a server: where it listens, by which names, what it takes, how much of it."""
+"""Options of a server: its address, host names, tokens and limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import machine_memory
 
-_SHARE = 8  # of the memory: a body that is being decoded takes three times its size, and its box once more
+# All bodies together may have this fraction of the memory. Decoding a body needs three times its size, and
+# its sandbox needs the size once more.
+_MEMORY_PARTS = 8
 
 
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
@@ -29,7 +31,7 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 
 def read_size(text: str) -> int:
-    """Return the bytes of a size such as 512mb."""
+    """Return a size such as 512mb in bytes."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise InputError(f"{text!r} is not a size", remedy="Write 512mb, 100kb or 1048576")
@@ -41,22 +43,24 @@ _TIMED = CliOption(typed=int, read=lambda seconds: 1000 * seconds, least=1, meta
 
 
 class ServerOptions(Value):
-    """Times in ms, sizes in bytes. A limit of -1 is none, as for Piston."""
+    """Options of a server. Times are in ms, sizes in bytes. As for Piston, -1 means no limit."""
 
     port: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=65535)],
-        CliOption(metavar="N", help="The port to listen on; 0: any free one.", panel="Access"),
+        CliOption(metavar="N", help="The port to listen on; 0: any free port.", panel="Access"),
     ] = 2000
     host: Annotated[
         str,
-        CliOption(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.", panel="Access"),
+        CliOption(
+            metavar="ADDRESS", help="The address to listen on; 0.0.0.0: all addresses.", panel="Access"
+        ),
     ] = "127.0.0.1"
     allow_hosts: Annotated[
         tuple[str, ...],  # for requests without a token
         CliOption(
             name="allow_host",
             metavar="NAME",
-            help="A further name of this machine; the option may be repeated.",
+            help="A further host name of this machine; may be repeated.",
             panel="Access",
             read=lambda names: [name.lower() for name in names],
         ),
@@ -69,78 +73,79 @@ class ServerOptions(Value):
     ] = None
     tls_key: Annotated[
         Path | None,
-        CliOption(metavar="FILE", help="Its private key, if that is not in the same file.", panel="Access"),
+        CliOption(
+            metavar="FILE", help="The private key, if it is not in the certificate's file.", panel="Access"
+        ),
     ] = None
     queue: Annotated[
         Annotated[int, msgspec.Meta(ge=0)],
-        CliOption(metavar="N", help="Requests that may wait; further ones get 503."),
+        CliOption(metavar="N", help="Maximum number of waiting requests; further requests get 503."),
     ] = 64
-    max_body: Annotated[int, _SIZED, CliOption(default="512mb", help="Size of one request, inflated.")] = (
-        512 << 20
-    )
+    max_body: Annotated[
+        int, _SIZED, CliOption(default="512mb", help="Maximum size of a request, decompressed.")
+    ] = 512 << 20
     max_bodies: Annotated[
         int | None,
         _SIZED,
         CliOption(
-            help="Size of all requests that run or wait; beyond it: 503.", unset="an eighth of the memory"
+            help="Maximum size of all running and waiting requests together; further requests get 503.",
+            unset="an eighth of the memory",
         ),
     ] = None
     max_contents: Annotated[
         int | None,
         _SIZED,
         CliOption(
-            help="Room on disk for contents that clients send once; 0: none.",
-            unset="8gb, a quarter of what is free",
+            help="Disk space for files that clients send once; 0: no cache.",
+            unset="8gb, at most a quarter of the free space",
         ),
     ] = None
     contents_folder: Annotated[
         str,
-        CliOption(metavar="DIR", help="Where these contents lie, if not where boxes do.", unset="$TMPDIR"),
+        CliOption(metavar="DIR", help="Folder for these files.", unset="$TMPDIR"),
     ] = ""
     max_output: Annotated[
         int,
         _SIZED,
-        CliOption(default="64mb", help="Size of a job's standard output, and of its error output."),
+        CliOption(default="64mb", help="Maximum size of a job's standard output, and of its error output."),
     ] = 64 << 20
-    run_timeout: Annotated[int, _TIMED, CliOption(default=900, help="The longest that a job may run.")] = (
-        900_000
+    run_timeout: Annotated[int, _TIMED, CliOption(default=900, help="Maximum run time of a job.")] = 900_000
+    compile_timeout: Annotated[int, _TIMED, CliOption(default=120, help="Maximum compile time of a job.")] = (
+        120_000
     )
-    compile_timeout: Annotated[
-        int, _TIMED, CliOption(default=120, help="The longest that it may compile.")
-    ] = 120_000
     run_cpu_time: int = 900_000
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
-    token: Secret = Secret()  # that requests must bring; empty: none, or one of the file's
-    token_file: Path | None = None  # of one token, or of several with names (server/jobs.py)
-    log_jobs: bool = False  # every one that ends
-    allowing: str = "allow_hosts=NAME"  # how one more is named where the worker is started, for refusals
+    token: Secret = Secret()  # that requests must send; empty means no token, or the tokens of the file
+    token_file: Path | None = None  # file with one token, or with several tokens and their names
+    log_jobs: bool = False  # log every job
+    allowing: str = "allow_hosts=NAME"  # for messages: how to allow a further host name
 
     @property
-    def room(self) -> int:
-        """Bytes of all bodies; always enough for one."""
-        share = machine_memory() // _SHARE if self.max_bodies is None else self.max_bodies
-        return max(self.max_body, share)
+    def max_queued_bytes(self) -> int:
+        """Maximum size of all bodies together; always enough for one body."""
+        limit = machine_memory() // _MEMORY_PARTS if self.max_bodies is None else self.max_bodies
+        return max(self.max_body, limit)
 
     @property
-    def asks(self) -> bool:
-        """Return True if requests must bring a token."""
+    def requires_token(self) -> bool:
+        """True if requests must send a token."""
         return bool(self.token or self.token_file)
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return what https needs; None: serve http. Raises InputError for files that do not fit."""
+        """Return the TLS context for https, or `None` for http. Raises InputError for invalid files."""
         if self.tls_cert is None:
             if self.tls_key is not None:
-                remedy = "Give tls_cert=FILE, too"
+                remedy = "Also give tls_cert=FILE"
                 raise InputError("a key without its certificate", field="tls_key", remedy=remedy)
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # else it asks
+            context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # no prompt
         except OSError as error:  # ssl.SSLError is one
             raise InputError(
-                f"no certificate with its key can be read: {error.strerror or error}",
+                f"the certificate and its key cannot be read: {error.strerror or error}",
                 where=str(self.tls_cert),
                 field="tls_cert",
                 remedy="Give a certificate and its key in PEM, the key without a password",
@@ -148,14 +153,17 @@ class ServerOptions(Value):
         return context
 
     def limits(self) -> Mapping[str, int]:
-        """By the names that requests have for them: what a job gets, and the most that it may ask for."""
+        """Return the limits by their names in requests: the defaults, which are also the maximum values."""
         return {name: getattr(self, name) for name in piston.LIMITS}
 
 
 def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> None:
-    """Refuse an address that other machines reach where there is neither a token nor a request for that.
+    """Raise InputError if other machines could run programs here without a token.
 
-    They could run programs here. `open_to_all`: None where nobody can request it.
+    Args:
+        host: the address to listen on.
+        token: the token, or whether there is a token.
+        open_to_all: True if the user allows requests without a token. `None` if the user has no such option.
     """
     if token or open_to_all or is_loopback(host):
         return
@@ -167,16 +175,16 @@ def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> 
     )
 
 
-# --- by which names a worker without a token may be addressed ----------------------------------------
-# Every web page that somebody opens on this machine can send requests to this machine, and a name of the
-# page's own can be made to stand for any address (DNS rebinding). What gives it away is the name in the
-# request: it is the page's. A request that names an address went to that address, so an address is fine.
+# --- host names in requests to a worker without a token ----------------------------------------------
+# Every web page that is opened on this machine can send requests to this machine, and the page's host name
+# can be made to resolve to any address (DNS rebinding). Such a request is detected by the host name in it,
+# which is the page's. A request that contains an address was sent to that address and is accepted.
 
 
 def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
-    """Raises Refused for a foreign `Host`, and for a page that is not the worker's own in `Origin`."""
-    if options.asks:
-        return  # which no foreign page knows
+    """Raise RefusedRequest for an unknown host name in `Host`, or for another site's page in `Origin`."""
+    if options.requires_token:
+        return  # other pages do not have the token
     hosts = {_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:
         served = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
@@ -191,7 +199,7 @@ def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
 
 
 def _name(address: str) -> str:
-    """Without port, brackets and the root's dot. Empty where there is none, as in the origin `null`."""
+    """Return the host name of an address, without a final dot. It is empty for the origin `null`."""
     try:
         return (urlsplit(address).hostname or "").removesuffix(".")
     except ValueError:
@@ -206,7 +214,7 @@ def _is_address(host: str) -> bool:
 
 
 def _foreign(what: str, name: str, options: ServerOptions) -> piston.RefusedRequest:
-    remedy = f"start it with {options.allowing} if it is to"
+    remedy = f"start it with {options.allowing} to allow that"
     return piston.RefusedRequest(
         f"this server does not answer to {what} {name[:100]!r}: {remedy}", status=403
     )

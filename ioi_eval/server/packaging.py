@@ -1,7 +1,8 @@
-"""The package `ioi_eval` for Piston servers: a folder as if installed, or an index to install it from.
+"""The package `ioi_eval` for Piston servers: an installed folder, or an index to install it from.
 
-It may bring a compiler, and `bits/stdc++.h` precompiled by that one, or else by this machine's. A compiler
-takes only what the very same one has made; any other reads the header as it is.
+The package can contain a compiler, and `bits/stdc++.h` precompiled by that compiler or by the compiler of
+this machine. A compiler uses a precompiled header only if exactly the same compiler made it; otherwise it
+reads the header's text.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import piston
 
-SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here
-_PLATFORM = "docker-debian"  # the official image; others warn and load it all the same
+SERVER_FOLDER = "/piston/packages"  # path of the folder of packages on a server
+_PLATFORM = "docker-debian"  # of Piston's official image; servers on other platforms warn and load it
 _SCRIPTS = ("compile", "environment", "run")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _COMPILER, _HEADERS = "compiler", "headers"
@@ -42,7 +43,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class IndexLine(Value):
-    """A package's entry in the index that servers install from."""
+    """A package's line in the index that servers install from."""
 
     language: str
     version: str
@@ -54,45 +55,56 @@ class IndexLine(Value):
 
 
 def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str] = ()) -> Path:
-    """Writes the package into a folder of packages, as installed; a server finds it when it starts next.
+    """Write the package into a folder of packages as if installed, and return its path.
 
-    `headers`: standards of C++, such as gnu++20, for which it brings the big header precompiled. A package
-    that is there stays as it is until these are made.
+    A server finds the package when it starts. An earlier package stays unchanged until the precompiled
+    headers are ready.
+
+    Args:
+        folder: the folder of packages.
+        compiler: folder with `bin/`, `lib/` and `lib64/` of a compiler that the package contains.
+        headers: C++ standards, such as gnu++20, for which the package contains a precompiled header.
+
+    Raises:
+        InputError: if the package cannot be written, or a header cannot be precompiled.
     """
     info = _info()
-    below = f"{info['language']}/{info['version']}"
-    place = folder / below
-    brought_before = place / _COMPILER if (place / _COMPILER).is_dir() else None
+    relative_path = f"{info['language']}/{info['version']}"
+    package = folder / relative_path
+    earlier_compiler = package / _COMPILER if (package / _COMPILER).is_dir() else None
     try:
-        with _precompiled(compiler or brought_before, headers) as precompiled:
-            place.mkdir(parents=True, exist_ok=True)
-            (place / INSTALLED).unlink(missing_ok=True)
+        with _precompiled(compiler or earlier_compiler, headers) as precompiled:
+            package.mkdir(parents=True, exist_ok=True)
+            (package / INSTALLED).unlink(missing_ok=True)
             for name, content in _files(info):
-                _write(place / name, content)
+                _write(package / name, content)
             if compiler is not None:
-                _replace(place / _COMPILER, compiler)
-                shutil.rmtree(place / _HEADERS, ignore_errors=True)  # another compiler's
+                _replace(package / _COMPILER, compiler)
+                shutil.rmtree(package / _HEADERS, ignore_errors=True)  # made by the earlier compiler
             if headers:
-                _replace(place / _HEADERS, precompiled)
-        # The variables that sourcing `environment` leaves; a server keeps these, not the file.
-        seen, words = f"{SERVERS_PLACE}/{below}", f"PATH={_PATH}\n"
-        if (place / _COMPILER).is_dir():
-            own = f"{seen}/{_COMPILER}"
-            words = f"PATH={own}/bin:{_PATH}\nLD_LIBRARY_PATH={own}/lib64:{own}/lib\n"
-        if (place / _HEADERS).is_dir():
-            words += f"{BROUGHT_HEADERS}={seen}/{_HEADERS}\n"
-        _write(place / ".env", words.encode())
-        _write(place / INSTALLED, str(time.time_ns() // 1_000_000).encode())
+                _replace(package / _HEADERS, precompiled)
+        # A server stores the variables that sourcing `environment` sets, not the file itself.
+        server_path, variables = f"{SERVER_FOLDER}/{relative_path}", f"PATH={_PATH}\n"
+        if (package / _COMPILER).is_dir():
+            prefix = f"{server_path}/{_COMPILER}"
+            variables = f"PATH={prefix}/bin:{_PATH}\nLD_LIBRARY_PATH={prefix}/lib64:{prefix}/lib\n"
+        if (package / _HEADERS).is_dir():
+            variables += f"{BROUGHT_HEADERS}={server_path}/{_HEADERS}\n"
+        _write(package / ".env", variables.encode())
+        _write(package / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
         raise InputError(f"the package cannot be written: {error}", where=os.fspath(folder)) from error
-    return place
+    return package
 
 
 def publish(
     folder: Path, url: str, *, compiler: Path | None = None, headers: Sequence[str] = ()
 ) -> IndexLine:
-    """Writes the archive into a folder that is served at `url`, and its line into the file `index` there."""
-    if not re.fullmatch(r"https?://[^\s,]+", url):  # a line of the index is cut at commas
+    """Write the archive and its line of the file `index` into a folder that is served at `url`.
+
+    Returns the line. Raises InputError as `install` does, or for an invalid URL.
+    """
+    if not re.fullmatch(r"https?://[^\s,]+", url):  # the fields of a line are separated by commas
         remedy = "Give the URL at which DIR is served: http://10.0.0.5:8000"
         raise InputError(f"servers cannot fetch from {url!r}", field="url", remedy=remedy)
     info = _info()
@@ -108,12 +120,12 @@ def publish(
             url=f"{url.rstrip('/')}/{name}",
         )
         _write(folder / name, archive)
-        # The lines of other packages stay.
+        # Lines of other packages are preserved.
         path = folder / "index"
-        listed = path.read_text().splitlines() if path.is_file() else []
-        ours = f"{line.language},{line.version},"
-        others = [each for each in listed if each.strip() and not each.startswith(ours)]
-        _write(folder / "index", "".join(f"{each}\n" for each in (*others, str(line))).encode())
+        old_lines = path.read_text().splitlines() if path.is_file() else []
+        prefix = f"{line.language},{line.version},"
+        others = [old for old in old_lines if old.strip() and not old.startswith(prefix)]
+        _write(folder / "index", "".join(f"{entry}\n" for entry in (*others, str(line))).encode())
     except OSError as error:
         raise InputError(f"the index cannot be written: {error}", where=os.fspath(folder)) from error
     return line
@@ -132,34 +144,34 @@ def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 @contextmanager
 def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
-    """Yield a folder with the big header for each standard: `gnu++20/bits/stdc++.h.gch`."""
+    """Yield a folder with a precompiled header for each standard: `gnu++20/bits/stdc++.h.gch`."""
     if prefix is not None and not (prefix / "bin").is_dir():
         remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
-        raise InputError("there is no bin/ in it", where=os.fspath(prefix), remedy=remedy)
-    chosen: dict[str, Language] = {}
+        raise InputError("the folder has no bin/", where=os.fspath(prefix), remedy=remedy)
+    languages: dict[str, Language] = {}
     for name in standards:
         language = find(name, field="headers")
         if not (language.header and language.standard):
             remedy = "Name standards of C++: gnu++17,gnu++20"
             raise InputError(f"{name!r} has no header to precompile", field="headers", remedy=remedy)
-        chosen[language.standard] = language
+        languages[language.standard] = language
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
-        for language in chosen.values():
+        for language in languages.values():
             _precompile(language, prefix and prefix.resolve(), Path(folder))
-        if chosen:  # a compiler checks that a header is its own, and not which C library that one has read
+        if languages:  # a compiler checks which compiler made a header, but not for which C library
             shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
-        for path in (Path(folder), *Path(folder).rglob("*")):  # jobs have a user of their own
+        for path in (Path(folder), *Path(folder).rglob("*")):  # jobs run as another user
             path.chmod(0o755 if path.is_dir() else 0o644)
         yield Path(folder)
 
 
 def _precompile(language: Language, prefix: Path | None, folder: Path) -> None:
-    """Make the big header for a standard, with the flags that submissions have."""
-    found = find_command(language.command) if prefix is None else prefix / "bin" / language.command
-    if found is None or not found.is_file():
-        words = f"there is no {language.command} that could precompile"
-        raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    recipe = header_spec(empty_spec(language, tool=os.fspath(found)))
+    """Precompile `bits/stdc++.h` for a standard, with the compiler flags of submissions."""
+    compiler = find_command(language.command) if prefix is None else prefix / "bin" / language.command
+    if compiler is None or not compiler.is_file():
+        problem = f"cannot precompile: {language.command} was not found"
+        raise InputError(problem, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
+    recipe = header_spec(empty_spec(language, tool=os.fspath(compiler)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as work:
         for source in recipe.sources:
             Path(work, source.name).write_bytes(source.content.read())
@@ -176,14 +188,14 @@ def _precompile(language: Language, prefix: Path | None, folder: Path) -> None:
         output = Path(work, recipe.output)
         if done.returncode != 0 or not output.is_file():
             short = " ".join((done.stdout + done.stderr).split())[:400]
-            raise InputError(f"{found} cannot precompile {BIG[0]}: {short}", field="headers")
+            raise InputError(f"{compiler} cannot precompile {BIG[0]}: {short}", field="headers")
         target = folder / language.standard / header_file(BIG)
         target.parent.mkdir(parents=True)
         shutil.copyfile(output, target)
 
 
 def _replace(target: Path, source: Path) -> None:
-    """Put a copy of a folder into the place of another, whole."""
+    """Replace a folder with a copy of another folder; an incomplete copy never becomes visible."""
     part = target.with_name(f"{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
@@ -195,15 +207,15 @@ def _replace(target: Path, source: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all: servers may be reading it."""
+    """Write a file atomically, because servers may read it at any time."""
     part = path.with_name(f"{path.name}.part")
     part.write_bytes(content)
     part.chmod(0o755 if path.name in _SCRIPTS else 0o644)
     part.replace(path)
 
 
-def _archive(info: dict[str, Any], brought: Mapping[str, Path | None]) -> bytes:
-    """The same bytes for the same package."""
+def _archive(info: dict[str, Any], folders: Mapping[str, Path | None]) -> bytes:
+    """Return the package as an archive, which has the same bytes each time."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
@@ -213,9 +225,9 @@ def _archive(info: dict[str, Any], brought: Mapping[str, Path | None]) -> bytes:
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o755 if name in _SCRIPTS else 0o644
             archive.addfile(member, io.BytesIO(content))
-        for name, place in brought.items():
-            if place is not None:
-                archive.add(place, name, filter=_anonymous)
+        for name, path in folders.items():
+            if path is not None:
+                archive.add(path, name, filter=_anonymous)
     return packed.getvalue()
 
 

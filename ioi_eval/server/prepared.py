@@ -1,9 +1,9 @@
-"""Programs that a worker keeps: builds that requests share, and classic jobs that are built by them.
+"""Builds that a worker caches and shares between requests, and an engine that uses them for classic jobs.
 
-A classic job brings one test and all sources, and pipelines send one for every test. Here checker, manager
-and grader are built once for all submissions and a submission once for all its tests, by builds that hold no
-test. A build goes on when its client hangs up, so a client that waits for 30 s gets past one of 40 s. A job
-that brings scripts of its own goes as it came: nobody knows what they do.
+A classic job contains one test and all sources, and clients send one job per test. The checker, the manager
+and the grader are built once for all submissions, and a submission once for all its tests; these builds do
+not contain the test. A build continues if its client disconnects, so that a client with a timeout of 30 s
+gets the result of a build of 40 s when it asks again. Jobs with their own scripts are executed unchanged.
 """
 
 from __future__ import annotations
@@ -33,96 +33,101 @@ from ioi_eval.store import Store
 from ioi_eval.store.memory import Shared, recalled, remembered
 from ioi_eval.store.resources import graders
 
-# --- how builds lie in the store: a folder per key with the stage that made it and its files ---------
+# --- builds in the store: a folder for each key, with the compiler's ending and the files ------------
 
 
-_REFUSED = 1  # exit code: the submission does not compile
-_PASSES = re.compile(
-    r"\b(killed|signal|memory|space|resources?|unavailable)\b", re.I
-)  # in words of one that might later
+_COMPILE_ERROR_CODE = 1  # exit code of the compile script if the submission does not compile
+# Words in the output of a compiler whose failure may be temporary.
+_TEMPORARY = re.compile(r"\b(killed|signal|memory|space|resources?|unavailable)\b", re.I)
 
 
 class CachedBuild(Value):
-    """A build's words, and the files that it made for jobs to come."""
+    """How a build's compiler ended, and the files that it wrote for later jobs."""
 
     stage: Ending
     files: tuple[JobFile, ...] = ()
 
 
 class BuildCache:
-    """Builds kept in a store, or nowhere. The methods block and may be called from several threads."""
+    """Builds in a store; without a store, nothing is cached. Blocks; safe in several threads."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
 
     def find(self, key: str) -> CachedBuild | None:
+        """Return the cached build, or `None`. A build with a damaged file is removed."""
         if self._store is None:
             return None
         with self._store.pin(key):
-            found = recalled(self._store, key, CachedBuild)
-        if found is None:
+            entry = recalled(self._store, key, CachedBuild)
+        if entry is None:
             return None
-        for content in (file.content for file in found[0].files):
-            if Blob.of(content.read()).sha256 != content.sha256:  # a power cut or a disk has changed it
+        build, _ = entry
+        for content in (file.content for file in build.files):
+            if Blob.of(content.read()).sha256 != content.sha256:  # changed by a power cut or the disk
                 self._store.remove(key)
                 return None
-        return found[0]
+        return build
 
-    def keep(self, key: str, stage: Ending, made: Mapping[str, str]) -> CachedBuild:
-        """A time limit, or a compiler that broke, is not remembered: the next time may go better.
+    def add(self, key: str, stage: Ending, paths: Mapping[str, str]) -> CachedBuild:
+        """Return the build from the compiler's ending and its files, and cache it if the result is final.
 
-        g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either,
-        or name a missing header, cost a build each time. Nor is what takes the room of many others.
+        Failures that may be temporary are not cached: a time limit, a crashed compiler, or output that
+        matches `_TEMPORARY` or names a missing header. (If the kernel kills the compiler proper, g++ exits as
+        for an invalid program.) Very large builds are not cached either.
         """
-        words = stage.stdout + stage.stderr
-        broke = stage.code == _REFUSED and (_PASSES.search(words) or lacks_library(words))
-        if stage.code not in (0, _REFUSED) or broke:
+        output = stage.stdout + stage.stderr
+        may_be_temporary = stage.code == _COMPILE_ERROR_CODE and (
+            _TEMPORARY.search(output) or lacks_library(output)
+        )
+        if stage.code not in (0, _COMPILE_ERROR_CODE) or may_be_temporary:
             return CachedBuild(stage=stage)
-        contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
-        files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
-        kept = CachedBuild(stage=stage, files=tuple(files))
+        contents = {name: Blob.of(Path(path).read_bytes()) for name, path in paths.items()}
+        files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in paths)
+        build = CachedBuild(stage=stage, files=tuple(files))
         size = sum(content.size for content in contents.values())
         if self._store is not None and size <= self._store.largest:
-            with contextlib.suppress(OSError):  # as where its disk is full
-                remembered(self._store, key, CachedBuild, lambda _: kept)
-        return kept
+            with contextlib.suppress(OSError):  # for example a full disk
+                remembered(self._store, key, CachedBuild, lambda _: build)
+        return build
 
 
-# --- builds under way --------------------------------------------------------------------------------
+# --- running builds ----------------------------------------------------------------------------------
 
 
 class SharedBuilds:
-    """Builds by key. One that has begun goes on when its clients hang up, and they ask again.
+    """Builds by key, each shared by all requests for it.
 
-    Until it ends, or nobody has come for some seconds, it holds the place of the request that began it: no
-    client gets more builds under way than it could have requests, nor slots for long by hanging up.
+    A running build continues if its clients disconnect, because they usually ask again. It occupies the queue
+    entry of the request that started it until it ends, or until no client has asked for some seconds. So a
+    client cannot have more running builds than requests, and cannot occupy slots by disconnecting.
     """
 
     def __init__(self, store: Store | None) -> None:
-        self._kept = BuildCache(store)
+        self._cache = BuildCache(store)
         self._builds: Shared[CachedBuild] = Shared(lasting=AWAY)
 
-    def under_way(self, key: str) -> bool:
+    def is_running(self, key: str) -> bool:
         return key in self._builds
 
-    async def get(self, key: str, make: Callable[[], Awaitable[JobResult]]) -> CachedBuild:
-        """Return the build under a key; `make` runs its job where it is not kept and not under way."""
+    async def get(self, key: str, run_job: Callable[[], Awaitable[JobResult]]) -> CachedBuild:
+        """Return the build with a key. If it is neither cached nor running, `run_job` executes its job."""
 
-        async def find_or_make() -> CachedBuild:
+        async def find_or_build() -> CachedBuild:
             with entry_held():
-                if (kept := await asyncio.to_thread(self._kept.find, key)) is not None:
-                    return kept
-                result = await make()
+                if (cached := await asyncio.to_thread(self._cache.find, key)) is not None:
+                    return cached
+                result = await run_job()
                 assert result.compile is not None, "the job has a compile script"
                 try:
-                    return await asyncio.to_thread(self._kept.keep, key, result.compile, result.kept)
+                    return await asyncio.to_thread(self._cache.add, key, result.compile, result.kept)
                 finally:
                     await asyncio.to_thread(drop, result)
 
-        return await self._builds.call(key, find_or_make)
+        return await self._builds.call(key, find_or_build)
 
     async def close(self) -> None:
-        """End the builds that nobody waits for any more."""
+        """Cancel the builds that no client waits for."""
         await self._builds.close()
 
 
@@ -131,21 +136,27 @@ class SharedBuilds:
 
 _PACKAGE = "ioi_eval_classic"
 _CONFIG = "graders/grader_config.json"
-_CHECKING = "cms_checker"
-_OF_A_TEST = frozenset({"input.txt", "correct_output.txt", "user_output.txt", "output.txt"})
-_OWN_SCRIPTS = frozenset({"compile", "run"})
+_CHECKER_LANGUAGE = "cms_checker"
+_TEST_FILES = frozenset({"input.txt", "correct_output.txt", "user_output.txt", "output.txt"})
+_SCRIPTS = frozenset({"compile", "run"})
 _TRUSTED, _SUBMISSION = "classic-trusted", "classic-submission"  # the kinds of builds
-_MAKES = {
+_OUTPUTS = {  # the files that a build of each kind may write
     _TRUSTED: ("built/checker", "built/manager", "built/beside.o"),
     _SUBMISSION: ("built/submission",),
 }
 
 
 class ClassicJobEngine:
-    """An engine in front of another one, for classic jobs."""
+    """Executes classic jobs on another engine, with cached builds; passes on all other jobs unchanged."""
 
     def __init__(self, engine: PackagedEngine, store: Store, *, memory: int | None = None) -> None:
-        """`memory`: what boxes of classic jobs may have; their scripts limit the submission by themselves."""
+        """Create the engine.
+
+        Args:
+            engine: the engine that executes the jobs.
+            store: cache for the builds.
+            memory: memory limit of a sandbox of classic jobs, in bytes. Their scripts limit the submission.
+        """
         self._engine, self._memory = engine, memory
         self._script = (graders() / "classic" / "compile").read_text()
         self._builds = SharedBuilds(store)
@@ -179,44 +190,48 @@ class ClassicJobEngine:
         if package.language == "java":
             builder = JobFile(name="Build.java", content=Blob.of_file(graders() / "java" / "Build.java"))
             job = msgspec.structs.replace(job, files=(*job.files, builder))
-        sources = [file for file in job.files if file.name not in _OF_A_TEST]
-        built: tuple[JobFile, ...] = ()
+        sources = [file for file in job.files if file.name not in _TEST_FILES]
+        trusted_programs: tuple[JobFile, ...] = ()
         if package.runtime == "cms_ioi":
-            trusted = [file for file in sources if file.name != submission]
-            kept = await self._built(_TRUSTED, job, package, profile, trusted)
-            built = kept.files if kept.stage.code == 0 else ()  # the job's own compile stage says so
-        if package.language == _CHECKING:
-            return await self._engine.execute(self._run_job(job, built))
-        made = await self._built(_SUBMISSION, job, package, profile, [*sources, *built])
-        if made.stage.code != 0:
+            trusted_sources = [file for file in sources if file.name != submission]
+            build = await self._build(_TRUSTED, job, package, profile, trusted_sources)
+            # If it failed, the compile stage of the job itself reports the error.
+            trusted_programs = build.files if build.stage.code == 0 else ()
+        if package.language == _CHECKER_LANGUAGE:
+            return await self._engine.execute(self._run_job(job, trusted_programs))
+        build = await self._build(_SUBMISSION, job, package, profile, [*sources, *trusted_programs])
+        if build.stage.code != 0:
             return JobResult(
-                run=made.stage, compile=made.stage, language=package.language, version=package.version
+                run=build.stage, compile=build.stage, language=package.language, version=package.version
             )
-        result = await self._engine.execute(self._run_job(job, (*built, *made.files)))
-        return msgspec.structs.replace(result, compile=made.stage)
+        result = await self._engine.execute(self._run_job(job, (*trusted_programs, *build.files)))
+        return msgspec.structs.replace(result, compile=build.stage)
 
-    async def _built(
+    async def _build(
         self, kind: str, job: Job, package: LanguagePackage, profile: Capabilities, files: Sequence[JobFile]
     ) -> CachedBuild:
-        # All that a build depends on, as docs/protocol.md has it under "Artifact key".
+        # Everything that a build depends on: see "Artifact key" in docs/protocol.md.
         command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())
         key = artifact_key(kind, profile.architecture, profile.toolchains[package.needs], command, files)
 
         head = "only=trusted\n" if kind == _TRUSTED else ""
         scripts = (_script("compile", head + self._script), _script("run", ":\n"))
-        limits = {"run_memory_limit": self._memory, "keep": _MAKES[kind]}
-        own = msgspec.structs.replace(job, files=(*files, *scripts), **limits)
-        return await self._builds.get(key, partial(self._engine.execute, own))
+        limits = {"run_memory_limit": self._memory, "keep": _OUTPUTS[kind]}
+        build_job = msgspec.structs.replace(job, files=(*files, *scripts), **limits)
+        return await self._builds.get(key, partial(self._engine.execute, build_job))
 
-    def _run_job(self, job: Job, built: Iterable[JobFile]) -> Job:
-        return msgspec.structs.replace(job, files=(*job.files, *built), run_memory_limit=self._memory)
+    def _run_job(self, job: Job, programs: Iterable[JobFile]) -> Job:
+        return msgspec.structs.replace(job, files=(*job.files, *programs), run_memory_limit=self._memory)
 
 
 def _submission(job: Job, package: LanguagePackage) -> str | None:
-    """Return the name of a classic job's submission, empty if it brings none; None for any other job."""
-    if package.name != _PACKAGE or any(file.name in _OWN_SCRIPTS for file in job.files):
+    """Return the file name of a classic job's submission.
+
+    It is empty if the job has no submission, and `None` if the job is not a classic job.
+    """
+    if package.name != _PACKAGE or any(file.name in _SCRIPTS for file in job.files):
         return None
-    if package.language == _CHECKING:
+    if package.language == _CHECKER_LANGUAGE:
         return ""
     names = (file.name for file in job.files)
     if package.runtime == "codeforces":
@@ -230,5 +245,5 @@ def _submission(job: Job, package: LanguagePackage) -> str | None:
     return f"graders/{code.lower()}.cpp" if isinstance(code, str) else None
 
 
-def _script(name: str, text: str) -> JobFile:
-    return JobFile(name=name, content=Blob.of(text), text=True)
+def _script(name: str, content: str) -> JobFile:
+    return JobFile(name=name, content=Blob.of(content), text=True)

@@ -19,14 +19,14 @@ class Draining(EngineOverloaded):
     """The server accepts no more jobs: it ends after the running jobs."""
 
     def __init__(self) -> None:
-        super().__init__("this server drains: it ends after the jobs that run, and takes no more")
+        super().__init__("this server drains: it ends after the running jobs and accepts no more jobs")
 
 
 class TooLate(EngineOverloaded):
     """The work of a request goes on, but its client would hang up first and is asked to come again."""
 
     def __init__(self) -> None:
-        super().__init__(f"no answer yet: ask again within {AWAY:g} s, this request keeps its place")
+        super().__init__(f"no answer yet: ask again within {AWAY:g} s; this request keeps its place")
 
 
 class RequestQueue:
@@ -65,7 +65,7 @@ class RequestQueue:
 
     @contextmanager
     def enter(self, token_name: str = "") -> Iterator[QueueEntry]:
-        """Have a place inside `with`. Raises EngineOverloaded if the queue is full."""
+        """Add a request to the queue until the context ends. Raises EngineOverloaded if the queue is full."""
         if self.draining:
             raise Draining
         if self._is_full():
@@ -81,7 +81,7 @@ class RequestQueue:
 
     @asynccontextmanager
     async def enter_within(self, seconds: float, token_name: str = "") -> AsyncIterator[QueueEntry]:
-        """Do as `enter`, but wait for a place, for at most so many seconds.
+        """Do as `enter`, but wait up to `seconds` if the queue is full.
 
         Tokens enter in turn, and requests of one token in the order in which they came.
         """
@@ -112,13 +112,13 @@ class RequestQueue:
         requests = Counter(entry.token_name for entry in self._entries)
         slots = Counter(entry.token_name for entry in self._running)
         names = sorted({*self._served, *self._refused, *requests} - {""})
-        for name, kind, words, counts in (
+        for name, kind, help_text, counts in (
             ("caller_jobs_total", "counter", "Requests that got a slot, by the token's name.", self._served),
             ("caller_refusals_total", "counter", "Requests that found the queue full.", self._refused),
             ("caller_requests", "gauge", "Requests that run or wait.", requests),
             ("caller_slots", "gauge", "Slots that they have.", slots),
         ):
-            yield family(name, kind, words, [("", {"caller": who}, counts[who]) for who in names])
+            yield family(name, kind, help_text, [("", {"caller": who}, counts[who]) for who in names])
 
     # --- for entries: each of these leaves the queue consistent ------------------------------------------
 
@@ -126,14 +126,14 @@ class RequestQueue:
         self._entries.add(entry)
 
     def remove(self, entry: QueueEntry) -> None:
-        """Take an entry out of the queue, with all that it has."""
+        """Remove an entry from the queue, and free its slot."""
         self._entries.discard(entry)
         self._running.discard(entry)
         self.wake()
         self._assign()
 
     def line_up(self, entry: QueueEntry) -> None:
-        """Let an entry wait for a slot, which it has at once if one is free. Raises Draining."""
+        """Let an entry wait for a slot; it gets a free slot at once. Raises Draining."""
         if self.draining:
             raise Draining
         self._lines.setdefault(entry.token_name, deque()).append(entry)
@@ -197,7 +197,7 @@ class QueueEntry:
         self.decided = asyncio.Event()  # it has got a slot, or never gets one
         self._holders = 0
 
-    def bring(self, more: int) -> None:
+    def count_bytes(self, more: int) -> None:
         """Count bytes of the request's body. Raises EngineOverloaded if all bodies together are too large."""
         self._queue.check_size(self, more)
         self.size += more

@@ -1,4 +1,4 @@
-"""Routes, statuses and messages as Piston has them, our own (/healthz, /metrics), and those of plugins."""
+"""The routes of a worker: those of Piston's API, /healthz and /metrics, and those of plugins."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.server.jobs import JobFailed, Jobs, NamedTokens, PackagedEngine
-from ioi_eval.server.log import CONTENT_TYPE, Metrics, RefusalLog, Tell
+from ioi_eval.server.log import CONTENT_TYPE, EmitEvent, Metrics, RefusalLog
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
 from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, TooLate
 
-# --- what a server answers ---------------------------------------------------------------------------
+# --- routes ------------------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
-HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
+HELLO = "Piston v3.1.1 (ioi-eval worker)"  # version of the API, and the program that serves it
 _API = "/api/v2"
 _CONTENTS = f"{_API}/contents/"
-_OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody is there, and how much of them
+_TOKENLESS_PATHS = frozenset({"/", "/healthz"})
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
-_SOON = {"Retry-After": "1"}
-_AT_ONCE = 1 << 20  # bytes of a reply that are sent as one
-_LONGEST_MARK = 32  # maximum length of a request's number in the log, in characters
-_STALLED = 60.0  # seconds in which a client takes nothing of a large reply
+_RETRY_SOON = {"Retry-After": "1"}
+_MAX_UNSTREAMED_BYTES = 1 << 20  # a larger reply is sent in pieces
+_MAX_REQUEST_ID_LENGTH = 32  # characters of a request's number in the log
+_WRITE_TIMEOUT_S = 60.0  # until a client that reads nothing of a large reply is disconnected
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-Answer = Callable[[bytes, QueueEntry], Awaitable[bytes]]  # from a request's body to the reply's, both JSON
+Answer = Callable[[bytes, QueueEntry], Awaitable[bytes]]  # returns the reply to a request's body, both JSON
 
 
 class WorkerParts(NamedTuple):
-    """What routes of a plugin are made of: the worker's engine, its jobs, the builds that requests share."""
+    """The parts of a worker that the routes of plugins use."""
 
     engine: PackagedEngine
     jobs: Jobs
@@ -61,16 +61,16 @@ class WorkerParts(NamedTuple):
 
 
 class PluginRoutes(Protocol):
-    """Routes of a plugin. Its entry in the registry of routes makes them of `WorkerParts`."""
+    """Routes of a plugin. The plugin's entry in the registry of routes creates them from `WorkerParts`."""
 
-    patience: float  # maximum seconds that a request waits for a place in the queue; after that it gets 504
+    patience: float  # maximum time that a request waits to enter the queue before it gets 504, in seconds
 
     @property
     def posts(self) -> Mapping[str, Answer]:
-        """What answers POST requests, by path."""
+        """The functions that answer POST requests, by path."""
 
     async def close(self) -> None:
-        """End what goes on without a request."""
+        """Stop everything that runs without a request."""
 
 
 class Routes:
@@ -86,44 +86,45 @@ class Routes:
         metrics: Metrics,
         contents: ContentCache,
         builds: SharedBuilds,
-        tell: Tell,
+        emit: EmitEvent,
     ) -> None:
         parts = WorkerParts(engine, jobs, builds)
-        self._of_plugins: list[PluginRoutes] = [
+        self._plugin_routes: list[PluginRoutes] = [
             find_registered(Registry.ROUTES, name)(parts)
             for name in registered_names(Registry.ROUTES)
             if not name.startswith(VIEW_PAGE)
         ]
-        self._plugin_paths = frozenset(chain.from_iterable(one.posts for one in self._of_plugins))
+        self._plugin_paths = frozenset(chain.from_iterable(routes.posts for routes in self._plugin_routes))
         self._builds = builds
         self._engine, self._options, self._tokens = engine, options, tokens
         self._queue, self._jobs, self._metrics = queue, jobs, metrics
-        self._contents, self._fullness = contents, RefusalLog(tell)
+        self._contents, self._refusal_log = contents, RefusalLog(emit)
 
     async def close(self) -> None:
-        """End what goes on without a request."""
-        for routes in self._of_plugins:
+        """Stop everything that runs without a request."""
+        for routes in self._plugin_routes:
             await routes.close()
         await self._builds.close()
 
     def application(self, identity: str) -> web.Application:
-        """Return the application. `identity`: what every reply tells of this worker."""
+        """Return the application. Every reply has `identity` in a header."""
 
-        async def sign(request: web.Request, response: web.StreamResponse) -> None:
+        async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
             response.headers[HEADER] = identity
-            if mark := request.headers.get(REQUEST):
-                response.headers[REQUEST] = mark
+            if request_id := request.headers.get(REQUEST):
+                response.headers[REQUEST] = request_id
             if self._queue.draining:
-                response.headers["Connection"] = "close"  # a kept one would break off under the next request
+                # A further request on the same connection would be cut off when the server ends.
+                response.headers["Connection"] = "close"
                 response.force_close()
 
         application = web.Application(middlewares=[self._answer])
-        application.on_response_prepare.append(sign)
+        application.on_response_prepare.append(add_headers)
         application.add_routes(
             [
                 web.get("/", self._hello),
                 web.get("/healthz", self._health),
-                web.get("/metrics", self._counts),
+                web.get("/metrics", self._send_metrics),
                 web.get(f"{_API}/runtimes", self._runtimes),
                 web.get(f"{_API}/packages", self._packages),
                 web.post(f"{_API}/packages", self._install),
@@ -131,34 +132,33 @@ class Routes:
                 web.post(f"{_API}/execute", self._execute),
             ]
         )
-        for routes in self._of_plugins:
-            answers = routes.posts.items()
-            posts = (
-                web.post(path, partial(self._of_plugin, answer, routes.patience)) for path, answer in answers
+        for routes in self._plugin_routes:
+            application.add_routes(
+                web.post(path, partial(self._answer_by_plugin, answer, routes.patience))
+                for path, answer in routes.posts.items()
             )
-            application.add_routes(posts)
-        if self._contents.room:
+        if self._contents.limit_bytes:
             path = f"{_CONTENTS}{{sha256:{piston.HASH.pattern}}}"
             application.add_routes(
                 [
-                    web.head(path, self._has),
-                    web.get(path, self._give, allow_head=False),
-                    web.put(path, self._keep),
+                    web.head(path, self._has_file),
+                    web.get(path, self._send_program, allow_head=False),
+                    web.put(path, self._receive_file),
                 ]
             )
         return application
 
     @web.middleware
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request; each refusal has Piston's status and body."""
+        """Check a request and answer it. Refusals have the status and the body that Piston uses."""
         try:
             check_hosts(request.headers, self._options)
-            if self._options.asks and request.path not in _OPEN:
-                given = _token_of(request.headers.get("Authorization", ""))
-                if self._tokens.name_of(given) is None:
+            if self._options.requires_token and request.path not in _TOKENLESS_PATHS:
+                token = _token_of(request.headers.get("Authorization", ""))
+                if self._tokens.name_of(token) is None:
                     wrong = "that is not this worker's token"
-                    wants = "this worker wants its token: Authorization: Bearer TOKEN"
-                    raise piston.RefusedRequest(wrong if given else wants, status=401)
+                    missing = "this worker requires its token: Authorization: Bearer TOKEN"
+                    raise piston.RefusedRequest(wrong if token else missing, status=401)
             api = request.path.startswith(_API) and not request.path.startswith(_CONTENTS)
             takes_json = api or request.path in self._plugin_paths
             if takes_json and request.method not in _WITHOUT_BODY:
@@ -166,17 +166,17 @@ class Routes:
             return await handler(request)
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
             return _message("Not Found", status=HTTPStatus.NOT_FOUND)
-        except piston.RefusedRequest as refused:
-            self._metrics.refusals[refused.status] += 1
-            return _json(refused.body, status=refused.status)
-        except EngineOverloaded as busy:
-            # Clients of SandboxFusion come again after 504 alone.
-            late = request.path in self._plugin_paths
-            status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.SERVICE_UNAVAILABLE
+        except piston.RefusedRequest as error:
+            self._metrics.refusals[error.status] += 1
+            return _json(error.body, status=error.status)
+        except EngineOverloaded as error:
+            # Clients of SandboxFusion repeat a request after 504 only.
+            is_plugin = request.path in self._plugin_paths
+            status = HTTPStatus.GATEWAY_TIMEOUT if is_plugin else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
-            if not isinstance(busy, Draining | TooLate):
-                self._fullness.refused(str(busy))
-            return _message(str(busy), status=status, headers=_SOON)
+            if not isinstance(error, Draining | TooLate):
+                self._refusal_log.refused(str(error))
+            return _message(str(error), status=status, headers=_RETRY_SOON)
         except JobFailed:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
@@ -190,26 +190,30 @@ class Routes:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
         exclusive = (await self._engine.capabilities()).exclusive
         health = {"status": "ok", "slots": self._engine.slots, "exclusive": exclusive}
-        keeps = {"contents": self._contents.room, "keeps_programs": True} if self._contents.room else {}
-        return _json(msgspec.json.encode(health | keeps))
+        limit = self._contents.limit_bytes
+        cache = {"contents": limit, "keeps_programs": True} if limit else {}
+        return _json(msgspec.json.encode(health | cache))
 
-    async def _counts(self, request: web.Request) -> web.Response:
+    async def _send_metrics(self, request: web.Request) -> web.Response:
         text = self._metrics.text(
             running=self._queue.running,
             queued=self._queue.queued,
             callers=self._queue.metrics(),
             slots=self._engine.slots,
-            kept=self._contents.used,
-            room=self._contents.room,
+            cached_bytes=self._contents.used_bytes,
+            max_cached_bytes=self._contents.limit_bytes,
         )
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _runtimes(self, request: web.Request) -> web.Response:
         runtimes = (
             piston.ServerRuntime(
-                language=each.language, version=each.version, aliases=each.aliases, runtime=each.runtime
+                language=package.language,
+                version=package.version,
+                aliases=package.aliases,
+                runtime=package.runtime,
             )
-            for each in self._engine.packages
+            for package in self._engine.packages
         )
         return _json(piston.encode_runtimes(runtimes))
 
@@ -218,18 +222,21 @@ class Routes:
     async def _execute(self, request: web.Request) -> web.StreamResponse:
         with self._queue.enter(self._token_name(request)) as entry, _logged_request(request):
             log_step(_log, "received")
-            asked = await self._jobs.read(await self._body(request, entry), by_hash=self._contents.room > 0)
-            with self._contents.held(asked) as job:
-                result = await self._jobs.run(job, entry)
+            body = await self._body(request, entry)
+            job = await self._jobs.read(body, by_hash=self._contents.limit_bytes > 0)
+            with self._contents.with_files(job) as complete_job:
+                result = await self._jobs.run(complete_job, entry)
             if result.kept:
-                result = await self._contents.keep(result)
-            self._fullness.taken()
+                result = await self._contents.store_programs(result)
+            self._refusal_log.accepted()
             minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
             return await self._sent(request, piston.pieces_of(result, minimal=minimal))
 
-    async def _of_plugin(self, answer: Answer, patience: float, request: web.Request) -> web.StreamResponse:
+    async def _answer_by_plugin(
+        self, answer: Answer, patience: float, request: web.Request
+    ) -> web.StreamResponse:
         async with self._queue.enter_within(patience, self._token_name(request)) as entry:
-            self._fullness.taken()
+            self._refusal_log.accepted()
             reply = await answer(await self._body(request, entry), entry)
             return await self._sent(request, iter((reply,)))
 
@@ -237,19 +244,23 @@ class Routes:
         return self._tokens.name_of(_token_of(request.headers.get("Authorization", ""))) or ""
 
     async def _body(self, request: web.Request, entry: QueueEntry) -> bytes:
-        body = b"".join([piece async for piece in pieces_of(request, self._options.max_body, entry.bring)])
-        self._metrics.received += len(body)
+        pieces = pieces_of(request, self._options.max_body, entry.count_bytes)
+        body = b"".join([piece async for piece in pieces])
+        self._metrics.received_bytes += len(body)
         return body
 
     async def _sent(self, request: web.Request, pieces: Iterator[bytes]) -> web.StreamResponse:
-        """A large reply leaves as it is made. Its job keeps its slot meanwhile, so that memory is bounded."""
-        begun, piece = b"", b""
-        while len(begun) < _AT_ONCE and (piece := next(pieces, b"")):
-            begun += piece
+        """Send a reply. A large reply is sent in pieces while it is encoded.
+
+        Its job occupies its slot until everything is sent, which limits the memory of all replies.
+        """
+        start, piece = b"", b""
+        while len(start) < _MAX_UNSTREAMED_BYTES and (piece := next(pieces, b"")):
+            start += piece
         if not piece:
-            self._metrics.sent += len(begun)
-            return _json(begun)
-        return await self._streamed(request, _JSON, chain((begun,), pieces))
+            self._metrics.sent_bytes += len(start)
+            return _json(start)
+        return await self._streamed(request, _JSON, chain((start,), pieces))
 
     async def _streamed(
         self, request: web.Request, headers: Mapping[str, str], pieces: Iterable[bytes]
@@ -257,61 +268,63 @@ class Routes:
         reply = web.StreamResponse(headers=headers)
         try:
             await reply.prepare(request)
-            for each in pieces:
-                self._metrics.sent += len(each)
-                async with asyncio.timeout(_STALLED):
-                    await reply.write(each)
+            for piece in pieces:
+                self._metrics.sent_bytes += len(piece)
+                async with asyncio.timeout(_WRITE_TIMEOUT_S):
+                    await reply.write(piece)
             await reply.write_eof()
-        except (ConnectionError, TimeoutError):  # nobody takes it
+        except (ConnectionError, TimeoutError):  # the client is gone or does not read
             if request.transport is not None:
                 request.transport.abort()
         return reply
 
-    # --- contents that jobs name by their hash ---------------------------------------------------------
+    # --- files that jobs name by hash ------------------------------------------------------------------
 
-    async def _has(self, request: web.Request) -> web.Response:
-        found = self._contents.has(request.match_info["sha256"])
-        return web.Response(status=HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
+    async def _has_file(self, request: web.Request) -> web.Response:
+        is_cached = self._contents.has(request.match_info["sha256"])
+        return web.Response(status=HTTPStatus.OK if is_cached else HTTPStatus.NOT_FOUND)
 
-    async def _give(self, request: web.Request) -> web.StreamResponse:
-        with self._contents.lent(request.match_info["sha256"]) as path:
+    async def _send_program(self, request: web.Request) -> web.StreamResponse:
+        with self._contents.pinned_program(request.match_info["sha256"]) as path:
             if path is None:
                 raise web.HTTPNotFound
             with path.open("rb") as stream:
                 length = {"Content-Length": str(path.stat().st_size)}
-                return await self._streamed(request, length, iter(lambda: stream.read(_AT_ONCE), b""))
+                pieces = iter(lambda: stream.read(_MAX_UNSTREAMED_BYTES), b"")
+                return await self._streamed(request, length, pieces)
 
-    async def _keep(self, request: web.Request) -> web.Response:
+    async def _receive_file(self, request: web.Request) -> web.Response:
         if self._queue.draining:
             raise Draining
-        pieces = pieces_of(request, self._contents.largest, self._count)
-        await self._contents.take(request.match_info["sha256"], pieces)
+        pieces = pieces_of(request, self._contents.max_file_bytes, self._count_received)
+        await self._contents.receive(request.match_info["sha256"], pieces)
         return web.Response(status=HTTPStatus.CREATED)
 
-    def _count(self, size: int) -> None:
-        self._metrics.received += size
+    def _count_received(self, size: int) -> None:
+        self._metrics.received_bytes += size
 
-    # --- packages: they come and go by the folder, not over the network ------------------------------
+    # --- packages: installed and removed in the worker's folder, not over the network ----------------
 
     def _installed(self) -> Iterator[tuple[str, str]]:
-        return ((each.runtime or each.language, each.version) for each in self._engine.packages)
+        packages = self._engine.packages
+        return ((package.runtime or package.language, package.version) for package in packages)
 
     async def _packages(self, request: web.Request) -> web.Response:
         return _json(piston.encode_packages(dict.fromkeys(self._installed())))
 
     async def _install(self, request: web.Request) -> web.Response:
-        await self._named(request)
+        await self._requested_package(request)
         raise piston.RefusedRequest("Already installed", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _uninstall(self, request: web.Request) -> web.Response:
-        language, version = await self._named(request)
+        language, version = await self._requested_package(request)
         raise piston.RefusedRequest(
             f"{language}-{version} can only be removed from the worker's folder of packages",
             status=HTTPStatus.INTERNAL_SERVER_ERROR,
         )
 
-    async def _named(self, request: web.Request) -> tuple[str, str]:
-        """The package that a request means."""
+    async def _requested_package(self, request: web.Request) -> tuple[str, str]:
+        """Return the language and the version of the installed package that a request names."""
         with self._queue.enter(self._token_name(request)) as entry:
             language, version = piston.decode_package(await self._body(request, entry))
         for installed in self._installed():
@@ -323,15 +336,17 @@ class Routes:
 
 
 def _logged_request(request: web.Request) -> AbstractContextManager[None]:
-    """Return a context in which log lines have the number of the request, which its client logs, too."""
-    mark = request.headers.get(REQUEST, "")
-    return logged_work(
-        _log, f"request {mark}" if mark.isalnum() and len(mark) <= _LONGEST_MARK else "request"
-    )
+    """Return a context in which log lines contain the request's number, which the client also logs."""
+    request_id = request.headers.get(REQUEST, "")
+    is_valid = request_id.isalnum() and len(request_id) <= _MAX_REQUEST_ID_LENGTH
+    return logged_work(_log, f"request {request_id}" if is_valid else "request")
 
 
 def _token_of(header: str) -> str:
-    """A bearer's, or the password of an address: some clients are given an address and nothing else."""
+    """Return the token of an Authorization header.
+
+    It is a bearer token, or the password of an address, because some clients accept only an address.
+    """
     if not header.startswith("Basic "):
         return header.removeprefix("Bearer ")
     try:
@@ -353,42 +368,53 @@ def _message(text: str, *, status: int = 200, headers: dict[str, str] | None = N
 # --- bodies ------------------------------------------------------------------------------------------
 
 _ENCODINGS = ("", "identity", "gzip", "deflate")
-_SILENT = 60.0  # seconds without a byte
-_GRACE, _SLOWEST = 60.0, 1 << 14  # seconds for each, and bytes a second beyond: nobody holds a place by less
+_READ_TIMEOUT_S = 60.0  # maximum time without a byte of the body
+# A body may take this time, and longer in proportion to its size, so that no client occupies the queue.
+_BODY_TIME_S, _MIN_BYTES_PER_S = 60.0, 1 << 14
 
 
 async def pieces_of(
-    request: web.Request, limit: int, bring: Callable[[int], None]
+    request: web.Request, limit: int, count_bytes: Callable[[int], None]
 ) -> AsyncGenerator[bytes, None]:
-    """Raises RefusedRequest as a Piston server with that limit would. `bring` is told of bytes that come."""
+    """Yield a request's body, decompressed, in pieces.
+
+    Args:
+        request: the request.
+        limit: maximum size of the decompressed body, in bytes.
+        count_bytes: receives the number of further bytes before they are read.
+
+    Raises:
+        RefusedRequest: for a body that a Piston server with this limit refuses.
+    """
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
     announced = request.content_length or 0
     if announced > limit:
         raise too_large(limit)
-    bring(announced)
-    size, begun = 0, time.monotonic()
+    count_bytes(announced)
+    size, started = 0, time.monotonic()
     while piece := await _next(request):
         size += len(piece)
         if size > limit:
             raise too_large(limit)
-        if time.monotonic() - begun > _GRACE + size / _SLOWEST:
-            raise RefusedRequest("the request's body comes too slowly", status=408)
-        bring(max(0, size - announced))
+        if time.monotonic() - started > _BODY_TIME_S + size / _MIN_BYTES_PER_S:
+            raise RefusedRequest("the request's body arrives too slowly", status=408)
+        count_bytes(max(0, size - announced))
         announced = max(announced, size)
         yield piece
 
 
 async def _next(request: web.Request) -> bytes:
     try:
-        async with asyncio.timeout(_SILENT):
+        async with asyncio.timeout(_READ_TIMEOUT_S):
             return await request.content.readany()
     except TimeoutError:
-        raise RefusedRequest(f"no byte of the request's body came for {_SILENT:g} s", status=408) from None
+        problem = f"no byte of the request's body arrived for {_READ_TIMEOUT_S:g} s"
+        raise RefusedRequest(problem, status=408) from None
     except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
         raise _broken(f"BadRequestError: the request's body cannot be read: {error}") from error
 
 
-def _broken(words: str) -> RefusedRequest:
-    return RefusedRequest(words, body={"stack": words})
+def _broken(problem: str) -> RefusedRequest:
+    return RefusedRequest(problem, body={"stack": problem})

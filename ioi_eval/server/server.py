@@ -1,4 +1,4 @@
-"""A server's life: it listens, it drains, it ends with nothing left behind."""
+"""The worker's HTTP server: start it, drain it, and stop it without leftovers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.server.jobs import Jobs, NamedTokens, PackagedEngine
-from ioi_eval.server.log import Metrics, Tell, silent
+from ioi_eval.server.log import EmitEvent, Metrics, ignore_event
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import ClassicJobEngine, SharedBuilds
 from ioi_eval.server.queue import RequestQueue
@@ -33,19 +33,20 @@ from ioi_eval.store import Store
 from ioi_eval.store.contents import BESIDE, Depot
 from ioi_eval.store.resources import graders
 
-_CONTENTS, _SHARE = 8 << 30, 4  # bytes of contents, and the part of the free disk that they take at most
-_BUILDING = "building "  # begins the log's words
-_SILENT = 75.0  # seconds until a connection is closed that has sent no whole header, or no further request
-_HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
+_DEFAULT_CACHE_BYTES = 8 << 30  # maximum size of the content cache
+_DISK_PARTS = 4  # the default size is at most the free disk space divided by this
+_BUILD_MESSAGE = "building "  # start of the log messages about builds
+_IDLE_TIMEOUT_S = 75.0  # until a connection without a complete header or a further request is closed
+_SHUTDOWN_S = 0.1  # time for running requests when the server closes, before they are cancelled
 
 
 class Server:
-    """Serves an engine that is entered already.
+    """A server for an engine that is open already.
 
         async with Server(engine, ServerOptions(port=0)) as server:
             print(server.url)
 
-    Leaving ends what still runs; `drain` lets it finish first.
+    Leaving the context cancels running jobs. Call `drain` first to let them finish.
     """
 
     def __init__(
@@ -55,47 +56,52 @@ class Server:
         *,
         depot: Depot | None = None,
         store: Store | None = None,
-        tell: Tell = silent,
+        emit: EmitEvent = ignore_event,
     ) -> None:
-        """`depot`: where contents are kept that clients send once, `store`: where programs of /run_code are.
+        """Create the server; it listens when its context is entered.
 
-        None: nowhere. `tell` gets the log.
+        Args:
+            engine: the engine that executes the jobs.
+            options: address, tokens and limits.
+            depot: cache for files that clients send once. `None` means that the server caches no files.
+            store: cache for programs of /run_code. `None` means that these are not cached.
+            emit: receives the events of the log.
         """
         self._options = options or ServerOptions()
         self.slots = engine.slots
-        tokens = NamedTokens(self._options, tell)
-        self._queue = RequestQueue(engine.slots, self._options.queue, self._options.room)
+        tokens = NamedTokens(self._options, emit)
+        self._queue = RequestQueue(engine.slots, self._options.queue, self._options.max_queued_bytes)
         metrics = Metrics()
-        jobs = Jobs(engine, self._options, metrics, tell)
+        jobs = Jobs(engine, self._options, metrics, emit)
         contents = ContentCache(depot, self._options.max_body, metrics.contents)
         self._engine = engine
         builds = SharedBuilds(store)
         self._routes = Routes(
-            engine, self._options, tokens, self._queue, jobs, metrics, contents, builds, tell
+            engine, self._options, tokens, self._queue, jobs, metrics, contents, builds, emit
         )
-        self._open = contextlib.AsyncExitStack()
+        self._exit_stack = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
         self.facts = {
             "slots": engine.slots,
             "queue": self._options.queue,
             **self._options.limits(),
             "max_body": self._options.max_body,
-            "max_bodies": self._options.room,
+            "max_bodies": self._options.max_queued_bytes,
             "max_output": self._options.max_output,
-            "max_contents": contents.room,
-            "token": self._options.asks,
+            "max_contents": contents.limit_bytes,
+            "token": self._options.requires_token,
         }
-        """What it may be told to take, for its log."""
+        """The server's limits, for the log."""
 
     @property
     def running(self) -> int:
-        """Jobs under way."""
+        """The number of running jobs."""
         return self._queue.running
 
     async def __aenter__(self) -> Self:
         profile = await self._engine.capabilities()
-        # Of a digest that changes with everything by which a job could end otherwise.
-        about = (
+        # Replies carry a digest of everything that can change the result of a job.
+        identity = (
             version("ioi-eval"),
             profile.architecture,
             tuple(sorted((tool.path, tool.identity) for tool in profile.toolchains.values())),
@@ -105,9 +111,9 @@ class Server:
             self._options.max_body,
             self._options.max_output,
         )
-        application = self._routes.application(digest(about)[:16])
-        self._open.push_async_callback(self._routes.close)
-        self.url = await self._open.enter_async_context(listening(application, self._options))
+        application = self._routes.application(digest(identity)[:16])
+        self._exit_stack.push_async_callback(self._routes.close)
+        self.url = await self._exit_stack.enter_async_context(listening(application, self._options))
         self.port = int(self.url.rpartition(":")[2])
         return self
 
@@ -115,27 +121,27 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._queue.drain()
-        await self._open.aclose()
+        await self._exit_stack.aclose()
 
     async def drain(self) -> None:
-        """Takes no more jobs and waits for those that run. Meanwhile it answers, so that clients know."""
+        """Refuse new jobs and wait for the running jobs. Requests still get an answer."""
         self._queue.drain()
         await self._queue.until_empty()
 
 
 @contextlib.asynccontextmanager
 async def listening(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
-    """Serve an application, and yield its address."""
+    """Serve an application, and yield its address. Raises InputError if it cannot listen."""
     tls = options.tls()
     logger = logging.getLogger(f"{__name__}.requests")
-    logger.addFilter(_is_about_us)
+    logger.addFilter(_is_not_about_invalid_http)
     runner = web.AppRunner(
         application,
         logger=logger,
         handler_cancellation=True,
         access_log=None,
-        shutdown_timeout=_HASTE,
-        keepalive_timeout=_SILENT,
+        shutdown_timeout=_SHUTDOWN_S,
+        keepalive_timeout=_IDLE_TIMEOUT_S,
     )
     await runner.setup()
     try:
@@ -143,7 +149,7 @@ async def listening(application: web.Application, options: ServerOptions) -> Asy
             await web.TCPSite(runner, options.host, options.port, ssl_context=tls).start()
         except OSError as error:
             where = f"{options.host}:{options.port}"
-            # asyncio puts the address into the text; where the name is not known, there is no number.
+            # asyncio's message repeats the address. The error of an unknown host has no usable errno.
             number = None if isinstance(error, socket.gaierror) else error.errno
             reason = error.strerror or str(error) if number is None else os.strerror(number)
             remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
@@ -154,8 +160,8 @@ async def listening(application: web.Application, options: ServerOptions) -> Asy
         await runner.cleanup()
 
 
-def _is_about_us(record: logging.LogRecord) -> bool:
-    """Not about a request that is no HTTP: anybody can send these, and their words may hold a token."""
+def _is_not_about_invalid_http(record: logging.LogRecord) -> bool:
+    """Return False for messages about invalid HTTP: any client can cause them, and they may show a token."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
@@ -168,11 +174,18 @@ async def serve(
     packages: Iterable[Path] = (),
     allow_unconfined: bool = False,
     python: str = "",
-    tell: Tell = silent,
+    emit: EmitEvent = ignore_event,
 ) -> AsyncIterator[Server]:
-    """A server with an embedded engine of its own: what `ioi-eval worker` starts.
+    """Start a server with its own embedded engine, and yield it, as `ioi-eval worker` does.
 
-    `python`: the path or version of the interpreter for submissions; empty: the system's newest.
+    Args:
+        store: cache for compiled programs.
+        options: address, tokens and limits.
+        slots: number of jobs at the same time. `None` means one per core.
+        packages: folders with further packages in Piston's layout.
+        allow_unconfined: True to judge also if the kernel offers no confinement.
+        python: path or version of the Python for submissions. Empty means the newest of the system.
+        emit: receives the events of the log.
     """
     options = options or ServerOptions()
     engine = EmbeddedEngine(
@@ -186,71 +199,73 @@ async def serve(
     )
     memory = options.run_memory_limit
     with _depot(options) as depot:
-        async with contextlib.AsyncExitStack() as opened:
-            prepared = ClassicJobEngine(engine, store, memory=memory if memory > 0 else None)
+        async with contextlib.AsyncExitStack() as exit_stack:
+            classic = ClassicJobEngine(engine, store, memory=memory if memory > 0 else None)
             async with starting(options):
-                await opened.enter_async_context(engine)
-                await opened.enter_async_context(prepared)
-            yield await opened.enter_async_context(
-                Server(prepared, options, depot=depot, store=store, tell=tell)
+                await exit_stack.enter_async_context(engine)
+                await exit_stack.enter_async_context(classic)
+            yield await exit_stack.enter_async_context(
+                Server(classic, options, depot=depot, store=store, emit=emit)
             )
 
 
 @contextlib.asynccontextmanager
 async def starting(options: ServerOptions) -> AsyncIterator[None]:
-    """Answer on the port while an engine is opened, which takes a minute where its programs are built first.
+    """Answer requests while the engine opens, which takes a minute if its programs must be built.
 
-    `/` says that somebody is there. `/healthz` and all else answer 503, with what is built.
+    `/` answers as usual. All other paths answer 503 with the names of the programs that are being built.
     """
-    if not options.port:  # nobody knows it yet
+    if not options.port:  # no client knows the port yet
         yield
         return
-    work = _Builds()
+    builds = _BuildMonitor()
 
     async def answer(request: web.Request) -> web.Response:
         if request.path == "/":
             return web.json_response({"message": HELLO})
-        health = {"status": "starting", "message": "this worker is starting", "building": work.now}
+        health = {"status": "starting", "message": "this worker is starting", "building": builds.names}
         return web.json_response(health, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "1"})
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
     logger = logging.getLogger("ioi_eval")
-    logger.addHandler(work)
+    logger.addHandler(builds)
     try:
         async with listening(application, options):
             yield
     finally:
-        logger.removeHandler(work)
+        logger.removeHandler(builds)
 
 
-class _Builds(logging.Handler):
-    """Hears what is built, one beside the other."""
+class _BuildMonitor(logging.Handler):
+    """Collects the names of programs that are being built from the log."""
 
-    now = ""
+    names = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if text.startswith(_BUILDING):
-            named = text.removeprefix(_BUILDING).partition(",")[0]
-            self.now = f"{self.now} and {named}" if self.now else named
+        message = record.getMessage()
+        if message.startswith(_BUILD_MESSAGE):
+            name = message.removeprefix(_BUILD_MESSAGE).partition(",")[0]
+            self.names = f"{self.names} and {name}" if self.names else name
 
 
 @contextlib.contextmanager
 def _depot(options: ServerOptions) -> Iterator[Depot | None]:
-    """In a folder that no crash leaves behind for long, as those of boxes."""
+    """Open the content cache in a temporary folder, which the next start removes after a crash."""
     limit, folder = options.max_contents, Path(options.contents_folder or tempfile.gettempdir())
     if limit == 0:
         yield None
         return
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        remedy = "Make it, and let this user write there"
-        raise InputError("no folder to write to", where=str(folder), field="contents_folder", remedy=remedy)
+        remedy = "Create the folder, and let this user write there"
+        raise InputError("not a writable folder", where=str(folder), field="contents_folder", remedy=remedy)
     boxes = Sandboxes(folder, entered=False)
     boxes.open()
     try:
-        share = min(_CONTENTS if limit is None else limit, Disk.look(folder).left // _SHARE)
-        boxes.hold(share)
-        yield Depot(boxes.folder / "kept", share if limit is None else limit, beside=BESIDE)
+        reserved = min(
+            _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.look(folder).left // _DISK_PARTS
+        )
+        boxes.hold(reserved)
+        yield Depot(boxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
     finally:
         boxes.close()

@@ -104,7 +104,7 @@ async def _all_the_room(site: Site) -> str:
         kept = BuildCache(store)
         for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):
             (site.place / key).write_bytes(b"x" * size)
-            kept.keep(key, Ending(code=0), {"built/submission": str(site.place / key)})
+            kept.add(key, Ending(code=0), {"built/submission": str(site.place / key)})
     return "kept" if store.get("neighbour") else "evicted"
 
 

@@ -449,7 +449,7 @@ async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, st
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("print('fine, 30')", "it wrote 'fine, 30\\n', and was to write a verdict and points"),
+        ("print('fine, 30')", "it wrote 'fine, 30\\n' instead of a verdict and points"),
         ("print('JE 0')", "it wrote 'JE 0\\n'"),
         ("print('AC 31')", "groups earned 31 points, but the maximum is 30"),
         ("raise SystemExit(3)", "it ended with exit 3"),

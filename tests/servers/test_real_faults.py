@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.command_line import BROKEN, RIGHT, WRONG, results
 
-from ioi_eval.server.packaging import SERVERS_PLACE, install
+from ioi_eval.server.packaging import SERVER_FOLDER, install
 
 _LONGEST = 900.0  # seconds that a run takes on a busy machine
 NUMBER = 12
@@ -182,7 +182,7 @@ def test_a_package_that_brings_headers(desk: Any, spare: Any) -> None:
     place = install(data / "packages", headers=("gnu++20",))
     try:
         words = (place / ".env").read_text()
-        (place / ".env").write_text(words.replace(SERVERS_PLACE, str(data / "packages")))
+        (place / ".env").write_text(words.replace(SERVER_FOLDER, str(data / "packages")))
         spare.start()
         done = desk.cli("doctor", "--engine", spare.url)
         assert "bits/stdc++.h, precompiled for gnu++20 by its package" in " ".join(done.stdout.split())

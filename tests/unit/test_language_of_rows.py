@@ -205,7 +205,7 @@ async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language
                 await scorer.score(problem, of)
     assert result.compiles is compiles
     assert result.tests[0].feedback == ("" if compiles else "no code found")
-    lacks = "the reply holds a program in rust, which the engine cannot run"
+    lacks = "the reply contains a program in rust, which the engine cannot run"
     assert result.compile_output == ("" if compiles else lacks)
 
 

@@ -83,7 +83,7 @@ class Node:
             actor=self._actor,
             version=VERSION,
             slots=opened.engine.slots,
-            space=opened.contents.room,
+            space=opened.contents.limit_bytes,
             capabilities=msgspec.structs.replace(capabilities, proctor=None, waiting=None),
             has_library=capabilities.waiting is not None,
         )
@@ -113,7 +113,7 @@ class Node:
     async def put(self, name: str, data: bytes) -> NodeError | None:
         """Keep a content."""
         try:
-            await (await self._opened()).contents.take(name, _pieces(data))
+            await (await self._opened()).contents.receive(name, _pieces(data))
         except RefusedRequest as error:
             return NodeError(error=JobRejected(str(error), by_server=True))
         except (IoiEvalError, OSError) as error:
@@ -122,7 +122,7 @@ class Node:
 
     async def get(self, name: str) -> bytes | None:
         """Return a program that a job made here."""
-        with (await self._opened()).contents.lent(name) as path:
+        with (await self._opened()).contents.pinned_program(name) as path:
             return None if path is None else await asyncio.to_thread(path.read_bytes)
 
     async def close(self) -> None:
@@ -159,10 +159,10 @@ class _Opened:
         names = [file.content.sha256 for file in job.files if file.content.data is None]
         if lacking := self._depot.lacks(names):
             return Lacking(names=lacking)
-        with self.contents.held(job) as whole:
+        with self.contents.with_files(job) as whole:
             files = tuple(map(self._with_own, whole.files))
             result = await self.engine.execute(msgspec.structs.replace(whole, files=files))
-        return await self.contents.keep(result) if result.kept else result
+        return await self.contents.store_programs(result) if result.kept else result
 
     def _with_own(self, file: JobFile) -> JobFile:
         if file.content.sha256 not in self._own:

@@ -297,11 +297,11 @@ class SandboxFusion:
         """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
-        job, profile = self._jobs.ready(program.to_build), await self._engine.capabilities()
+        job, profile = self._jobs.with_limits(program.to_build), await self._engine.capabilities()
         tool = profile.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", profile.architecture, tool, map(str, limits), job.files)
-        if not self._builds.under_way(key):  # else the slot is needed when that one is done
+        if not self._builds.is_running(key):  # else the slot is needed when that one is done
             await entry.slot()
         return await self._builds.get(key, partial(self._jobs.run, job, entry))
 
@@ -314,7 +314,7 @@ class SandboxFusion:
         if built is not None and not built.files:  # of a unit in Pascal, for one
             return RunCodeReply("Failed", "the compiler made no program", compiled)
         job = program.to_run(given, () if built is None else built.files)
-        result = await self._jobs.run(self._jobs.ready(job), entry)
+        result = await self._jobs.run(self._jobs.with_limits(job), entry)
         try:
             files = await asyncio.to_thread(_fetched, result)
         finally:

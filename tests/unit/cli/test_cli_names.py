@@ -85,7 +85,7 @@ def test_only_whole_names_are_options() -> None:
         (("view", "run", "--host", "0.0.0.0"), "Give --token-file FILE or IOI_EVAL_TOKEN\n"),
         (
             ("package", "out", "--compiler", "run"),
-            "run: there is no bin/ in it. Name the folder that has a...compiler's bin/ as --compiler PREFIX",
+            "run: the folder has no bin/. Name the folder that has a...compiler's bin/ as --compiler PREFIX",
         ),
         (
             ("doctor", "--python", "3.0"),

@@ -131,7 +131,7 @@ def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) ->
         assert process.wait() == 130
         client.join()
         assert process.stderr is not None
-        assert process.stderr.read() == "Finishing 1 job, taking no more; once more to stop at once.\n"
+        assert process.stderr.read() == "Finishing 1 job; a second signal stops at once.\n"
     wait_until_gone(before)
 
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
     with working(cli, "--allow-host", "judge") as (_, port):
         assert ask(port, "/", Host="judge")[0] == 200
         status, reply = ask(port, "/", Host="evil.example")
-    assert status == 403 and "'evil.example': start it with --allow-host NAME if" in reply["message"]
+    assert status == 403 and "'evil.example': start it with --allow-host NAME to allow" in reply["message"]
 
 
 @pytest.mark.nightly(unless="again")

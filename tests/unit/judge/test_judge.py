@@ -117,7 +117,7 @@ async def test_a_program_that_is_no_text_is_refused(code: Any) -> None:
     """A frame's empty cell is NaN: neither a program nor the word that there is none."""
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
-        with pytest.raises(InputError, match=r"a program is a text, not .*Give a str") as caught:
+        with pytest.raises(InputError, match=r"a program must be a str, not .*Give a str") as caught:
             await scorer.score(problem(1), msgspec.structs.replace(submission(), code=code))
     assert caught.value.field == "code"
 

@@ -27,7 +27,7 @@ async def opened() -> Artifacts:
         return scorer.judge._artifacts
 
 
-async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
+async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counted = Counter[str]()
@@ -42,7 +42,7 @@ async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
         monkeypatch.setattr(programs, name, counting)
 
     once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_untaken")
-    for name in (*once, "_OwnProgram"):
+    for name in (*once, "_UnbuiltProgram"):
         count(name)
     source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
     asked = problem(checker=Checker(kind=CheckerKind.CMS, sources=(source,)))
@@ -51,29 +51,29 @@ async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
         for number in range(3):
             code = f"int main() {{ return {number}; }}"
             await scorer.score(asked, submission(code, key=f"{number}"), deduplication=Deduplication())
-        assert counted == dict.fromkeys(once, 1) | {"_OwnProgram": 3}, "a checker, a manager and a grader"
+        assert counted == dict.fromkeys(once, 1) | {"_UnbuiltProgram": 3}, "a checker, a manager and a grader"
         await scorer.score(asked, submission("pass", language="python"), deduplication=Deduplication())
     every_language = {"problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_untaken"}
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 
-async def test_terms_are_made_for_each_set_of_options() -> None:
+async def test_setup_is_created_for_each_set_of_options() -> None:
     prepared = (await opened()).prepared(problem())
-    usual = prepared.terms(None, JudgeOptions())
-    assert prepared.terms(None, JudgeOptions()) is usual
-    assert prepared.terms(None, JudgeOptions(echo=100)).options.echo == 100
+    usual = prepared.setup(None, JudgeOptions())
+    assert prepared.setup(None, JudgeOptions()) is usual
+    assert prepared.setup(None, JudgeOptions(echo=100)).options.echo == 100
 
 
-async def test_standards_of_a_language_are_built_each_in_its_own_way() -> None:
+async def test_each_standard_of_a_language_has_its_own_build() -> None:
     prepared = (await opened()).prepared(problem())
     languages = [find(name) for name in ("c++17", "c++20", "C++17")]
     commands = [prepared.sources(language).recipe(submission()).command for language in languages]
-    terms = [prepared.terms(language, JudgeOptions()).language for language in languages[:2]]
+    setups = [prepared.setup(language, JudgeOptions()).language for language in languages[:2]]
     assert ["-std=gnu++17" in command for command in commands] == [True, False, True]
-    assert [language and language.standard for language in terms] == ["gnu++17", "gnu++20"]
+    assert [language and language.standard for language in setups] == ["gnu++17", "gnu++20"]
 
 
-async def test_changed_problem_of_the_same_name_is_worked_out_anew() -> None:
+async def test_changed_problem_of_the_same_name_is_prepared_again() -> None:
     artifacts, first = await opened(), problem()
     changed = msgspec.structs.replace(first, name="of another year")
     found = prepared_on(artifacts, [first, first, changed, first])

@@ -151,7 +151,7 @@ async def test_what_a_job_holds_does_not_go(call: Client, place: Path) -> None:
         counts = await call.counts()
         assert not running.done()
     status, reply = await call.put(other, name_of(other))
-    assert (status, "no room" in reply["message"]) == (503, True)
+    assert (status, "no space" in reply["message"]) == (503, True)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     status = 503
@@ -238,7 +238,7 @@ async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path,
     made = tmp_path / "made"
     made.write_bytes(b"a program")
     contents = ContentCache(Depot(place, room) if room else None, 1000, Counter())
-    kept = await contents.keep(JobResult(run=Ending(), kept={"program": str(made)}))
+    kept = await contents.store_programs(JobResult(run=Ending(), kept={"program": str(made)}))
     assert not made.exists() and list(kept.stayed) == (["program"] if room == 100 else [])
     assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
 
@@ -247,7 +247,7 @@ async def test_programs_are_looked_through_now_and_then(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each program that came after ten thousand looked at all that are kept, in a worker's one process."""
-    monkeypatch.setattr(contents_module, "_NAMES", 4)
+    monkeypatch.setattr(contents_module, "_MIN_HASHES", 4)
     looks = list[str]()
 
     class Looked(Depot):
@@ -258,7 +258,7 @@ async def test_programs_are_looked_through_now_and_then(
     contents = ContentCache(Looked(place, 1000), 1000, Counter())
     for number in range(64):
         (tmp_path / "made").write_bytes(b"%d" % number)
-        await contents.keep(JobResult(run=Ending(), kept={"program": str(tmp_path / "made")}))
+        await contents.store_programs(JobResult(run=Ending(), kept={"program": str(tmp_path / "made")}))
     assert 0 < len(looks) < 2 * 64
 
 
@@ -285,7 +285,7 @@ async def test_a_full_disk_takes_no_job_s_result_away(
     made = tmp_path / "made"
     made.write_bytes(b"a program")
     contents = ContentCache(Depot(place, ROOM), 1000, Counter())
-    result = await contents.keep(JobResult(run=Ending(stdout="7"), kept={"program": str(made)}))
+    result = await contents.store_programs(JobResult(run=Ending(stdout="7"), kept={"program": str(made)}))
     assert (result.run.stdout, result.stayed, inside(place), made.exists()) == ("7", {}, [], False)
 
 
@@ -375,7 +375,7 @@ async def test_who_sends_too_slowly_does_not_hold_a_place(
     call: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A content as well as a job."""
-    monkeypatch.setattr(routes, "_GRACE", 0.0)
+    monkeypatch.setattr(routes, "_BODY_TIME_S", 0.0)
 
     async def trickle() -> AsyncIterator[bytes]:
         for _ in range(6000):
@@ -383,13 +383,13 @@ async def test_who_sends_too_slowly_does_not_hold_a_place(
             await asyncio.sleep(0.01)
 
     status, reply = await call.put(trickle(), NAME)
-    assert (status, reply["message"]) == (408, "the request's body comes too slowly")
+    assert (status, reply["message"]) == (408, "the request's body arrives too slowly")
     posted = await call.post("/run_code", data=trickle(), headers={"Content-Type": "application/json"})
     assert posted[0] == 408
 
 
 async def test_only_so_many_are_on_their_way(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents_module, "_AT_ONCE", 0)
+    monkeypatch.setattr(contents_module, "_MAX_UPLOADS", 0)
     assert (await call.put(TEXT, NAME))[0] == 503
 
 
@@ -451,7 +451,7 @@ def test_where_the_disk_is_full_a_content_is_declined(place: Path) -> None:
 
 async def test_contents_lie_where_they_are_told_to(store: Store, tmp_path: Path) -> None:
     there = tmp_path / "there"
-    with pytest.raises(InputError, match=r"contents_folder.*no folder to write to"):
+    with pytest.raises(InputError, match=r"contents_folder.*not a writable folder"):
         async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(there))):
             raise AssertionError("a worker without a place for contents is none")
     there.mkdir()

@@ -18,7 +18,7 @@ from ioi_eval.server.log import RefusalLog, RepeatFilter
 async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEngine) -> None:
     told: list[Event] = []
     async with (
-        Server(engine, ServerOptions(port=0), tell=told.append) as server,
+        Server(engine, ServerOptions(port=0), emit=told.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Caller(session)
@@ -26,8 +26,8 @@ async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEn
             assert (await call.run("true", language="x\n\x1b[2Jfailed: forged"))[0] == 400
             assert (await call.post(f"{API}/execute", json={}))[0] == 400
     assert [event.name for event in told] == ["refused", "refused"]
-    assert all(event.words.isprintable() for event in told)
-    assert "\\n\\x1b[2Jfailed: forged" in told[0].words
+    assert all(event.message.isprintable() for event in told)
+    assert "\\n\\x1b[2Jfailed: forged" in told[0].message
 
 
 @pytest.mark.parametrize(
@@ -54,22 +54,22 @@ async def test_a_request_that_is_no_http_is_not_told(
 def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> None:
     now = 1000.0
     repeats = RepeatFilter(lambda: now)
-    assert [repeats.is_one("a"), repeats.is_one("a")] == [False, True]
+    assert [repeats.is_repeated("a"), repeats.is_repeated("a")] == [False, True]
     now += 3601
-    assert not repeats.is_one("a")
+    assert not repeats.is_repeated("a")
     for number in range(1000):
-        repeats.is_one(str(number))
+        repeats.is_repeated(str(number))
     assert len(repeats._until) == 256
 
 
 def test_being_full_is_told_once_and_having_room_again() -> None:
     told: list[Event] = []
     full = RefusalLog(told.append)
-    full.taken()
+    full.accepted()
     for _ in range(5):
         full.refused("all slots are taken")
-    full.taken()
-    full.taken()
+    full.accepted()
+    full.accepted()
     assert [event.name for event in told] == ["full", "room"]
     assert told[1].facts == {"refused": 5}
 
@@ -79,7 +79,7 @@ async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) 
     told: list[Event] = []
     asked = {"json": {"code": "import time; time.sleep(1000)", "language": "python", "run_timeout": 60}}
     async with (
-        Server(engine, ServerOptions(port=0, queue=0, run_timeout=60_000), tell=told.append) as server,
+        Server(engine, ServerOptions(port=0, queue=0, run_timeout=60_000), emit=told.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call, clock = Caller(session), Ahead()
@@ -101,7 +101,7 @@ async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) 
 async def test_every_job_is_told_where_that_is_asked_for(engine: EmbeddedEngine) -> None:
     told: list[Event] = []
     async with (
-        Server(engine, ServerOptions(port=0, log_jobs=True), tell=told.append) as server,
+        Server(engine, ServerOptions(port=0, log_jobs=True), emit=told.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         await Caller(session).run("exit 3")

@@ -19,7 +19,7 @@ from server_helpers import API, Caller
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.server.packaging import SERVERS_PLACE, install, publish
+from ioi_eval.server.packaging import SERVER_FOLDER, install, publish
 from ioi_eval.store.resources import piston
 
 FILES = {"compile", "environment", "pkg-info.json", "run"}
@@ -61,13 +61,13 @@ def test_the_folder_is_as_a_server_leaves_it(tmp_path: Path) -> None:
 def test_a_compiler_that_it_brings_is_found_where_servers_see_it(tmp_path: Path, compiler: Path) -> None:
     place = install(tmp_path / "packages", compiler=compiler)
     seen = {
-        name: value.replace(SERVERS_PLACE, str(tmp_path / "packages")) for name, value in kept(place).items()
+        name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
     }
     assert seen == sourced(place)
     assert seen["PATH"].startswith(f"{place}/compiler/bin:")
     again = install(tmp_path / "packages")
     assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until another one comes"
-    with pytest.raises(InputError, match="there is no bin/ in it"):
+    with pytest.raises(InputError, match="the folder has no bin/"):
         install(tmp_path / "packages", compiler=tmp_path)
 
 
@@ -97,7 +97,7 @@ def test_headers_that_it_brings_are_its_compilers(
     assert all(f"-std={name} -O2" in text for name, text in made.items()), made
     assert all(text.endswith("#include <bits/stdc++.h>\n") for text in made.values()), made
     seen = {
-        name: value.replace(SERVERS_PLACE, str(tmp_path / "packages")) for name, value in kept(place).items()
+        name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
     }
     assert seen == sourced(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
     again = install(tmp_path / "packages")
@@ -127,7 +127,7 @@ def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: st
         install(tmp_path / "packages", compiler=precompiler, headers=("gnu++26",))
     assert before == {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     (precompiler / "bin" / "g++").unlink()
-    with pytest.raises(InputError, match=r"there is no g.. that could precompile"):
+    with pytest.raises(InputError, match=r"cannot precompile: g.. was not found"):
         publish(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))
 
 
@@ -161,7 +161,7 @@ def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
 @pytest.mark.parametrize("write", [install, partial(publish, url="http://10.0.0.5:8000")])
 def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="there is no bin/ in it"):
+    with pytest.raises(InputError, match="the folder has no bin/"):
         write(tmp_path / "packages", compiler=tmp_path / "empty")
     assert not (tmp_path / "packages" / "index").exists()
 

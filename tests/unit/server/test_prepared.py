@@ -306,7 +306,7 @@ async def test_codeforces_by_file_and_with_a_checker(prepared: ClassicJobEngine)
 def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, lasts: bool) -> None:
     kept = BuildCache(Store(tmp_path / "cache"))
     stage = Ending(code=code, stdout="said")
-    assert kept.keep("abcd", stage, {}).stage == stage
+    assert kept.add("abcd", stage, {}).stage == stage
     found = kept.find("abcd")
     assert (found is not None and found.stage == stage) if lasts else found is None
 
@@ -323,7 +323,7 @@ def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, l
 def test_a_compiler_that_was_killed_or_lacks_a_header_is_asked_again(tmp_path: Path, words: str) -> None:
     """It ends with the exit code of one that refuses."""
     kept = BuildCache(Store(tmp_path / "cache"))
-    assert kept.keep("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
+    assert kept.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
     assert kept.find("abcd") is None
 
 
@@ -337,7 +337,7 @@ def test_a_build_for_which_the_disk_has_no_room_is_one(
     made = tmp_path / "made"
     made.write_bytes(b"program")
     kept = BuildCache(Store(tmp_path / "cache"))
-    (file,) = kept.keep("abcd", Ending(code=0), {"submission": str(made)}).files
+    (file,) = kept.add("abcd", Ending(code=0), {"submission": str(made)}).files
     assert file.content.read() == b"program" and kept.find("abcd") is None
 
 
@@ -346,7 +346,7 @@ def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, by
     store = Store(tmp_path / "cache")
     kept = BuildCache(store)
     (tmp_path / "made").write_bytes(b"program")
-    kept.keep("abcd", Ending(code=0), {"built/submission": str(tmp_path / "made")})
+    kept.add("abcd", Ending(code=0), {"built/submission": str(tmp_path / "made")})
     folder = store.get("abcd")
     assert folder is not None
     whole = (folder / "record.msgpack").read_bytes()
@@ -365,6 +365,6 @@ def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(
     kept = BuildCache(store)
     for key, size, lasts in (("small", 100, True), ("large", 101, False)):
         (tmp_path / key).write_bytes(b"x" * size)
-        (file,) = kept.keep(key, Ending(code=0), {"built/submission": str(tmp_path / key)}).files
+        (file,) = kept.add(key, Ending(code=0), {"built/submission": str(tmp_path / key)}).files
         assert (file.content.size, file.executable) == (size, True)
         assert (kept.find(key) is not None) is lasts

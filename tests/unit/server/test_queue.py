@@ -45,7 +45,7 @@ class Requests:
 
     async def _request(self, name: str) -> None:
         with self.queue.enter(name[0]) as entry:
-            entry.bring(1)
+            entry.count_bytes(1)
             await entry.slot()
             self.order.append(name)
             await self.ends[name].wait()
@@ -220,11 +220,11 @@ async def test_entry_whose_client_comes_again_does_not_count() -> None:
 def test_bodies_are_bounded_together() -> None:
     full = queue()
     with full.enter() as first, full.enter() as second:
-        first.bring(60)
-        second.bring(40)
+        first.count_bytes(60)
+        second.count_bytes(40)
         for entry in (first, second):
             with pytest.raises(EngineOverloaded, match="hold 100 bytes, and 100 are all they may"):
-                entry.bring(1)
+                entry.count_bytes(1)
         assert full.size == 100
     assert full.size == 0
 
@@ -232,10 +232,10 @@ def test_bodies_are_bounded_together() -> None:
 def test_single_body_may_exceed_the_bound() -> None:
     full = queue()
     with full.enter() as alone, full.enter() as other:
-        alone.bring(150)
-        alone.bring(150)
+        alone.count_bytes(150)
+        alone.count_bytes(150)
         with pytest.raises(EngineOverloaded):
-            other.bring(1)
+            other.count_bytes(1)
     assert full.size == 0
 
 
@@ -278,7 +278,7 @@ async def test_work_that_goes_on_keeps_place_and_slot_of_its_request() -> None:
             await leave.wait()
 
     with full.enter() as entry:
-        entry.bring(70)
+        entry.count_bytes(70)
         await entry.slot()
         working = asyncio.create_task(work())
         await settle()
@@ -308,18 +308,18 @@ async def test_work_whose_wait_for_a_slot_is_cancelled_gets_none() -> None:
 
 
 async def sends(entry: QueueEntry) -> None:
-    entry.bring(50)
+    entry.count_bytes(50)
     await asyncio.Event().wait()
 
 
 async def waits(entry: QueueEntry) -> None:
-    entry.bring(50)
+    entry.count_bytes(50)
     await entry.slot()
     raise AssertionError("another request has the only slot")
 
 
 async def runs(entry: QueueEntry) -> None:
-    entry.bring(50)
+    entry.count_bytes(50)
     await entry.slot()
     await asyncio.Event().wait()
 
@@ -378,7 +378,7 @@ async def test_queue_is_empty_after_requests_are_cancelled_at_random(seed: int) 
     async def request(token_name: str) -> None:
         nonlocal most
         async with shared.enter_within(60.0, token_name) as entry:
-            entry.bring(1)
+            entry.count_bytes(1)
             await asyncio.sleep(0)
             await entry.slot()
             most = max(most, shared.running)

@@ -321,15 +321,15 @@ async def test_a_job_that_fails_inside_is_500_without_a_word(
     told: list[Event] = []
     broken: Any = BrokenEngine(engine, error)
     async with (
-        Server(broken, options, tell=told.append) as server,
+        Server(broken, options, emit=told.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Caller(session)
         assert await call.run("true") == (500, "")
         counts = await call.counts()
-    assert [each.words for each in told] == [f"a job in bash failed: {error}"]
+    assert [each.message for each in told] == [f"a job in bash failed: {error}"]
     line = json.loads(told[0].as_json())
-    assert (line["event"], line["runtime"], line["message"]) == ("failed", "bash", told[0].words)
+    assert (line["event"], line["runtime"], line["message"]) == ("failed", "bash", told[0].message)
     assert counts['ioi_eval_jobs_total{outcome="failed"}'] == 1
     assert counts["ioi_eval_jobs_running"] == 0
 
@@ -395,7 +395,7 @@ async def test_metrics_are_prometheus_text(call: Caller) -> None:
 async def test_who_does_not_end_his_headers_is_cut_off(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(server_module, "_SILENT", 0.2)
+    monkeypatch.setattr(server_module, "_IDLE_TIMEOUT_S", 0.2)
     async with Server(engine, ServerOptions(port=0)) as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))

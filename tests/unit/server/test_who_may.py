@@ -47,7 +47,8 @@ async def test_several_tokens_have_names_and_are_read_again(engine: EmbeddedEngi
     tokens.write_text("green secret-3\n")
     known.check(tokens)
     assert [known.name_of(one) for one in ("secret-1", "secret-3")] == [None, "green"]
-    assert "stay as they were" in told[0].words and told[1].words == "Tokens are read again: green"
+    assert "earlier tokens stay valid" in told[0].message
+    assert told[1].message == "The tokens were read again: green"
     async with (
         Server(engine, options) as server,
         aiohttp.ClientSession(server.url, headers={"Authorization": "Bearer secret-3"}) as session,
