@@ -1,4 +1,4 @@
-// What the comparisons read with.
+// A buffered reader of single bytes, used by the comparisons.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 namespace compare {
 
-// A file from its start, byte by byte, without moving the descriptor's own position.
+// Reads a file byte by byte, from an offset, without moving the descriptor's own position.
 class ByteReader {
  public:
   static constexpr int end = -1;
@@ -40,7 +40,7 @@ class ByteReader {
   size_t position_ = 0, length_ = 0;
 };
 
-// What Python's str.strip() takes away, as far as it is ASCII.
+// Returns whether Python's str.strip() removes a byte. Only ASCII is covered.
 inline bool is_strippable(int c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
 
 }  // namespace compare

@@ -8,7 +8,8 @@
 namespace checker {
 namespace {
 
-// Which files a kind of checker is told of, in its order. An ICPC validator reads the output on its standard input.
+// Returns the files that a kind of checker gets as arguments, in order. An ICPC validator reads the output from its
+// standard input.
 std::vector<std::string> default_arguments(const std::string& kind) {
   if (kind == "testlib" || kind == "exit-code")
     return {judge_program::input_name, judge_program::output_name, judge_program::answer_name};
@@ -16,12 +17,14 @@ std::vector<std::string> default_arguments(const std::string& kind) {
   return {judge_program::input_name, judge_program::answer_name, judge_program::output_name};
 }
 
-// A test's own rules for words, in the flags of the ICPC's format.
+// Applies a test's own flags, in the syntax of the ICPC package format.
 void apply_flags(compare::TokenRules& rules, const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& flag = arguments[i];
-    if (flag == "case_sensitive") rules.case_sensitive = true;
-    else if (flag == "space_change_sensitive") rules.space_sensitive = true;
+    if (flag == "case_sensitive")
+      rules.case_sensitive = true;
+    else if (flag == "space_change_sensitive")
+      rules.space_sensitive = true;
     else if (i + 1 < arguments.size()) {
       const long double tolerance = std::strtold(arguments[++i].c_str(), nullptr);
       if (flag != "float_relative_tolerance") rules.absolute = tolerance;
@@ -55,14 +58,14 @@ checker_result::CheckerResult Checker::check(const Files& files, const std::vect
 }
 
 bool Checker::matches_answer(const Files& files, const std::vector<std::string>& arguments) const {
-  compare::TokenRules rules =
-      {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
+  compare::TokenRules rules = {
+      description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
   apply_flags(rules, arguments);
   return comparison_(files.output, files.answer, rules);
 }
 
-// Many a checker was never tried on nonsense, and calls what it cannot read its own failure. If that made it the
-// judge's, a program could choose not to be scored.
+// Checkers often report a failure of their own for malformed outputs. If such a failure were the judge's, a program
+// could avoid being scored. So the output is wrong if the checker accepts the reference answer.
 checker_result::CheckerResult Checker::check_with_program(
     const Files& files, const std::vector<std::string>& arguments) {
   const checker_result::CheckerOutput output = run(files, arguments);
@@ -70,7 +73,7 @@ checker_result::CheckerResult Checker::check_with_program(
     return checker_result::read_result(description_.kind, output);
   } catch (sys::Failure& failure) {
     if (!may_blame_output(failure, output)) throw;
-    // In several passes, what it made of the answer would depend on what it left of others.
+    // With several passes, the result for the answer would depend on files that other passes left.
     const bool in_passes = description_.max_passes > 1 && description_.kind == "icpc";
     failure.is_provoked = in_passes || !accepts_answer(files, arguments);
     if (failure.is_provoked) throw;

@@ -1,4 +1,4 @@
-// From an output to a score: the comparisons that are built in, and checkers that a problem brings.
+// Scores an output with a built-in comparison or with a problem's own checker program.
 #pragma once
 
 #include <map>
@@ -13,42 +13,45 @@
 
 namespace checker {
 
-// The descriptors of what is looked at.
+// Descriptors of the files that a checker reads.
 struct Files {
   int input, answer, output;
 };
 
-// One problem's checker, ready to look at one output after the other.
+// One problem's checker. It judges one output after another.
 class Checker {
  public:
-  // Opens the checker's program before anything untrusted runs.
+  // Opens the checker's program. Must be called before anything untrusted runs.
   explicit Checker(const plan::Checker& description);
 
   void make_folder(const sandbox::Sandbox& sandbox);
   bool is_program() const { return program_ != nullptr; }
 
-  // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the
-  // output is worth. If it says twice that it cannot, and takes the answer as an output, the output is to blame.
+  // Returns the score of an output. `arguments` are the test's, and follow the checker's own arguments.
+  // Fails (sys::Failure) if the checker does not produce a result. If the checker fails twice on the output but accepts
+  // the reference answer, the output is wrong.
   checker_result::CheckerResult check(const Files& files, const std::vector<std::string>& arguments);
 
-  // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one
-  // pass in the feedback folder is there in the next. Invalid: that was the last one.
+  // For problems with several passes: `begin_test` must be called before a test, and `take_next_input` after each pass.
+  // The feedback folder is kept from one pass to the next. An invalid descriptor means that the pass was the last one.
   void begin_test();
   sys::Fd take_next_input() { return std::move(next_input_); }
 
  private:
   bool matches_answer(const Files& files, const std::vector<std::string>& arguments) const;
   checker_result::CheckerResult check_with_program(const Files& files, const std::vector<std::string>& arguments);
-  // `patiently`: with more CPU time, by as much as it takes more beside busy neighbours.
+  // Runs the checker's program. `has_extra_cpu_time` raises its CPU limit, because programs need more CPU time on a
+  // busy machine.
   checker_result::CheckerOutput run(
       const Files& files, const std::vector<std::string>& arguments, bool has_extra_cpu_time = false);
   bool may_blame_output(const sys::Failure& failure, const checker_result::CheckerOutput& output) const;
   bool accepts_answer(const Files& files, const std::vector<std::string>& arguments);
 
   plan::Checker description_;
-  compare::Comparison comparison_;  // null for programs
+  compare::Comparison comparison_;  // null if the checker is a program
   std::unique_ptr<judge_program::JudgeProgram> program_;
-  // By the descriptors of a test's input and answer. Tests without an answer share an empty one.
+  // Cached results of `accepts_answer`, by the descriptors of a test's input and answer. Tests without an answer share
+  // an empty one.
   std::map<std::pair<int, int>, bool> accepts_answer_;
   sys::Fd next_input_;
 };

@@ -17,10 +17,10 @@ const char* const wrong_message = "Output isn't correct";
 namespace {
 
 constexpr int testlib_fail_code = 3;
-constexpr double score_tolerance = 1e-9;  // what binary fractions leave, as of points that were added up
+constexpr double score_tolerance = 1e-9;  // Rounding error of points that were added up as binary fractions.
 constexpr const char* partial_message = "Output is partially correct";
 
-// The contest system's standard texts, which checkers name instead of spelling them.
+// Replaces the standard message names of CMS by their texts.
 std::string translate(const std::string& message) {
   if (message == "translate:success") return correct_message;
   if (message == "translate:partial") return partial_message;
@@ -57,7 +57,8 @@ bool is_decimal(const std::string& word) {
   return position == word.size();
 }
 
-// A finite decimal in [0, full] and nothing else. More than full marks are not the output's fault: it may be the best.
+// Reads a finite decimal in [0, full_score]. More than full marks are an own fault of the checker, because the output
+// may be the best one.
 double read_score(const CheckerOutput& output, const std::string& raw, double full_score = 1) {
   const std::string word = trimmed(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full_score : -1;
@@ -82,8 +83,7 @@ void fail_if_killed(const CheckerOutput& output) {
     case process::KillReason::none: break;
   }
   const bool outside = ending.signal == SIGKILL || ending.signal == SIGTERM;
-  if (ending.signal)
-    sys::fail(output.program_name + " was killed by signal " + std::to_string(ending.signal), outside);
+  if (ending.signal) sys::fail(output.program_name + " was killed by signal " + std::to_string(ending.signal), outside);
 }
 
 [[noreturn]] void fail_of_exit_code(const CheckerOutput& output) {
@@ -96,7 +96,7 @@ CheckerResult read_cms(const CheckerOutput& output) {
   return {read_score(output, text::first_line(output.standard_output)), translate(first_line(output.standard_error))};
 }
 
-// The number behind the word `points`, with which testlib begins its message; or `partial A/B` on any line.
+// Reads the number after `points`, with which testlib's message begins, or `partial A/B` on any line.
 CheckerResult read_points(const CheckerOutput& output, const std::string& message) {
   const std::string& lines = output.standard_error;
   for (size_t position = 0; position < lines.size();
@@ -111,8 +111,8 @@ CheckerResult read_points(const CheckerOutput& output, const std::string& messag
       read_score(output, after_keyword.substr(0, after_keyword.find_first_of(" \t\r\n")), output.full_score), message};
 }
 
-// `_pc(N)` is N of 200, told by the message's beginning and by an exit code of N or, with another base, 50 + N. The
-// code alone would be one of the others.
+// Reads testlib's `_pc(N)`: N of 200 points. It is recognized by its message and an exit code of N, or of 50 + N in
+// builds with another base. The exit code alone could mean something else.
 bool read_partial(const CheckerOutput& output, const std::string& message, double& score) {
   constexpr const char* prefix = "partially correct (";
   constexpr int max_percent = 200, other_exit_base = 50;
@@ -132,9 +132,11 @@ CheckerResult read_testlib(const CheckerOutput& output) {
   switch (output.ending.exit_code) {
     case 0: return {1, message};
     case 1:
-      if (message == text::traceback) fail_of_exit_code(output);  // Python's code for a program that broke, too
+      if (message == text::traceback) fail_of_exit_code(output);  // Python also exits with 1 after an exception
       return {0, message};
-    case 2: case 4: case 8: return {0, message};
+    case 2:
+    case 4:
+    case 8: return {0, message};
     case 7: return read_points(output, message);
     case testlib_fail_code: sys::fail(output.program_name + " reports a failure of its own: " + message);
     default: fail_of_exit_code(output);
@@ -153,9 +155,9 @@ CheckerResult read_icpc(const CheckerOutput& output) {
   if (output.ending.exit_code != 42) fail_of_exit_code(output);
   if (output.score_file && output.multiplier_file)
     sys::fail(output.program_name + " wrote score.txt and score_multiplier.txt");
-  const double value = output.score_file   ? read_score(output, *output.score_file, output.full_score)
-                       : output.multiplier_file ? read_score(output, *output.multiplier_file)
-                                              : 1;
+  const double value = output.score_file ? read_score(output, *output.score_file, output.full_score)
+      : output.multiplier_file           ? read_score(output, *output.multiplier_file)
+                                         : 1;
   return {value, message.empty() ? (value < 1 ? partial_message : correct_message) : message,
       output.multiplier_file.has_value()};
 }
@@ -173,9 +175,8 @@ struct Kind {
   const char* name;
   CheckerResult (*read)(const CheckerOutput&);
 };
-constexpr Kind all_kinds[] =
-    {{"cms", read_cms}, {"testlib", read_testlib}, {"exit-code", read_exit_code}, {"icpc", read_icpc},
-        {"codeforces", read_codeforces}};
+constexpr Kind all_kinds[] = {{"cms", read_cms}, {"testlib", read_testlib}, {"exit-code", read_exit_code},
+    {"icpc", read_icpc}, {"codeforces", read_codeforces}};
 
 }  // namespace
 

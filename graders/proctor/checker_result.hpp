@@ -1,4 +1,4 @@
-// What a checker, a manager or an interactor said about a submission.
+// The result of a checker, a manager or an interactor, read from what the program printed.
 #pragma once
 
 #include <optional>
@@ -11,30 +11,31 @@ namespace checker_result {
 struct CheckerResult {
   double score = 0;
   std::string feedback;
-  bool is_fraction = false;  // of what the test is worth, whatever that is: no number of points
+  bool is_fraction = false;  // the score is a fraction of the test's points, not a number of points
 };
 
-// Everything that such a program left behind.
+// Everything that such a program printed or wrote, and how it ended.
 struct CheckerOutput {
-  std::string program_name;  // "the checker", "the manager": failures name it
+  std::string program_name;  // how failures name the program, such as "the checker"
   process::Ending ending;
-  std::string standard_output, standard_error;           // standard output and standard error
-  // Of a feedback folder: score.txt and score_multiplier.txt, where there are such files, and judgemessage.txt.
+  std::string standard_output, standard_error;
+  // Files of the feedback folder: score.txt, score_multiplier.txt and judgemessage.txt. The first two are optional.
   std::optional<std::string> score_file, multiplier_file;
   std::string judge_message;
-  double full_score = 1;                  // the number in score.txt that is worth everything
+  double full_score = 1;  // the number in score.txt that means full marks
 };
 
-constexpr size_t max_output_bytes = 1 << 16;  // bytes of what a program says that are read
+constexpr size_t max_output_bytes = 1 << 16;  // Maximum number of bytes that are read of each output of such a program.
 
-// By the rules of a kind: cms, testlib, exit-code, icpc, codeforces. Fails (sys::Failure) when nothing can be made of
-// it.
+// Returns the result by the rules of a kind: cms, testlib, exit-code, icpc or codeforces. Fails (sys::Failure) if the
+// output has no result by these rules.
 CheckerResult read_result(const std::string& kind, const CheckerOutput& output);
 
-// Whether a failure of such a program may come of what it was given to judge: it is not the box's, nor the machine's.
+// Returns whether a failure of such a program may have been caused by the output that it judged. A failure of the
+// sandbox or of the machine is not.
 bool may_be_provoked(const CheckerOutput& output);
 
-// Whether there are rules for it.
+// Returns whether `kind` is a known kind of checker.
 bool is_kind(const std::string& kind);
 
 extern const char* const correct_message;

@@ -38,7 +38,7 @@ void unlimit_stack() {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
-// The number that a file of /proc tells.
+// Returns the number in a file of /proc, or `unlimited` if it cannot be read.
 int64_t number_in_proc(const sandbox::Sandbox& sandbox, const char* name, const char* format) {
   const sys::Fd fd(openat(sandbox.proc_fd.get(), name, O_RDONLY | O_CLOEXEC));
   char line[128] = {};
@@ -47,13 +47,13 @@ int64_t number_in_proc(const sandbox::Sandbox& sandbox, const char* name, const 
   return std::sscanf(line, format, &number) == 1 ? number : unlimited;
 }
 
-// How many processes and threads there are, of all users.
+// Returns the number of processes and threads of all users.
 int64_t system_task_count(const sandbox::Sandbox& sandbox) {
   return number_in_proc(sandbox, "loadavg", "%*s %*s %*s %*d/%lld");
 }
 
-// A submission's threads and processes are counted by its supervisor. This is far above what any is granted, and says
-// nothing of the machine's other tasks.
+// Returns a limit far above what any submission may have. The exact limit is the supervisor's. The value does not
+// depend on the machine's other tasks, so that it tells the submission nothing about them.
 int64_t submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.may_use_threads && program.max_processes <= 1) return unlimited;
   if (sandbox.counts_own_tasks) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
@@ -61,9 +61,9 @@ int64_t submission_task_limit(const sandbox::Sandbox& sandbox, const Program& pr
   return numbers == unlimited ? unlimited : numbers / 4;
 }
 
-// In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the
-// same user runs, so the exact limit is the supervisor's. This one is far above it: a crowd that grows between two
-// looks leaves numbers for the others, most of all for who judges them.
+// Returns the value for RLIMIT_NPROC. In a user namespace of its own, only the program's tasks count. Elsewhere all
+// tasks of the same user count, so the supervisor has the exact limit, and this one is far above it. It leaves enough
+// pids for other processes if the program starts many between two looks.
 int64_t task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (program.profile == seccomp::Profile::submission) return submission_task_limit(sandbox, program);
   const int64_t others_may_start = program.starts_sandboxes ? 16384 : 4096;
@@ -77,20 +77,20 @@ void set_limits(const sandbox::Sandbox& sandbox, const Program& program, int64_t
   const sandbox::Layers& layers = sandbox.layers;
   const Limits& limits = program.limits;
   unlimit_stack();
-  // Not 0: where the system hands dumps to a program, only 1 keeps it from being started.
+  // Not 0: if the system pipes core dumps to a program, only 1 prevents that.
   if (layers.is_on("rlimit-core")) set_limit(RLIMIT_CORE, 1);
   if (layers.is_on("rlimit-memlock")) set_limit(RLIMIT_MEMLOCK, 0);
   if (layers.is_on("rlimit-msgqueue")) set_limit(RLIMIT_MSGQUEUE, 0);
-  // Signals to come are counted per user, so that a limit that can be reached tells how many others have. 0 is always
-  // reached.
+  // Pending signals are counted per user. A limit that can be reached would tell how many signals of other processes
+  // are pending. 0 is always reached.
   if (program.profile == seccomp::Profile::submission && layers.is_on("rlimit-sigpending"))
     set_limit(RLIMIT_SIGPENDING, 0);
   if (layers.is_on("rlimit-nofile")) set_limit(RLIMIT_NOFILE, limits.open_files);
   if (layers.is_on("rlimit-fsize")) set_limit(RLIMIT_FSIZE, limits.file_size_bytes);
-#ifndef __SANITIZE_ADDRESS__  // its shadow takes terabytes of addresses
+#ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of addresses
   if (layers.is_on("rlimit-as")) set_limit(RLIMIT_AS, limits.address_space_bytes);
 #endif
-  // A backstop for a supervisor that is starved: two seconds later than it would have killed.
+  // A fallback if the supervisor gets no CPU time: two seconds after it would have killed the program.
   if (limits.cpu_us != unlimited && layers.is_on("rlimit-cpu"))
     set_limit(RLIMIT_CPU, cpu_limit_us(limits, true) / 1000000 + 2);
   if (layers.is_on("rlimit-nproc")) set_limit(RLIMIT_NPROC, max_tasks);
@@ -98,7 +98,7 @@ void set_limits(const sandbox::Sandbox& sandbox, const Program& program, int64_t
 
 void place_standard_descriptors(const Program& program) {
   const int targets[] = {program.input, program.output, program.error};
-  // First out of the way of each other, then into place.
+  // Copied to free numbers first, so that no copy overwrites another descriptor.
   int copies[3];
   for (int i = 0; i < 3; ++i) {
     copies[i] = targets[i] >= 0 ? fcntl(targets[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -114,14 +114,15 @@ void mount_at(const std::string& source, const std::string& target, const char* 
     sys::fail_errno("mount on " + target);
 }
 
-constexpr const char* job_mount = "/job";  // from programs
+constexpr const char* job_mount = "/job";  // unmounted before a program starts
 
 void bind_file(const std::string& source, const std::string& target, bool writable) {
   mount_at(source, target, nullptr, MS_BIND | MS_REC, "");
   if (!writable) mount_at("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
 }
 
-// A /proc with nothing but what `program` has open, or an empty file under its number.
+// Mounts a /proc that contains only the program's open descriptors, or only an empty file with the number of its
+// program file.
 void mount_reduced_proc(const Program& program) {
   constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   const std::string descriptors = "/proc/self/fd";
@@ -135,7 +136,7 @@ void mount_reduced_proc(const Program& program) {
   mount_at("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
-// What is shown below /tmp is shown in the program's own, too.
+// Mounts an own /tmp. Readable paths below /tmp are also shown in it.
 void mount_tmp(const sandbox::Sandbox& sandbox, const std::string& size) {
   std::vector<mounts::HostPath> covered_paths;
   for (const std::string& path : sandbox.paths_below_tmp) covered_paths.push_back(mounts::open_host_path(path));
@@ -143,7 +144,7 @@ void mount_tmp(const sandbox::Sandbox& sandbox, const std::string& size) {
   for (const mounts::HostPath& path : covered_paths) mounts::bind_host_path("", path, true);
 }
 
-// In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
+// Sets up the mounts of the program's own namespace: it sees its folder as /box, and the job's folder not at all.
 void arrange_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.folder.empty()) {
     const std::string folder = sandbox.job_folder + "/" + program.folder;
@@ -152,12 +153,12 @@ void arrange_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
       bind_file(folder + "/" + name, std::string(folder_mount) + "/" + name, true);
   }
   if (!program.tmp_size.empty()) mount_tmp(sandbox, program.tmp_size);
-  // The job's folder stays below ours for the supervisor's sake only until here.
+  // The job's folder was mounted only for the steps above.
   if (umount2(job_mount, MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
   if (program.sees_proc) return;
   if (program.sees_own_descriptors) mount_at("/proc/self/fd", job_mount, nullptr, MS_BIND, "");
-  umount2("/proc", MNT_DETACH);  // its own
-  umount2("/proc", MNT_DETACH);  // the room's
+  umount2("/proc", MNT_DETACH);  // the supervisor's
+  umount2("/proc", MNT_DETACH);  // the sandbox's
   if (program.sees_own_descriptors || (sandbox.exec_needs_fd_path && program.executable >= 0))
     mount_reduced_proc(program);
 }
@@ -167,7 +168,7 @@ std::string working_folder(const sandbox::Sandbox& sandbox, const Program& progr
   return program.folder.empty() ? "" : sandbox.job_folder + "/" + program.folder;
 }
 
-// The program is in its folder already.
+// Called when the program's folder is the working folder.
 void grant_folder(landlock::Rules& rules, const Program& program) {
   if (program.folder.empty()) return;
   rules.permit_path(".", program.is_folder_writable ? landlock::Access::work : landlock::Access::run);
@@ -178,11 +179,10 @@ void grant_folder(landlock::Rules& rules, const Program& program) {
   }
 }
 
-// Of /proc/self. Not all of it: below net stands what the machine's other processes have open.
-constexpr const char* proc_files_of_runtimes[] =
-    {"fd", "maps", "stat", "status", "statm", "coredump_filter"};
+// Files of /proc/self. /proc/self/net is excluded, because it lists sockets of other processes.
+constexpr const char* proc_files_of_runtimes[] = {"fd", "maps", "stat", "status", "statm", "coredump_filter"};
 
-// Everything that Landlock lets the program touch.
+// Restricts the files that the program may access.
 void enforce_landlock(const sandbox::Sandbox& sandbox, const Program& program) {
   if (sandbox.landlock_abi == 0 || (program.starts_sandboxes && sandbox.has_mount_namespace)) return;
   landlock::Rules rules;
@@ -214,7 +214,7 @@ void drop_capabilities() {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("no_new_privs");
 }
 
-// What goes on has arranged its signals already.
+// An entry point has set up its signals already.
 void reset_signals(const Program& program) {
   for (int number = 1; number < NSIG && !program.entry_point; ++number) signal(number, SIG_DFL);
   if (program.limits.truncates_output) signal(SIGXFSZ, SIG_IGN);
@@ -223,7 +223,7 @@ void reset_signals(const Program& program) {
   sigprocmask(SIG_SETMASK, &no_signals, nullptr);
 }
 
-// A submission that cannot be started is one that fails, not one that nobody can judge.
+// If a submission's file is not a valid program, this is a runtime error and not a failure of the judge.
 void exit_if_program_is_invalid(const Program& program) {
   const int error = errno;
   if (program.profile == seccomp::Profile::submission && program.executable >= 0 &&
@@ -246,7 +246,7 @@ void exec_program(const sandbox::Sandbox& sandbox, const Program& program) {
   if (program.argument_fd >= 0) arguments.push_back(std::to_string(program.argument_fd));
   const std::vector<char*> argv = c_strings(arguments), environment = c_strings(program.env);
   char* const* env = sandbox.layers.is_on("environment") ? environment.data() : environ;
-  // Whoever wrote the program may still be closing it, and a crowd of the same user may just be ended.
+  // ETXTBSY: the program's writer may still be closing the file. EAGAIN: processes of the same user may just be ending.
   for (int attempts = 2000; attempts > 0; --attempts) {
     if (program.executable >= 0)
       syscall(SYS_execveat, program.executable, "", argv.data(), env, AT_EMPTY_PATH);
@@ -270,25 +270,25 @@ void confine(const sandbox::Sandbox& sandbox, const Program& program) {
   for (const int fd : program.inherited_fds) fcntl(fd, F_SETFD, 0);
   if (sandbox.layers.is_on("privileges")) drop_capabilities();
   const int64_t tasks = task_limit(sandbox, program);
-  enforce_landlock(sandbox, program);  // needs descriptors, perhaps above the limit that comes next
+  enforce_landlock(sandbox, program);  // before set_limits, because it may need descriptors above that limit
   set_limits(sandbox, program, tasks);
 }
 
-// Its supervisor may measure it, and the list of locks is gone that the kernel opens for whoever ends: they could be
-// another's, too.
+// Restores what an exec would reset: the supervisor may inspect the process, and the kernel forgets the list of robust
+// futexes, which it would otherwise walk through when the process ends.
 void restore_state_of_exec() {
   constexpr size_t length_of_head = 3 * sizeof(void*);
   if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0)
     sys::fail_errno("a process as after a start");
 }
 
-// Closes what a start would close.
+// Closes what an exec would close.
 void run_entry_point(const Program& program, int start_pipe) {
   close(start_pipe);
   program.entry_point(program);
 }
 
-// Hands on a descriptor, the only one that ever goes this way.
+// Sends the listener's descriptor to the supervisor.
 void send_listener(int socket, const sys::Fd& listener) {
   char payload = 0, control[CMSG_SPACE(sizeof(int))] = {};
   iovec data = {&payload, 1};
@@ -319,7 +319,7 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   if (!error.empty()) sys::fail(error);
 }
 
-// All but its own are gone for the program; `news` and the program's file close when it starts.
+// Closes all descriptors except the program's own. `start_pipe` and the program file are closed by the exec.
 void close_unneeded_descriptors(
     const sandbox::Sandbox& sandbox, const Program& program, int start_pipe, int listener_socket) {
   if (!sandbox.layers.is_on("descriptors")) {
@@ -354,8 +354,7 @@ pid_t own_pid_in(int proc_fd) {
 }
 
 bool asks_before_threads(const sandbox::Sandbox& sandbox, const Program& program) {
-  const bool can_ask =
-      sandbox.counts_own_tasks || sandbox.landlock_abi > 0;  // kernels that have these let the asked say yes
+  const bool can_ask = sandbox.counts_own_tasks || sandbox.landlock_abi > 0;  // such kernels can answer "continue"
   return program.profile == seccomp::Profile::submission && program.may_use_threads && !program.entry_point &&
       program.limits.threads != unlimited && sandbox.has_seccomp && can_ask;
 }
@@ -379,7 +378,7 @@ void confine_and_exec(
     install_seccomp(sandbox, program, listener_socket);
     program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {
-    // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
+    // After a StartMessage, all further bytes are an error message. Before one, an empty StartMessage is sent first.
     const std::string text = message.started_us ? failure.text : std::string(sizeof message, '\0') + failure.text;
     const ssize_t ignored = write(start_pipe, text.data(), text.size());
     static_cast<void>(ignored);

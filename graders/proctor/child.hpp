@@ -1,40 +1,44 @@
-// The last steps before a program runs: from a copy of the proctor to a process that can do nothing but compute.
+// The steps between the fork and the exec of a program: a copy of the proctor confines itself and becomes the program.
 #pragma once
 
 #include "process.hpp"
 
 namespace process {
 
-// Shows the caller, and all that it forks, what programs see that share their mounts: their folder, and neither the
-// job's nor /proc.
+// Sets up the mounts of a fork server, which all its forked processes share: the submission's folder is visible, the
+// job's folder and /proc are not.
 void arrange_shared_mounts(const sandbox::Sandbox& sandbox);
 
-// Whether each thread is asked for. Else a crowd that grew between two looks would take the threads of others, as the
-// kernel counts all that a user runs, but in a user namespace of its own; and ended ones would crowd on a busy machine.
+// Returns whether a program must get permission for each new thread. Without that, many threads started between two
+// looks could use up the per-user limit, which counts all of a user's tasks outside of a user namespace. And on a busy
+// machine, threads that are about to end would count as too many.
 bool asks_before_threads(const sandbox::Sandbox& sandbox, const Program& program);
 
-// Becomes the program; `news` is the pipe to the supervisor. `starts`: the socket that leads there, where the program
-// asks for what it starts. Does not return.
+// Confines the calling process and executes the program. Does not return.
+// `start_pipe` leads to the supervisor. `listener_socket` sends the seccomp listener to the supervisor, if the program
+// must ask before it starts processes or threads.
 [[noreturn]] void confine_and_exec(
     const sandbox::Sandbox& sandbox, const Program& program, int proc_fd, int start_pipe, int listener_socket);
 
-// What the supervisor hears of a program that is about to run.
+// What the child reports to its supervisor right before the program starts.
 struct StartMessage {
-  pid_t pid_in_proc;         // its pid as the supervisor's /proc counts it
+  pid_t pid_in_proc;   // in the supervisor's /proc
   int64_t started_us;  // by sys::now_us
 };
 
-// The supervisor's side: waits until the program runs. Fails with the step that failed when it could not be started.
+// Waits in the supervisor until the program runs, and returns the child's message. Fails with the step that failed if
+// the program could not be started.
 StartMessage wait_for_start(int start_pipe);
 
-// The supervisor's side of `starts`, once the program runs; invalid where nothing came.
+// Returns the seccomp listener that the child sent; invalid if it sent none. Called in the supervisor after
+// `wait_for_start`.
 sys::Fd receive_listener(int socket);
 
-// Closes all but the standard descriptors and those kept. Before a program starts everything else is marked
-// close-on-exec already; this is the second lock.
+// Closes all descriptors except the standard ones and `kept_fds`. It is a second safeguard: before a program starts,
+// all others are marked close-on-exec.
 void close_all_except(std::vector<int> kept_fds);
 
-// The caller's own pid as the /proc behind `proc` counts it.
+// Returns the caller's pid in the /proc that `proc_fd` refers to.
 pid_t own_pid_in(int proc_fd);
 
 }  // namespace process

@@ -26,8 +26,8 @@ namespace {
 
 bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
 
-// The symbols of a file that the white diff looks at: two files are equal when their symbols are. Without blank lines,
-// a line may also end with a carriage return.
+// The symbols of a file: the visible bytes, and one blank or newline for the white space between them. Two files are
+// equal for the white diff if their symbols are. Without `keeps_blank_lines`, a carriage return also ends a line.
 class Symbols {
  public:
   explicit Symbols(int fd, bool keeps_blank_lines = true) : bytes_(fd), keeps_blank_lines_(keeps_blank_lines) {}
@@ -52,7 +52,7 @@ class Symbols {
  private:
   static constexpr int none = -2;
 
-  // A visible byte: what was held back before it counts now.
+  // Returns the symbol before a visible byte, if there is one, and stores the byte; else returns the byte.
   int take_visible(int c, bool separated) {
     line_started_ = true;
     const bool first = !std::exchange(has_visible_, true);
@@ -73,7 +73,8 @@ class Symbols {
 
   ByteReader bytes_;
   bool keeps_blank_lines_, has_visible_ = false;
-  int64_t line_breaks_ = 0, newlines_ = 0;  // line breaks seen since the last visible byte; those still to be given
+  // line breaks since the last visible byte; newlines that `next` still has to return
+  int64_t line_breaks_ = 0, newlines_ = 0;
   int held_byte_ = none;
   bool line_started_ = false;
 };
@@ -106,12 +107,12 @@ Span stripped_span(int fd) {
 
 // --- by words ----------------------------------------------------------------------------------------
 
-// The words of a file; with `keep_spaces` the runs of white space between them too.
+// The words of a file. With `keeps_spaces`, also the runs of white space between them.
 class Words {
  public:
   Words(int fd, bool keeps_spaces) : bytes_(fd), keeps_spaces_(keeps_spaces), next_byte_(bytes_.next()) {}
 
-  // Empty at the end.
+  // Returns an empty string at the end.
   std::string next() {
     std::string word;
     if (keeps_spaces_ && is_space(next_byte_)) {
@@ -154,12 +155,12 @@ bool same_word(const std::string& ours, const std::string& theirs, const TokenRu
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What a file is made of, line by line. White space at both ends of the file and of a line is not in it.
+// A word, the end of a line, or the end of the file. White space at both ends of the file and of a line is skipped.
 struct LineItem {
   enum class Kind { word, line_end, file_end };
 
   Kind kind = Kind::file_end;
-  std::string gap, text;  // of a word: the white space between it and the word before it on its line, and itself
+  std::string gap, text;  // of a word: the white space before it on its line, and the word
 };
 
 class LineItems {
@@ -176,7 +177,8 @@ class LineItems {
   }
 
  private:
-  // The white space before the next word of this line; `breaks_` counts the lines that end before it.
+  // Skips and returns the white space before the next word of this line. Counts the lines that end before it in
+  // `line_ends_`.
   std::string skip_space() {
     if (at_line_start_) return at_line_start_ = false, "";
     std::string gap;
@@ -198,13 +200,12 @@ class LineItems {
 
   ByteReader bytes_;
   int next_byte_;
-  int64_t line_ends_ = 0;    // line ends still to be given
-  bool at_line_start_ = false;  // they stand before the word that comes next
+  int64_t line_ends_ = 0;       // line ends that `next` still has to return
+  bool at_line_start_ = false;  // the next word is the first one of its line
   bool has_words_ = false;
 };
 
-// A decimal number as its digits without zeros at the ends, and the place of the point; not `valid` where a word is
-// none.
+// A decimal number: its digits without zeros at the ends, and the exponent. Not `valid` if the word is not a number.
 struct Decimal {
   bool valid = false, negative = false;
   std::string digits;
@@ -257,7 +258,7 @@ class DecimalReader {
   }
 
   static void trim(Decimal& number) {
-    number.digits.erase(0, number.digits.find_first_not_of('0'));  // of zeros alone: all
+    number.digits.erase(0, number.digits.find_first_not_of('0'));  // erases all digits if all are zeros
     while (!number.digits.empty() && number.digits.back() == '0') number.digits.pop_back(), ++number.exponent;
   }
 
@@ -272,7 +273,7 @@ bool same_decimal(const std::string& a, const std::string& b) {
 
 bool same_line_items(int output, int answer, bool compares_numbers) {
   LineItems ours(output), theirs(answer);
-  bool is_equal = true, has_equal_numbers = compares_numbers;  // the line so far
+  bool is_equal = true, has_equal_numbers = compares_numbers;  // of the words so far on the line
   for (;;) {
     const LineItem a = ours.next(), b = theirs.next();
     if (a.kind != b.kind) return false;
@@ -293,7 +294,8 @@ using LineComparison = bool (*)(const std::string& ours, const std::string& thei
 
 bool equal(const std::string& ours, const std::string& theirs) { return ours == theirs; }
 
-// Empty lines at the end of the output do not count, and those of the answer do: so their answer is never met.
+// Compares line by line. Empty lines at the end of the output are ignored, but not those of the answer. So an answer
+// that ends with an empty line never matches.
 bool same_lines(int output, int answer, LineComparison compare_lines) {
   Lines ours(output, Lines::Ends::python), theirs(answer, Lines::Ends::python);
   std::string a, b;
@@ -312,19 +314,21 @@ bool same_lines(int output, int answer, LineComparison compare_lines) {
 
 using Strings = std::vector<std::string>;
 
-// One way to be right. It meets the lines of the output one by one and keeps none: only the answer is held in memory.
+// A criterion for accepting an output. It gets the lines of the output one by one and stores none of them, so that only
+// the answer is in memory.
 class Criterion {
  public:
   virtual ~Criterion() = default;
 
-  // False: the output can no longer be right in this way.
+  // Adds the next line. Returns false if the output can no longer meet the criterion.
   virtual bool accepts(const std::string& line) = 0;
 
-  // Whether an output that ends here is right.
+  // Returns whether an output that ends here meets the criterion.
   virtual bool is_met() const = 0;
 };
 
-// The whole is equal without the white space at its ends; of the output's lines it may be taken away, too.
+// The file is equal after white space at its ends is stripped, with `strip_lines` also at the ends of the output's
+// lines.
 class WholeText : public Criterion {
  public:
   WholeText(const Strings& answer, bool strip_lines) : strip_lines_(strip_lines) {
@@ -348,7 +352,7 @@ class WholeText : public Criterion {
   bool is_met() const override { return position_ == expected_.size(); }
 
  private:
-  // Counts only where something visible comes before and after it.
+  // Blank lines count only between visible lines.
   bool skip_blank_line(const std::string& line) {
     if (position_ == 0) return true;
     const size_t index = position_ + blank_lines_++;
@@ -362,7 +366,7 @@ class WholeText : public Criterion {
   bool blank_lines_fit_ = true;
 };
 
-// Line by line, empty ones of the output left out or not.
+// The lines are equal one by one. With `skip_empty`, empty lines of the output are ignored.
 class LineByLine : public Criterion {
  public:
   LineByLine(const Strings& expected, bool skip_empty, LineComparison same)
@@ -382,7 +386,8 @@ class LineByLine : public Criterion {
   size_t position_ = 0;
 };
 
-// As floats, unless each line of both is written in digits alone: floats would take two large whole numbers for one.
+// The lines are equal as floats. If all lines of both files are written in digits alone, the criterion is never met,
+// because large whole numbers lose digits as floats.
 class FloatLines : public LineByLine {
  public:
   explicit FloatLines(const Strings& expected) : LineByLine(expected, true, close_floats) {
@@ -404,10 +409,10 @@ class FloatLines : public LineByLine {
   bool all_whole_;
 };
 
-// How a word counts; false where it cannot.
+// Normalizes a word. Returns false if it has no such form.
 using WordReader = bool (*)(std::string& word);
 
-// Lines are sets of words, and the whole is a set of lines: neither order nor repetition counts.
+// A line is a set of words, and a file is a set of lines: order and repetition do not matter.
 class WordSets : public Criterion {
  public:
   WordSets(const Strings& expected, WordReader read) : read_(read) {
@@ -435,7 +440,7 @@ class WordSets : public Criterion {
   }
 
  private:
-  // With `known` it stops at other words: a line of millions would fill our memory.
+  // With `allowed_words`, stops at any other word: a line of millions of words would fill our memory.
   bool read_words(
       const std::string& line, std::set<std::string>& words, const std::set<std::string>* allowed_words) const {
     PythonWords line_words(line);
@@ -452,7 +457,7 @@ class WordSets : public Criterion {
   std::map<std::set<std::string>, bool> seen_lines_;
 };
 
-// A number is what it is rounded to three places. What is not a number is not equal to itself either.
+// Rounds a number to three places. NaN has no such form, because it does not equal itself.
 bool round_number(std::string& word) {
   double value;
   if (!read_float(word, value) || std::isnan(value)) return false;
@@ -505,7 +510,7 @@ bool is_written_whole(const ::json::Value& value) {
   return value.text.find_first_not_of("0123456789", value.text[0] == '-' ? 1 : 0) == std::string::npos;
 }
 
-// The digits of a whole number, however many these are; empty where a number has a fraction.
+// Returns the digits of a whole number of any length; empty if the number has a fraction.
 std::string whole_digits(const ::json::Value& value) {
   std::string digits = value.text;
   if (!is_written_whole(value)) {
@@ -524,8 +529,9 @@ class JsonComparison {
 
   bool same(const ::json::Value& a, const ::json::Value& b) const {
     using Kind = ::json::Value::Kind;
-    const auto numeric = [](const ::json::Value& value) { return value.kind == Kind::number ||
-        value.kind == Kind::boolean; };
+    const auto numeric = [](const ::json::Value& value) {
+      return value.kind == Kind::number || value.kind == Kind::boolean;
+    };
     if (numeric(a) && numeric(b)) return same_number(a, b);
     if (a.kind != b.kind) return false;
     switch (a.kind) {
@@ -537,8 +543,8 @@ class JsonComparison {
   }
 
  private:
-  // Exactly, as Python compares: what is written as a whole number is never rounded to a float. Two of these are equal
-  // or not, whatever the tolerance.
+  // Compares exactly, like Python: numbers that are written as whole numbers are not rounded to floats. The tolerance
+  // does not apply to two of these.
   bool same_number(const ::json::Value& a, const ::json::Value& b) const {
     const bool ours = is_written_whole(a), theirs = is_written_whole(b);
     if (ours || theirs ? whole_digits(a) == whole_digits(b) : a.number == b.number) return true;
@@ -546,7 +552,7 @@ class JsonComparison {
     return floats && rules_.has_tolerance() && is_close(a.number, b.number);
   }
 
-  // As floats of Python.
+  // Compares as Python's floats.
   bool is_close(double ours, double theirs) const {
     const double difference = std::fabs(ours - theirs);
     const auto absolute = static_cast<double>(rules_.absolute), relative = static_cast<double>(rules_.relative);
@@ -581,7 +587,7 @@ bool same_json(int output, int answer, const TokenRules& rules, bool may_be_wrap
   if (files::size_bytes(output) > static_cast<int64_t>(max_json_bytes)) return false;
   const ::json::Value expected = ::json::parse(files::read_all(answer, max_json_bytes), max_json_depth);
   try {
-    // What has more values than the answer is another one, and is not read to its end: a list of millions would fill
+    // A value with more parts than the answer is not equal and is not read to its end: a list of millions would fill
     // our memory.
     const ::json::Value value =
         ::json::parse(files::read_all(output, max_json_bytes), max_json_depth, value_count(expected));
@@ -589,7 +595,7 @@ bool same_json(int output, int answer, const TokenRules& rules, bool may_be_wrap
     return values.same(value, expected) ||
         (may_be_wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
   } catch (const sys::Failure&) {
-    return false;  // what the submission gave back is no JSON
+    return false;  // the submission's result is not JSON
   }
 }
 
@@ -597,7 +603,7 @@ bool same_json(int output, int answer, const TokenRules& rules, bool may_be_wrap
 
 bool TokenRules::is_close(long double ours, long double theirs) const {
   const long double difference = std::fabs(ours - theirs);
-  // Divided: a quotient that is as large as the tolerance is rounded as the tolerance was, a product is not.
+  // Division, because a quotient is rounded like the tolerance, and a product is not.
   return difference == 0 || difference <= absolute || difference / std::fabs(theirs) <= relative;
 }
 

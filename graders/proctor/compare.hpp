@@ -1,4 +1,4 @@
-// The comparisons that are built in. They stream: two outputs of a gigabyte take no more memory than two of a line.
+// The built-in comparisons. They stream the files, so that memory does not grow with the size of an output.
 #pragma once
 
 #include <string>
@@ -8,57 +8,58 @@ namespace compare {
 // How words are compared.
 struct TokenRules {
   bool case_sensitive = true, space_sensitive = false;
-  // Tolerances; negative: none. With one, what is a number in the answer is compared as one.
+  // Tolerances; negative means none. With a tolerance, words that are numbers in the answer are compared as numbers.
   long double absolute = -1, relative = -1;
 
   bool has_tolerance() const { return absolute >= 0 || relative >= 0; }
   bool is_close(long double ours, long double theirs) const;
 };
 
-// Line by line; runs of white space count as one blank, white space at both ends of a line and blank lines at the end
-// not at all.
+// Returns whether both files have equal lines. A run of white space counts as one blank; white space at both ends of a
+// line and blank lines at the end are ignored.
 bool white_diff(int output, int answer, const TokenRules& rules = {});
 
-// The same, and blank lines do not count anywhere.
+// Like `white_diff`, but blank lines are ignored everywhere.
 bool word_lines(int output, int answer, const TokenRules& rules = {});
 
-// Equal byte for byte after white space is stripped from both ends of the whole.
+// Returns whether both files are equal byte for byte after white space is stripped from both ends of the file.
 bool stripped(int output, int answer, const TokenRules& rules = {});
 
-// Equal byte for byte.
+// Returns whether both files are equal byte for byte.
 bool exact(int output, int answer, const TokenRules& rules = {});
 
-// Word by word; white space only separates, unless it is to be the same too.
+// Returns whether both files have equal words. White space only separates words, unless `space_sensitive` is set.
 bool tokens(int output, int answer, const TokenRules& rules = {});
 
-// Line by line, white space stripped from both ends of the whole and of each line. A line is equal byte for byte, or
-// all its words are decimal numbers and equal as such, whatever their spelling.
+// Returns whether both files have equal lines, after white space is stripped from both ends of the file and of each
+// line. Lines are also equal if all their words are decimal numbers of equal value.
 bool lines(int output, int answer, const TokenRules& rules = {});
 
-// The same, and lines are equal byte for byte only.
+// Like `lines`, but lines must be equal byte for byte.
 bool stripped_lines(int output, int answer, const TokenRules& rules = {});
 
-// Line by line as Python's str.splitlines() and strip() have them, empty ones at the output's end left out: all lines
-// equal, or all of them numbers that are as close as numpy.allclose asks for.
+// Returns whether both files have equal lines, split and stripped as by Python's str.splitlines() and str.strip(), or
+// only lines with numbers that are as close as numpy.allclose requires. Empty lines at the end of the output are
+// ignored.
 bool float_lines(int output, int answer, const TokenRules& rules = {});
 
-// As the harness of APPS compares, which tries one way after another: the whole without white space at its ends, line
-// by line, as floats, as sets of the words of lines, as sets of rounded numbers.
+// Compares like the harness of APPS, which accepts an output if any of its comparisons does: the stripped file, line by
+// line, as floats, as sets of the words of lines, as sets of rounded numbers.
 bool apps(int output, int answer, const TokenRules& rules = {});
 
-// As verl's prime_code compares: the ways of APPS without the sets, and lines of digits alone are no floats.
+// Compares like verl's prime_code: the comparisons of APPS without the sets. Lines of digits alone are not floats.
 bool prime_code(int output, int answer, const TokenRules& rules = {});
 
-// As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as
-// in Python. Numbers that are not both whole may differ by a tolerance.
+// Returns whether both files contain equal JSON values. Spaces, the order of an object's fields and the spelling of a
+// number are ignored; true equals 1, as in Python. Numbers may differ by the tolerance unless both are whole.
 bool json(int output, int answer, const TokenRules& rules = {});
 
-// The same, or the answer is a list of which the only element is the value.
+// Like `json`, or the answer is a list whose only element equals the output.
 bool json_wrapped(int output, int answer, const TokenRules& rules = {});
 
 using Comparison = bool (*)(int output, int answer, const TokenRules& rules);
 
-// By the name that a plan has for it; null where there is none.
+// Returns the comparison with this name in plans, or null if there is none.
 Comparison find_comparison(const std::string& name);
 
 }  // namespace compare

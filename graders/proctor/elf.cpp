@@ -17,7 +17,7 @@ constexpr const char* glibc_loader = "/lib/ld-linux-aarch64.so.1";
 constexpr const char* musl_loader = "/lib/ld-musl-aarch64.so.1";
 #endif
 
-// The one that compilers name here: whoever names the other one on purpose knows that it is not there.
+// The loader that compilers use here. A program that names the other libc's loader cannot be started.
 #ifdef __GLIBC__
 constexpr const char* loader = glibc_loader;
 #else
@@ -31,7 +31,7 @@ bool read_at(int program, uint64_t offset, Part& part) {
 
 bool is_loader(const std::string& path) { return path == std::string(loader, std::strlen(loader) + 1); }
 
-// Of the program that would have to start this one: whether it is another than compilers name.
+// Returns whether the program names another ELF interpreter than compilers do.
 bool has_foreign_loader(int program, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
@@ -50,7 +50,7 @@ bool has_foreign_loader(int program, const Elf64_Ehdr& header) {
 bool is_invalid_program(int program, int error) {
   Elf64_Ehdr header;
   if (!read_at(program, 0, header)) return false;
-  // No compiler of ours makes such a file: it was damaged.
+  // No compiler writes such a file, so it was damaged.
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
   return header.e_machine == machine && (error == ENOEXEC || has_foreign_loader(program, header));
 }

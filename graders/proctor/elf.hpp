@@ -1,10 +1,9 @@
-// Why a compiled program cannot be started: a source may bring sections that make its program one that no kernel
-// starts.
+// Detects compiled programs that no kernel starts, because their source added its own ELF sections.
 #pragma once
 
 namespace elf {
 
-// Whether the program itself is to blame for the error that execve ended with, and not the machine that it lies on.
+// Returns whether an execve error is the fault of the program file and not of the machine.
 bool is_invalid_program(int program, int error);
 
 }  // namespace elf

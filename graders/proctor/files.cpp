@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* descriptors = "/proc/self/fd/";
 
-// The inherited descriptor that a link names; -1 for anything else.
+// Returns the inherited descriptor that a link names; -1 for any other file.
 int linked_descriptor(const std::string& name) {
   char link[64] = {};
   const ssize_t length = readlink(name.c_str(), link, sizeof link - 1);
@@ -23,7 +23,7 @@ int linked_descriptor(const std::string& name) {
   return std::atoi(link + prefix);
 }
 
-// Empty where /proc is not to be seen.
+// Returns all open descriptors; empty if /proc is not visible.
 std::vector<int> open_descriptors() {
   std::vector<int> fds;
   DIR* folder = opendir("/proc/self/fd");
@@ -46,7 +46,7 @@ sys::Fd reopen(int fd, int flags, mode_t mode) {
 sys::Fd open_secret(const std::string& name, bool hide) {
   const int inherited_fd = linked_descriptor(name);
   if (inherited_fd >= 3) {
-    // A link names its descriptor for one reader: it is taken over, and the name goes as others' do.
+    // Each link is read once: its descriptor is taken over, and the link is removed like other files.
     if (fcntl(inherited_fd, F_GETFD) < 0 || unlink(name.c_str()) != 0) sys::fail_errno("cannot open " + name);
     return sys::Fd(inherited_fd);
   }
@@ -179,7 +179,7 @@ void mark_all_close_on_exec() {
 
 void close_between(unsigned first, unsigned last) {
   if (syscall(sys::nr_close_range, first, last, 0) == 0) return;
-  // Before 5.9. Where /proc is not to be seen, a program is about to start, and that closes them.
+  // For kernels before 5.9. If /proc is not visible, a program is about to start, and its exec closes them.
   for (const int fd : open_descriptors())
     if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) close(fd);
 }

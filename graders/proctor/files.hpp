@@ -1,4 +1,4 @@
-// The job's files: opened once, made secret, shown to nobody by name.
+// The job's files, which are opened once and then hidden from programs; and files in memory.
 #pragma once
 
 #include <functional>
@@ -8,52 +8,54 @@
 
 namespace files {
 
-// A descriptor of one of the job's files. A link to /proc/self/fd/N stands for the inherited descriptor N; any other
-// file is unlinked once it is open, so that no path leads to it any more.
-// `hide` is false where tests leave it its name.
+// Opens one of the job's files. A link to /proc/self/fd/N means the inherited descriptor N. Any other file is unlinked
+// once it is open, so that no program can open it by its path. Only tests set `hide` to false.
 sys::Fd open_secret(const std::string& name, bool hide = true);
 
-std::string read_all(int fd, size_t max_bytes);   // from the start; fails when there is more
-std::string read_up_to(int fd, size_t max_bytes);  // from the start; what is more stays unread
+std::string read_all(int fd, size_t max_bytes);    // from the start; fails if the file is larger
+std::string read_up_to(int fd, size_t max_bytes);  // from the start; the rest is not read
 std::string read_tail(int fd, size_t max_bytes);
 
 sys::Fd make_memory_file(const char* name);  // an empty file in memory
 
-// The same for a program that shall only write, or only read: what it can write and read again is memory, which nobody
-// counts. The file's mode keeps it from opening it anew by a name below /proc.
-// `for_good` is false where tests leave it its mode.
+// Reopens a file for a program that may only write to it, or only read it. A file that it can both write and read is
+// memory that no limit counts. The file's mode prevents the program from reopening it through /proc. Only tests set
+// `changes_mode` to false.
 sys::Fd reopen_write_only(int fd, bool changes_mode = true);
 sys::Fd reopen_read_only(int fd);
 
-// Lets others than its writer, who is dead, open it for reading.
+// Makes a write-only file readable for other programs. Its writer must have ended.
 void make_readable(int fd);
-int64_t allocated_bytes(int fd);  // bytes that it takes, not counting holes
+int64_t allocated_bytes(int fd);  // bytes on disk or in memory, without holes
 int64_t size_bytes(int fd);
 
-// Gives a file the times that it has in every test.
+// Sets a file's times to the epoch, so that they are equal in every test.
 void reset_times(int fd);
-void truncate(int fd);  // its times, too
+void truncate(int fd);  // also resets its times
 
-// Whether no program has written the file since, or opened it to write anew.
+// Returns whether no program has written or truncated the file since `reset_times`.
 bool is_unwritten(int fd);
 
-void copy(int from, int to);  // all of it, from the start; fails
+void copy(int from, int to);  // the whole file; fails on an error
 
-// The same program without a name and in the folder at hand, where it has no neighbours.
+// Returns a copy of a program that has no name. The copy is on the file system of the working folder, away from its
+// original neighbours.
 sys::Fd copy_without_name(const sys::Fd& fd);
 
-// A descriptor for the same content that a program without our rights may open again through /proc/self/fd: `fd` itself
-// where its mode allows that, a copy in memory otherwise.
+// Returns a descriptor with the same content that an unprivileged program can reopen through /proc/self/fd: `fd` itself
+// if its mode allows that, else a copy in memory.
 sys::Fd reopenable(sys::Fd fd);
 
-// All that lies in a folder that no submission could change, but what `stays` by its name.
-void remove_all(const std::string& folder,
+// Removes everything in a folder except the entries for which `is_kept` is true. The folder must not be writable for
+// submissions.
+void remove_all(
+    const std::string& folder,
     const std::function<bool(const std::string&)>& is_kept = [](const std::string&) { return false; });
 
-// Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
+// Marks all descriptors except the standard ones close-on-exec, including those inherited from the parent.
 void mark_all_close_on_exec();
 
-// Those from the first number to the last.
+// Closes all descriptors in a range, both ends included.
 void close_between(unsigned first, unsigned last);
 
 }  // namespace files

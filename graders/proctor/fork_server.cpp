@@ -21,10 +21,10 @@
 namespace fork_server {
 namespace {
 
-constexpr const char* folder_mount = "/box";        // where a submission sees its folder
-constexpr int socket_number = 3, library_number = 4;  // the numbers that graders/python/waiting.py knows
+constexpr const char* folder_mount = "/box";          // The path at which a submission sees its folder.
+constexpr int socket_number = 3, library_number = 4;  // The numbers that graders/python/waiting.py uses.
 
-// The script that the command names: the first word that is no option.
+// Returns the script in the plan's command: the first argument that is not an option.
 const std::string& script_name(const plan::Plan& plan) {
   const std::vector<std::string>& argv = plan.submission.argv;
   for (size_t i = 1; i < argv.size(); ++i)
@@ -32,7 +32,8 @@ const std::string& script_name(const plan::Plan& plan) {
   sys::fail("submission.argv: a script expected");
 }
 
-// To make namespaces and mounts, and to measure what runs in them. A start takes everything else away.
+// Keeps the capabilities to make namespaces and mounts, and to inspect the processes in them. The exec drops all
+// others.
 void keep_capabilities() {
   constexpr uint32_t capabilities = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -42,7 +43,8 @@ void keep_capabilities() {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0) sys::fail_errno("ambient capabilities");
 }
 
-// In the folder of submissions its script has the name of theirs: what is found out at the start is what they find.
+// Enters the interpreter's folder at the path of submissions' folders. Its script has the name of theirs, so that what
+// Python computes from the path at the start is right for them.
 void enter_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
   const std::string own_folder = sandbox.job_folder + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("mount namespace");
@@ -51,15 +53,15 @@ void enter_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
 }
 
 void place_descriptors(int socket, int library) {
-  const int copies[] = {fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16),
-      open("/dev/null", O_RDWR | O_CLOEXEC)};
+  const int copies[] = {
+      fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16), open("/dev/null", O_RDWR | O_CLOEXEC)};
   for (const int fd : {0, 1, 2})
     if (dup2(copies[2], fd) < 0) sys::fail_errno("standard descriptors");
   if (dup2(copies[0], socket_number) < 0 || dup2(copies[1], library_number) < 0) sys::fail_errno("descriptors");
   process::close_all_except({socket_number, library_number});
 }
 
-// The room for the stack is laid out at the start.
+// The kernel reserves addresses for the stack at the start of a program.
 void unlimit_stack() {
   rlimit stack;
   if (getrlimit(RLIMIT_STACK, &stack) != 0) return;
@@ -74,8 +76,8 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-[[noreturn]] void become_interpreter(const sandbox::Sandbox& sandbox, const plan::Plan& plan, int socket, int library,
-    const std::string& folder) {
+[[noreturn]] void become_interpreter(
+    const sandbox::Sandbox& sandbox, const plan::Plan& plan, int socket, int library, const std::string& folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
@@ -92,7 +94,8 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   _exit(127);
 }
 
-// The folder of programs that can all see the same mounts: they write no files and see no /proc.
+// Returns the folder of programs that can share their mounts, because they write no files and see no /proc. Empty for
+// others.
 std::string shared_folder(const plan::Plan& plan) {
   const plan::Submission& program = plan.submission;
   const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
@@ -128,14 +131,14 @@ std::string reuse_key(const plan::Plan& plan) {
   return key;
 }
 
-ForkServer::ForkServer(const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library,
-    const std::string& folder) {
+ForkServer::ForkServer(
+    const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   try {
     if (!sandbox.has_pid_namespace)
       sys::fail("it takes namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
     start(sandbox, plan, library, folder);
     messages::Message reply;
-    // It may have said what is wrong, and ended, before it was told everything.
+    // It may have reported an error and ended before it has received both messages.
     static_cast<void>(messages::send(socket_.get(), {module_names(plan), {}}) &&
         messages::send(socket_.get(), messages::sandbox_message(sandbox, shared_folder(plan))));
     if (!messages::receive(socket_.get(), reply)) sys::fail("the interpreter ended before it waited");
@@ -148,8 +151,8 @@ ForkServer::ForkServer(const sandbox::Sandbox& sandbox, const plan::Plan& plan, 
 
 ForkServer::~ForkServer() { end(); }
 
-void ForkServer::start(const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library,
-    const std::string& folder) {
+void ForkServer::start(
+    const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
   socket_ = sys::Fd(ends[0]);

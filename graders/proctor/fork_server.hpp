@@ -1,5 +1,4 @@
-// An interpreter that has started already and waits: each test is a process that it forks, confined as one that is
-// started.
+// A pre-started interpreter that forks a process for each test. The forked process is confined like a started one.
 #pragma once
 
 #include <string>
@@ -10,24 +9,25 @@
 
 namespace fork_server {
 
-// Makes the folder that the interpreter finds its first script in, under the submission's name. Before the room is
-// entered.
+// Makes the folder that the interpreter runs its first script in, under the submission's name. Must be called before
+// the sandbox is entered.
 void make_folder(const plan::Plan& plan, const std::string& folder);
 
-// Equal where one interpreter can wait for both submissions: by what it is started with, which is the judge's.
+// Returns a key of the start values of a plan's interpreter. Plans with equal keys can share a fork server.
 std::string reuse_key(const plan::Plan& plan);
 
 class ForkServer {
  public:
-  // One that does not come up says why, and programs are started as without it. `library`: what it waits with.
+  // Starts the interpreter with the fork server's `library`. If that fails, `failure` has the reason, and the caller
+  // starts programs without it.
   ForkServer(
       const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
   ~ForkServer();
   ForkServer(const ForkServer&) = delete;
 
-  const std::string& failure() const { return failure_; }  // empty: it waits
+  const std::string& failure() const { return failure_; }  // empty if it runs
 
-  // A program that runs alone, of the plan's submission.
+  // Forks a process, runs a program of the plan's submission in it, and returns how the program ended.
   process::Ending run(const sandbox::Sandbox& sandbox, const process::Program& program);
 
  private:

@@ -9,7 +9,7 @@ namespace idle_time {
 namespace {
 
 constexpr int64_t report_margin_us = 200 * 1000;
-constexpr int64_t crowded_fraction = 10;  // a tenth of the limit
+constexpr int64_t crowded_fraction = 10;  // A program is crowded if it waited for a tenth of its CPU limit.
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Clock::Clock(size_t programs) : member_count_(programs) {
   const int sharing = programs > 1 ? MAP_SHARED : MAP_PRIVATE;
   void* const memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) sys::fail_errno("memory for a clock");
-  page_ = static_cast<Page*>(memory);  // of zeros
+  page_ = static_cast<Page*>(memory);  // zeroed by mmap
 }
 
 Clock::~Clock() { munmap(page_, sizeof(Page)); }
@@ -36,7 +36,8 @@ void Clock::member_ended(size_t member) { page_->members[member].ended = true; }
 
 void Clock::report(size_t member, int64_t now, int64_t busy_us, int64_t unconfirmed_us) {
   page_->members[member].unconfirmed_us = unconfirmed_us;
-  page_->members[member].busy_us = busy_us;  // first: who reads the time has what belongs to it, or more
+  // Written before the time, so that a reader of the time gets at least the values up to it.
+  page_->members[member].busy_us = busy_us;
   page_->members[member].reported_at_us = now;
 }
 
@@ -52,7 +53,8 @@ int64_t Clock::elapsed_us(int64_t now) const {
 
 std::optional<int64_t> Clock::reported_idle_us(size_t member, int64_t since) const {
   const Member& reporter = page_->members[member];
-  const int64_t reported_at = reporter.reported_at_us;  // first: what it did by then is in the other number, or more
+  // Read before the value, so that the value covers at least the time up to it.
+  const int64_t reported_at = reporter.reported_at_us;
   return reported_at < since ? std::nullopt : std::optional(reported_at - reporter.busy_us);
 }
 
@@ -64,7 +66,7 @@ bool Clock::needs_reports(int64_t now) const {
   return false;
 }
 
-// What somebody has done since telling last is not known, so that time is not counted yet.
+// What a member has done since its last report is unknown, so that time is not counted yet.
 int64_t Clock::idle_us(size_t member, int64_t now) const {
   int64_t reported_until = now, busy_us = 0;
   for (size_t i = 0; i < member_count_; ++i) {

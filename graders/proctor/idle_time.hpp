@@ -1,5 +1,5 @@
-// The clock of a test: how long its programs have idled, all of them at once. A machine that is busy with others, and a
-// partner that computes, make a test take longer and are nothing that a program could be blamed for.
+// The clock of a test: how long its programs have all been idle at the same time. Time in which a program waits for a
+// busy machine, or for a partner that computes, is not idle time.
 #pragma once
 
 #include <atomic>
@@ -9,44 +9,45 @@
 
 namespace idle_time {
 
-constexpr size_t max_members = 128;  // programs of one test
+constexpr size_t max_members = 128;  // Maximum number of programs in one test.
 
-// Lies in memory that the supervisors of a test's programs share: each tells what its own program did, and reads what
-// all of them did.
+// The clock of one test, in memory that the supervisors of the test's programs share. Each supervisor reports what its
+// own program did, and reads what all programs did.
 class Clock {
  public:
   explicit Clock(size_t programs);
   Clock(const Clock&) = delete;
   ~Clock();
 
-  // A process that is forked from here on has none of it.
+  // Makes processes that are forked from now on have no access to the clock.
   void exclude_from_forks() const;
 
-  // Each member is told of by one supervisor. `wall_us`: how long it may idle; negative: for ever.
+  // Start and end of a member. Each member has one supervisor. `wall_us` is its maximum idle time; negative means
+  // unlimited.
   void member_started(size_t member, int64_t now_us, int64_t wall_us);
   void member_ended(size_t member);
 
-  // What the member's processes have computed and waited for from their start to now, all together.
-  // `doubtful_us`: for how much of that nothing speaks but that the kernel says so.
+  // Reports how long the member's processes have computed and waited, in total, up to `now`. `unconfirmed_us` is the
+  // part of it that only the kernel's process state shows, such as a wait for a disk on which no disk worked.
   void report(size_t member, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
 
-  // Since the last of them started; 0 before that.
+  // Returns the time since the last member started; 0 if some member has not started.
   int64_t elapsed_us(int64_t now) const;
 
-  // Whether one of them may soon have idled for as long as it may: from here on everybody has to tell.
+  // Returns whether a member may soon reach its maximum idle time. From then on all supervisors must report.
   bool needs_reports(int64_t now) const;
 
-  // Everybody has to tell from here on.
+  // Makes all supervisors report from now on.
   void request_reports() { page_->reports_requested = true; }
 
-  // By what a member has told since then: how long it has done nothing, counted from any time; nothing where it has not
-  // told.
+  // Returns a member's idle time by its last report, relative to an arbitrary start; nullopt if it has not reported
+  // since `since`.
   std::optional<int64_t> reported_idle_us(size_t member, int64_t since) const;
 
-  // How long nobody did anything, by what all of them have told up to now; never too long.
+  // Returns how long all members have been idle, by their reports up to `now`. It is never too long.
   int64_t idle_us(size_t member, int64_t now) const;
 
-  // What all of them have told that they may have waited for, and may have idled as well.
+  // Returns the total time in which the members may have waited or may have been idle.
   int64_t unconfirmed_us() const;
 
  private:
@@ -63,12 +64,12 @@ class Clock {
   size_t member_count_;
 };
 
-// Time that the kernel tells nobody of: of a program that is on a processor, while the machine below lends that
-// processor to another machine; and of threads that have waited for one and ended between two looks. Who is ready to
-// run at both, and has neither computed nor waited for a processor in between, was kept from it.
+// Time in which a program could run but did not, and for which the kernel has no counter: a hypervisor took the
+// processor away (steal time), or threads that waited for a processor ended between two looks. It is counted if the
+// program is ready at two looks and neither computed nor waited in between.
 class StolenTime {
  public:
-  // `did_us`: what the program has computed and waited for so far.
+  // `active_us` is the total time that the program has computed and waited so far.
   void observe(int64_t now, int64_t active_us, bool is_ready);
   int64_t total_us() const { return total_us_; }
 
@@ -77,48 +78,50 @@ class StolenTime {
   bool was_ready_ = false;
 };
 
-// Time in the state of those who wait for a disk. Others are in it, too, and some of them because they like to.
+// Time that a program spent in the state of processes that wait for a disk (D). A program can also enter this state on
+// purpose, so the time counts as confirmed only if a disk worked for the program.
 class DiskWait {
  public:
-  // `disk_work`: any number that changes when a disk works for the program. It counts while the program is blocked, and
-  // once after.
+  // `disk_work` is any number that changes when a disk works for the program. It is needed while the program is
+  // blocked, and once afterwards.
   void observe(int64_t now, bool is_blocked, int64_t disk_work);
   bool is_blocked() const { return is_blocked_; }
   int64_t total_us() const { return confirmed_us_ + unconfirmed_us_ + current_us_; }
   int64_t unconfirmed_us() const {
     return unconfirmed_us_ + (has_disk_work_ ? 0 : current_us_);
-  }  // no disk has worked meanwhile
+  }  // no disk has worked in the current wait
 
  private:
   int64_t observed_at_ = 0, disk_work_ = 0, current_us_ = 0, confirmed_us_ = 0, unconfirmed_us_ = 0;
   bool is_blocked_ = false, has_disk_work_ = false;
 };
 
-// Whether a program with such a limit of CPU time waited so long for processors that the machine is crowded. Cores and
-// caches are shared then, so that the same work takes more CPU time. Who sleeps, or is at a disk, does not wait.
+// Returns whether a program waited so long for processors, compared to its CPU limit, that the machine is crowded. Then
+// cores and caches are shared, and the same work takes more CPU time. Sleep and disk waits do not count.
 bool is_crowded(int64_t cpu_limit_us, int64_t waited_us);
 
-// What a supervisor sees of its program at one look.
+// What a supervisor sees at one look at its program.
 struct Observation {
   int64_t now;
-  int64_t computed_us, waited_us;  // by all its processes so far; the latter for processors
-  bool is_ready, is_blocked;             // to run; in the state of those who wait for a disk
+  int64_t computed_us, waited_us;  // total of all its processes; `waited_us` is for processors
+  bool is_ready, is_blocked;       // is runnable; is in the state of processes that wait for a disk
   int64_t disk_work;
 };
 
-// How long a program may do nothing, and how long it may take. Negative: for ever.
+// How long a program may be idle, and how long it may run. Negative means unlimited.
 struct TimeRules {
   int64_t max_idle_us, max_elapsed_us;
-  bool cpu_time_is_idle;  // it has no limit of its own
-  bool is_trusted;              // what looks like waiting for a disk is that
-  bool is_exclusive;                // nothing else goes on: what only looks like that is idling
+  bool cpu_time_is_idle;  // if the program has no CPU limit
+  bool is_trusted;        // its disk waits need no confirmation
+  bool is_exclusive;      // no other job runs, so unconfirmed disk waits are idle time
 };
 
-// The rules of time for one program. They are given all that they go by, and ask no clock themselves.
+// The time rules for one program. All values are passed in; it reads no clock itself.
 class TimeAccount {
  public:
-  // The last: at the end of all patience, or for half of that time only the kernel says that it did not idle. Less is
-  // the machine's: who sleeps beside a busy disk is blocked at times, too.
+  // `stalled`: the maximum total time has passed, or unconfirmed waits make up more than half of the maximum idle time.
+  // Shorter ones are attributed to the machine, because a sleeping program next to a busy disk is blocked at times,
+  // too.
   enum class End { none, idled, stalled };
 
   TimeAccount(Clock& clock, size_t member, const TimeRules& patience)
@@ -126,24 +129,25 @@ class TimeAccount {
 
   void start(int64_t now);
 
-  // Whoever watches has slept for so long on purpose. When it did not mean to it computed, waited for a processor, or
-  // was stopped with all others: a machine that stands still is nobody's idling.
+  // Adds time that the supervisor slept on purpose. While it did not, it computed, waited for a processor or was
+  // stopped with all others, and this time is not idle time of the program.
   void add_sleep(int64_t us) { slept_us_ += us; }
 
-  // Whether looks have to be exact from here on.
+  // Returns whether the looks must be exact from now on.
   bool needs_reports(int64_t now) const { return clock_.needs_reports(now); }
 
-  // Whether the next look needs to know of the disk.
+  // Returns whether the next look needs `disk_work`.
   bool needs_disk_work(bool is_blocked) const { return !rules_.is_trusted && (is_blocked || disk_wait_.is_blocked()); }
   void observe(const Observation& observation);
   End end(int64_t now) const;
 
-  // The program is no more.
+  // Records the final values after the program has ended.
   void finish(int64_t now, int64_t computed_us, int64_t waited_us) { report(now, computed_us, waited_us); }
   int64_t idle_us(int64_t now) const {
     return clock_.idle_us(member_, now) + (rules_.is_exclusive ? clock_.unconfirmed_us() : 0);
   }
-  int64_t waited_us() const { return disk_wait_.total_us() + stolen_time_.total_us(); }  // for a disk, or a machine
+  // for a disk, or taken by a hypervisor
+  int64_t waited_us() const { return disk_wait_.total_us() + stolen_time_.total_us(); }
 
  private:
   void report(int64_t now, int64_t computed_us, int64_t waited_us);

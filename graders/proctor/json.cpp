@@ -95,7 +95,7 @@ class Parser {
     value.kind = Value::Kind::number;
     value.number = std::strtod(digits.c_str(), &end);
     value.text = digits;
-    // Whole numbers of any length are numbers, and are compared by their digits.
+    // Whole numbers may have any length; they are compared by their digits.
     const bool is_whole = digits.find_first_not_of("0123456789", digits[0] == '-' ? 1 : 0) == std::string::npos;
     if (digits.empty() || *end != '\0' || !(is_whole || std::isfinite(value.number))) {
       position_ = start;
@@ -173,7 +173,7 @@ class Parser {
     return code;
   }
 
-  // Half a surrogate pair stands for itself, as in Python.
+  // An unpaired surrogate stands for itself, as in Python.
   unsigned read_code_point() {
     const unsigned high = read_hex();
     if (high < 0xD800 || high > 0xDBFF || source_.compare(position_, 2, "\\u") != 0) return high;

@@ -1,4 +1,4 @@
-// Just enough JSON: plans and specs in, lines and reports out.
+// A small JSON reader and writer for plans, specs, lines and reports.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ class Value {
   Kind kind = Kind::null;
   bool boolean = false;
   double number = 0;
-  std::string text;  // of a number or truth value: as it was written
+  std::string text;  // of a number or boolean: its spelling in the source
   std::vector<Value> list;
   std::map<std::string, Value> object;
 
   bool is_null() const { return kind == Kind::null; }
 
-  // The field of an object; null where it is missing.
+  // Returns the field of an object, or null if it is missing.
   const Value& at(const std::string& name) const;
 
-  // Conversions fail (sys::Failure) with the name of what was expected, so that a plan's fault is easy to find.
+  // Conversions. They fail (sys::Failure) with the field's name and the expected kind.
   const std::string& as_text(const char* field_name) const;
   double as_number(const char* field_name) const;
   int64_t as_whole(const char* field_name) const;
@@ -37,12 +37,12 @@ class Value {
   bool boolean_or(bool fallback, const char* field_name) const;
 };
 
-// Fails (sys::Failure) with the byte offset where the text is not JSON, nests deeper than allowed (our own documents
-// nest five levels, and recursion must not be the sender's choice) or holds more values, each of which takes a hundred
-// times as much memory.
+// Parses a JSON text. Fails (sys::Failure) with the byte offset if it is not JSON, is nested deeper than `max_depth` or
+// has more than `max_values` values. Our own documents have five levels; the limits keep a sender from exhausting stack
+// and memory, since a value takes a hundred times as much memory as its text.
 Value parse(const std::string& source, int max_depth = 32, size_t max_values = SIZE_MAX);
 
-// The text as a JSON string, quotes included; the text must be valid UTF-8.
+// Returns a string as JSON, with quotes. The string must be valid UTF-8.
 std::string quote(const std::string& text);
 
 }  // namespace json

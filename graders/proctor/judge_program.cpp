@@ -32,7 +32,7 @@ JudgeProgram::JudgeProgram(std::string name, const std::vector<std::string>& arg
     executable_ = files::open_secret(plan::checked_file_name(argv[0], "argv"));
     return;
   }
-  // An interpreter: what follows is its script.
+  // An interpreter, whose first argument is its script.
   if (argv.size() > 1) script_files_.push_back(files::open_secret(plan::checked_file_name(argv[1], "argv")));
 }
 
@@ -71,7 +71,8 @@ void JudgeProgram::link_test_files(int input, int answer, int output) {
 process::Program JudgeProgram::program_with(const std::vector<std::string>& arguments) const {
   process::Program program;
   const size_t fixed_arguments =
-      is_system_program(argv_[0]) && argv_.size() > 1 ? 2 : 1;  // an interpreter's script belongs to its name
+      // an interpreter's script stays before the other arguments
+      is_system_program(argv_[0]) && argv_.size() > 1 ? 2 : 1;
   program.argv.assign(argv_.begin(), argv_.begin() + static_cast<long>(fixed_arguments));
   program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());
   program.argv.insert(program.argv.end(), argv_.begin() + static_cast<long>(fixed_arguments), argv_.end());

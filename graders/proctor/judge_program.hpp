@@ -1,5 +1,5 @@
-// Where a checker, a manager or an interactor sits: a folder with links to the files of the test at hand, and the
-// starting of a trusted program in it.
+// A trusted program of the problem (checker, manager or interactor): its folder, with links to the files of the current
+// test, and how it is started.
 #pragma once
 
 #include <string>
@@ -19,29 +19,29 @@ constexpr const char* manager_output_name = "output.txt";
 
 class JudgeProgram {
  public:
-  // `argv`: a job's file or a program of the system, and its arguments; an argument that names a file of the job is
-  // copied onto the desk. Opens the program before anything untrusted runs. `who` is how failures call it.
+  // Opens the program, which must happen before anything untrusted runs. `argv` is a file of the job or a program of
+  // the system, and its arguments. The script of an interpreter is a file of the job, and is copied into the folder.
+  // Failures use `name`.
   JudgeProgram(std::string name, const std::vector<std::string>& argv, const process::Limits& limits);
 
-  // Makes the folder. Called once the proctor is in its room.
+  // Makes the folder. Called once the proctor has entered the sandbox.
   void make_folder(const sandbox::Sandbox& sandbox, const std::string& folder, bool has_feedback_folder);
 
-  // Puts the files of a test on the desk; a negative number leaves the last one. They must be open to reopening.
+  // Points the links in the folder to the files of a test. A negative number keeps the last file. The program must be
+  // able to reopen the files.
   void link_test_files(int input, int answer, int output);
 
-  // The program with these arguments behind its name, its own behind them; its standard descriptors still to be set.
+  // Returns the program with these arguments, followed by its own. The standard descriptors are not set yet.
   process::Program program_with(const std::vector<std::string>& arguments) const;
 
-  // What it left in its feedback folder goes into the statement. Unless it is to find it there again, it goes out of
-  // the folder.
+  // Reads the feedback folder into `output`, and empties the folder unless `keeps_files` is set.
   void collect_feedback(checker_result::CheckerOutput& output, bool keeps_files = false) const;
   void clear_feedback() const;
 
-  // The input of another pass, which it may have left there: out of the folder, to be read only. Invalid where there is
-  // none.
+  // Returns the input of the next pass, read-only, and removes it from the feedback folder. Invalid if there is none.
   sys::Fd take_next_input() const;
 
-  // A file in its folder that it may write, empty, open for reading.
+  // Makes an empty file in the folder that the program may write, and returns it open for reading.
   sys::Fd make_output_file() const;
 
   const std::string& name() const { return name_; }
@@ -55,8 +55,8 @@ class JudgeProgram {
   process::Limits limits_;
   bool has_feedback_folder_ = false;
   sys::Fd executable_;
-  std::vector<sys::Fd> script_files_;  // arguments that are files of the job, opened while they had names
-  sys::Fd link_targets_[3];            // the same three numbers for every test, so that the links to them are made once
+  std::vector<sys::Fd> script_files_;  // the interpreter's script, opened while it had a name
+  sys::Fd link_targets_[3];            // the same descriptor numbers for every test, so that the links are made once
   const sandbox::Sandbox* sandbox_ = nullptr;
 };
 

@@ -7,7 +7,7 @@
 namespace landlock {
 namespace {
 
-// The kernel's uapi, as of ABI 7; an older kernel reads the part of the structure that it knows.
+// The kernel's uapi, as of ABI 7. An older kernel reads the part of the structure that it knows.
 struct RulesetAttributes {
   uint64_t handled_fs, handled_net, scoped;
 };
@@ -60,7 +60,7 @@ void Rules::permit(int fd, Access access) {
   uint64_t allowed = rights_of(access) & handled_rights(abi_);
   if (!S_ISDIR(status.st_mode)) allowed &= file_rights;
   const PathBeneath rule = {allowed, fd};
-  // Pipes and memory files are refused here (EBADFD) because no rule applies to them in the first place.
+  // The kernel refuses pipes and memory files (EBADFD), because no rule applies to them anyway.
   syscall(sys::nr_landlock_add_rule, ruleset_.get(), rule_path_beneath, &rule, 0);
 }
 

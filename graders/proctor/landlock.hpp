@@ -1,4 +1,4 @@
-// Which files a confined program may touch, enforced by Landlock.
+// The files that a confined program may access, enforced by Landlock.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@
 namespace landlock {
 
 enum class Access {
-  read,         // read and list
-  run,          // read, list, execute
-  write,        // read and write one existing file
-  work,         // everything below a folder: create, write, remove, execute
+  read,   // read and list
+  run,    // read, list, execute
+  write,  // read and write one existing file
+  work,   // everything below a folder: create, write, remove, execute
 };
 
-// The ABI that this kernel offers; 0 where there is none.
+// Returns the Landlock ABI of this kernel; 0 if it has none.
 int abi();
 
-// A set of permissions; made before a process is started, put in force by that process.
+// A set of permissions. It is made before a process starts, and enforced by that process.
 class Rules {
  public:
-  Rules();  // valid() is false where the kernel has no Landlock
+  Rules();  // valid() is false if the kernel has no Landlock
 
   bool valid() const { return ruleset_.valid(); }
-  void permit(int fd, Access access);                      // what the descriptor refers to; an unlinked file too
-  void permit_path(const char* path, Access access);       // passes over paths that are not there
-  // For the calling process, for good; empty or what went wrong.
+  void permit(int fd, Access access);                 // also for an unlinked file
+  void permit_path(const char* path, Access access);  // ignores missing paths
+  // Applies the rules to the calling process permanently. Returns an empty string, or the error.
   std::string enforce() const;
 
  private:

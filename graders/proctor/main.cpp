@@ -1,4 +1,4 @@
-// The program inside the box. docs/protocol.md describes what it reads and writes.
+// The proctor's commands. docs/protocol.md describes what they read and write.
 #include <cstdio>
 #include <cstring>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ constexpr const char* usage =
     "proctor probe      say what would confine a program here\n"
     "proctor profile    print which system calls each profile may make, and why\n";
 
-// A job may bring a thousand files, each of which stays open.
+// Raises the limit of open files: a job may have a thousand files, each of which stays open.
 void raise_open_files() {
   rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;

@@ -18,7 +18,7 @@ struct SandboxFields {
 struct ProgramFields {
   process::Limits limits;
   bool may_use_threads, is_exclusive, sees_proc, sees_own_descriptors;
-  int input, output, error, counted_file, argument_fd;  // places among the descriptors; -1: none
+  int input, output, error, counted_file, argument_fd;  // indexes into the message's descriptors; -1: none
 };
 
 template <class Fields>
@@ -88,7 +88,7 @@ bool receive(int socket, Message& message) {
   header.msg_iov = &data, header.msg_iovlen = 1, header.msg_control = control_buffer,
   header.msg_controllen = sizeof control_buffer;
   ssize_t length;
-  // Who ends with something unread is told of first, and what it said before only then.
+  // If the sender ended with unread messages, the first call returns ECONNRESET, and the next one what it had sent.
   do length = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   while (length < 0 && (errno == EINTR || errno == ECONNRESET));
   if (length > 0) take_descriptors(header, message);
@@ -162,7 +162,7 @@ process::Program read_program(const Message& message) {
   program.may_use_threads = fields.may_use_threads, program.is_exclusive = fields.is_exclusive;
   program.sees_proc = fields.sees_proc, program.sees_own_descriptors = fields.sees_own_descriptors;
   program.input = descriptor_at(message, fields.input), program.output = descriptor_at(message, fields.output),
-      program.error = descriptor_at(message, fields.error);
+  program.error = descriptor_at(message, fields.error);
   program.counted_file = descriptor_at(message, fields.counted_file),
   program.argument_fd = descriptor_at(message, fields.argument_fd);
   if (program.argument_fd >= 0) program.inherited_fds.push_back(program.argument_fd);

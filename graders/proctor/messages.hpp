@@ -1,5 +1,5 @@
-// What the proctor and an interpreter that waits say to each other: plain bytes between two programs of the same
-// sources, and descriptors.
+// Messages between the proctor and a fork server: plain bytes and descriptors. Both programs are built from the same
+// sources.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@ namespace messages {
 
 struct Message {
   std::string bytes;
-  std::vector<int> fds;  // of one that was received: to be closed by who received it
+  std::vector<int> fds;  // the receiver must close them
 };
 
-// Whether it went through.
+// Returns whether the message was sent.
 bool send(int socket, const Message& message);
 
-// False when the other end is closed.
+// Returns false if the other end is closed.
 bool receive(int socket, Message& message);
 
-// `shared`: as Room says it of the one there.
+// Encodes a sandbox. `shared_folder` replaces the field of that name.
 Message sandbox_message(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
-sandbox::Sandbox read_sandbox(const Message& message);  // takes the descriptors over
+sandbox::Sandbox read_sandbox(const Message& message);  // takes ownership of the descriptors
 
-// Of a program that `instead` goes on with: its words are the interpreter's already.
+// Encodes a program that runs by `entry_point`; the interpreter already has its arguments and environment.
 Message program_message(const process::Program& program, int report);
 
-// The descriptor of the report is the first.
+// Decodes a program. The message's first descriptor is that of the report.
 process::Program read_program(const Message& message);
 
 }  // namespace messages

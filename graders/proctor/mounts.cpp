@@ -13,7 +13,7 @@ void make_parents(const std::string& path) {
     mkdir(path.substr(0, slash).c_str(), 0755);
 }
 
-// A mount that root took of its own mount namespace: what happens to the one it is a copy of is nothing to it.
+// Attaches a detached mount, and makes it private, so that later mounts in the original place do not appear in it.
 void attach_tree(const HostPath& path, const std::string& target) {
   constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
   if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
@@ -31,10 +31,12 @@ void bind_mount(const std::string& source, const std::string& target) {
 }
 
 void make_read_only(const std::string& path) {
-  struct { uint64_t set, clear, propagation, userns; } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
+  struct {
+    uint64_t set, clear, propagation, userns;
+  } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
   if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0)
     return;
-  // Before 5.12 a bind mount is made read-only by itself, and must keep the flags that its source has locked.
+  // Before 5.12, a bind mount is made read-only on its own, and must keep the locked flags of its source.
   struct statvfs status;
   unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
   if (statvfs(path.c_str(), &status) == 0)
@@ -43,7 +45,7 @@ void make_read_only(const std::string& path) {
 }
 
 HostPath open_host_path(const std::string& path, bool is_tree) {
-  constexpr unsigned cloned = 1;  // OPEN_TREE_CLONE
+  constexpr unsigned cloned = 1;          // OPEN_TREE_CLONE
   constexpr unsigned recursive = 0x8000;  // AT_RECURSIVE
   HostPath host_path;
   host_path.path = path;
@@ -54,8 +56,8 @@ HostPath open_host_path(const std::string& path, bool is_tree) {
     return host_path;
   }
   if (is_tree) {
-    host_path.fd = sys::Fd(static_cast<int>(syscall(
-        sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
+    host_path.fd = sys::Fd(static_cast<int>(
+        syscall(sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
     host_path.is_tree = host_path.fd.valid();
   } else {
     host_path.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));

@@ -1,4 +1,4 @@
-// What programs see of the host's files: mounts at the same paths, below another root.
+// Files of the host that programs see: mounts at the same paths, below another root.
 #pragma once
 
 #include <string>
@@ -7,21 +7,22 @@
 
 namespace mounts {
 
-// A file, folder or link of the host that programs see at its own path.
+// A file, folder or link of the host that programs see at the same path.
 struct HostPath {
   std::string path;
-  std::string link;      // where a link leads; empty: it is none
-  sys::Fd fd;            // of a file or folder; invalid: it is not there, or may not be reached
-  bool is_tree = false;  // `fd` is a mount of its own that is attached nowhere yet
+  std::string link;      // target of a link; empty if the path is not a link
+  sys::Fd fd;            // a file or folder; invalid if it is missing or not accessible
+  bool is_tree = false;  // `fd` is a detached mount of its own
 };
 
-// Opens it as it is now, whatever is mounted over it later.
+// Opens a path of the host. Later mounts over the path do not change the result.
 HostPath open_host_path(const std::string& path, bool is_tree = false);
 
-// Shows it at the same path below `root`; passes over what is not there.
+// Mounts a path of the host at the same path below `root`. Missing paths are ignored.
 void bind_host_path(const std::string& root, const HostPath& path, bool read_only);
 
-// Not called bind: an older library declares std::bind here, and takes the call for its own.
+// Bind-mounts `source`. It is not called `bind`, because old libraries declare std::bind, which would be called
+// instead.
 void bind_mount(const std::string& source, const std::string& target);
 
 void make_read_only(const std::string& path);

@@ -1,4 +1,4 @@
-// Task types of several programs that run at the same time.
+// Task types in which several programs run at the same time.
 #include <algorithm>
 #include <csignal>
 #include <functional>
@@ -13,13 +13,13 @@
 namespace task {
 namespace {
 
-// One of several processes of a submission that are judged as one.
+// One of the submission's processes, which are judged as one.
 struct SubmissionProcess {
   process::RunningProgram program;
-  int error_file;  // what it wrote to its standard error
+  int error_file;  // descriptor of the file with its standard error
 };
 
-enum class CpuTime { summed, each };  // what the limit holds for
+enum class CpuTime { summed, each };  // what the CPU limit applies to: the sum, or each process
 
 bool is_limit(verdict::EndReason end_reason) {
   return end_reason != verdict::EndReason::ok && end_reason != verdict::EndReason::exit &&
@@ -46,9 +46,10 @@ void add_process_ending(
   verdict.feedback = error_summary(error_file);
 }
 
-// CPU time is summed and, if so asked, measured against the limit together, memory is summed for the report, wall time
-// is the longest. The first cause counts: a limit before an exit code or signal, which the end of a partner may have
-// brought about. Fails (sys::Failure) when one of the boxes could not be made.
+// Waits for all processes and returns their common ending. CPU time is summed, and with `CpuTime::summed` the limit
+// applies to the sum. Memory is summed for the report; the wall time is the longest. The first reason counts, but a
+// limit takes precedence over an exit code or signal, which the end of a partner may have caused. Fails (sys::Failure)
+// if a sandbox could not be made.
 verdict::Verdict wait_for_processes(
     std::vector<SubmissionProcess>& processes, const process::Limits& limits, CpuTime cpu_time) {
   verdict::Verdict verdict;
@@ -67,8 +68,8 @@ verdict::Verdict wait_for_processes(
   return verdict;
 }
 
-// Whether the one who judges ended at a limit of its own because the submission had more to say than an output may
-// hold.
+// Returns whether the judge's program was killed at a limit of its own, after the submission had written more than an
+// output may hold.
 bool output_exhausted_judge(
     const process::Ending& judge_ending, const verdict::Verdict& verdict, const process::Limits& limits) {
   return judge_ending.kill_reason != process::KillReason::none && limits.file_size_bytes != process::unlimited &&
@@ -80,7 +81,7 @@ class ParallelTask : public Task {
   using Task::Task;
 
  protected:
-  // Starts one of the submission's processes, after `arrange` has given it its descriptors and arguments.
+  // Starts one of the submission's processes. `set_up` sets its descriptors and arguments.
   SubmissionProcess start_process(
       idle_time::Clock& clock, size_t clock_member, const std::function<void(process::Program&)>& set_up) const {
     const int error = streams_.file("error", clock_member);
@@ -104,7 +105,7 @@ class ParallelTask : public Task {
     return process::start(sandbox_, program);
   }
 
-  // What became of the manager or interactor, still without its words.
+  // Waits for the manager or interactor, and returns its ending. The outputs are not read yet.
   checker_result::CheckerOutput wait_for_judge_program(
       process::RunningProgram& program, verdict::Verdict& verdict) const {
     checker_result::CheckerOutput output;
@@ -115,7 +116,8 @@ class ParallelTask : public Task {
   }
 };
 
-// TwoSteps: the submission runs twice at the same time, the first run hands what it found out to the second.
+// TwoSteps: the submission runs twice at the same time. The first run passes its result to the second one through a
+// pipe.
 class TwoSteps : public ParallelTask {
  public:
   using ParallelTask::ParallelTask;
@@ -154,13 +156,13 @@ class TwoSteps : public ParallelTask {
   }
 };
 
-// The two ways between the manager and one process.
+// The pipes between the manager and one process.
 struct PipePair {
-  // In this order everybody lets go of them: who reads of a partner's end can write to nobody by then.
+  // They are closed in this order: a program that sees the end of its input can no longer write to its partner.
   pipes::Pipe to_user, to_manager;
 };
 
-// Communication: a manager talks to one or more processes of the submission, and says what they are worth.
+// Communication: a manager talks to one or more processes of the submission, and determines the score.
 class Communication : public ParallelTask {
  public:
   explicit Communication(const TaskContext& parts) : ParallelTask(parts) {
@@ -180,7 +182,7 @@ class Communication : public ParallelTask {
     for (PipePair& pipe_pair : pipes) pipe_pair.to_user.close(), pipe_pair.to_manager.close();
     verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::summed);
     checker_result::CheckerOutput output = wait_for_judge_program(manager, verdict);
-    // On purpose also where the manager then broke: it was left alone by the process that failed.
+    // Also if the manager failed afterwards, because the process that failed had left it.
     const bool assigns_blame = sandbox_.layers.is_on("blame");
     if (verdict.end_reason != verdict::EndReason::ok && assigns_blame) return verdict;
     if (assigns_blame && output_exhausted_judge(output.ending, verdict, judged_limits())) {
@@ -240,8 +242,8 @@ class Communication : public ParallelTask {
     }
   }
 
-  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or
-  // else to its standard output.
+  // Sets the verdict from the manager's result. If the plan has a checker, the checker judges what the manager wrote:
+  // its output file, or else its standard output.
   void set_result(verdict::Verdict& verdict, const plan::Test& test, const checker_result::CheckerOutput& output,
       int manager_output) const {
     if (checker_.is_program()) {
@@ -259,7 +261,7 @@ class Communication : public ParallelTask {
   }
 };
 
-constexpr size_t interactor_member = 1;  // on the clock of a test
+constexpr size_t interactor_member = 1;  // Index of the interactor on the clock of a test.
 
 // Interactive: the submission and an interactor read what the other one writes.
 class Interactive : public ParallelTask {
@@ -280,7 +282,7 @@ class Interactive : public ParallelTask {
   }
 
  private:
-  // The second run without the interactor: what the submission writes is for the checker.
+  // Judges a second run without the interactor: the checker judges the submission's output.
   verdict::Verdict run_without_interactor(const plan::Test& test, int input) {
     const int output = streams_.file("output"), error = streams_.file("error");
     const bool is_one_way = sandbox_.layers.is_on("one-way");
@@ -293,8 +295,8 @@ class Interactive : public ParallelTask {
     return run_and_check(program, test, files_.fd_of(test.input), output, error);
   }
 
-  // `next`: takes the input of another run, where the interactor asks for one, or where `goes_on` says that there is
-  // one if this one is right.
+  // Judges a run with the interactor. `next_input` receives the input of another run: if the interactor asks for one,
+  // or if `has_second_run` is set and this run is right.
   verdict::Verdict run_with_interactor(const plan::Test& test, int input, bool has_second_run, sys::Fd& next_input) {
     pipes::Pipe to_user = streams_.pipe("to user"), from_user = streams_.pipe("from user");
     const sys::Fd interactor_error = files::make_memory_file("told");
@@ -305,15 +307,15 @@ class Interactive : public ParallelTask {
         start_interactor(test, from_user.read.get(), to_user.write.get(), interactor_error.get(), clock);
     std::vector<SubmissionProcess> processes;
     processes.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
-    // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so
-    // what it has decided by then, it has decided by itself.
+    // Our copies of the submission's ends stay open until its ending is known. The interactor cannot notice the end
+    // before that, so whatever it has decided by then is its own decision.
     to_user.write.reset(), from_user.read.reset();
     verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::summed);
     const bool interactor_ended_first = verdict.end_reason != verdict::EndReason::ok &&
         (verdict.ending.signal == SIGPIPE || ends_on_its_own(interactor, clock));
     from_user.close();
-    // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has
-    // judged.
+    // A submission that ended well may leave output of the interactor unread. The interactor must not be killed by
+    // SIGPIPE because of that.
     const bool assigns_blame = sandbox_.layers.is_on("blame");
     if (verdict.end_reason == verdict::EndReason::ok && assigns_blame)
       pipes::drain(to_user.read, interactor.report_fd());
@@ -336,8 +338,8 @@ class Interactive : public ParallelTask {
     return verdict;
   }
 
-  process::RunningProgram start_interactor(const plan::Test& test, int input, int output, int error,
-      idle_time::Clock& clock) const {
+  process::RunningProgram start_interactor(
+      const plan::Test& test, int input, int output, int error, idle_time::Clock& clock) const {
     std::vector<std::string> arguments = {
         judge_program::input_name, judge_program::output_name, judge_program::answer_name};
     if (plan_.manager.kind == "icpc")
@@ -357,8 +359,9 @@ class Interactive : public ParallelTask {
     });
   }
 
-  // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what
-  // is missing; on a busy machine that takes as long as it takes.
+  // Returns whether the interactor ends without further input: what the submission wrote may be enough for it. Returns
+  // false when the interactor has been idle for some time. While it computes or waits for a processor, it may not have
+  // read everything yet.
   static bool ends_on_its_own(const process::RunningProgram& interactor, idle_time::Clock& clock) {
     constexpr int look_ms = 10;
     constexpr int64_t silence_us = 50 * 1000;
@@ -374,9 +377,9 @@ class Interactive : public ParallelTask {
     }
   }
 
-  // `transcript`: for the checker; -1: not yet.
-  // An interactor that was not content and ended first has decided: what the submission did without a partner does not
-  // count. Otherwise a submission that failed has failed, whatever the interactor made of the silence.
+  // Sets the verdict from the interactor's result. `transcript` is for the checker; -1 means no check.
+  // If the interactor rejected the submission and ended first, its result counts, because what the submission did
+  // afterwards had no partner. Otherwise a submission that failed has failed, whatever the interactor decided.
   void set_result(verdict::Verdict& verdict, const plan::Test& test, const checker_result::CheckerOutput& output,
       bool interactor_ended_first, int transcript) const {
     const bool has_failed = verdict.end_reason != verdict::EndReason::ok;

@@ -14,12 +14,11 @@ struct Pipe {
 
 Pipe make();
 
-// The name under which a program opens a descriptor that it inherits. Opening a pipe by it never blocks, so nobody
-// waits for a partner that died before it came.
+// Returns the path by which a program opens an inherited descriptor. Opening a pipe by this path never blocks, so a
+// program does not wait for a partner that died before it opened its end.
 std::string path(const sys::Fd& end);
 
-// Reads and forgets what comes out of `end` until there is something to read from `until`: who writes is not killed for
-// it.
+// Discards what is written to `end` until `stop_fd` is readable, so that the writer is not killed by SIGPIPE.
 void drain(const sys::Fd& end, int stop_fd);
 
 }  // namespace pipes

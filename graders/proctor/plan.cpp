@@ -63,7 +63,8 @@ Manager read_manager(const json::Value& value) {
   return manager;
 }
 
-// As it was written: the `double` next to 1e-6 is less, and refuses words that are 1e-6 apart.
+// Reads the spelling of the number: the `double` closest to 1e-6 is smaller, and would reject numbers that differ by
+// 1e-6.
 long double read_tolerance(const json::Value& value, const char* field_name) {
   if (value.is_null()) return -1;
   value.as_number(field_name);
@@ -155,8 +156,8 @@ process::Limits read_limits(const json::Value& value, const char* file_size_fiel
   limits.wall_us = microseconds(value.at("wall_ms"), "limits.wall_ms");
   limits.hard_us = microseconds(value.at("hard_ms"), "limits.hard_ms");
   limits.memory_bytes = value.at("memory").whole_or(process::unlimited, "limits.memory");
-  limits.file_size_bytes = value.at(file_size_field).whole_or(process::unlimited,
-      (std::string("limits.") + file_size_field).c_str());
+  limits.file_size_bytes =
+      value.at(file_size_field).whole_or(process::unlimited, (std::string("limits.") + file_size_field).c_str());
   limits.truncates_output = value.at("cuts").boolean_or(false, "limits.cuts");
   limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
   limits.disk_bytes = value.at("disk").whole_or(process::unlimited, "limits.disk");

@@ -1,4 +1,4 @@
-// The plan of a run job, as docs/protocol.md describes it.
+// The plan of a run job. See docs/protocol.md.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace plan {
 
-// What an interpreter waits with that forks a process for each test.
+// What a fork server is started with.
 struct ForkServerFiles {
-  std::string library, script;       // names of the job's files; empty: programs are started
-  std::vector<std::string> modules;  // imported beforehand
+  std::string library, script;       // names of the job's files; empty: each test starts a program
+  std::vector<std::string> modules;  // imported before the first fork
 };
 
 struct Submission {
   std::vector<std::string> argv, files, env;
   int max_threads = 1;
-  int max_processes = 1;  // itself and all that it starts; more than one for a package's own runner only
+  int max_processes = 1;  // all that it ever has, itself included; more than one only for a package's own runner
   bool sees_proc = false, sees_own_descriptors = false, limits_address_space = false;
   ForkServerFiles fork_server;
 };
@@ -26,25 +26,25 @@ struct Checker {
   std::string kind;
   std::vector<std::string> argv;
   process::Limits limits;
-  bool case_sensitive = true, space_sensitive = false;  // tokens
-  // Tolerances for numbers; negative: numbers are words like others.
+  bool case_sensitive = true, space_sensitive = false;  // for words
+  // Tolerances for numbers; negative means that numbers are compared as words.
   long double absolute = -1, relative = -1;
-  double full_score = 1;                                      // icpc: the number in score.txt that is worth everything
-  std::vector<std::string> arguments;                       // arguments in the place of its kind's; empty: its kind's
-  int max_passes = 1;                                       // icpc: how often a submission may run
-  bool failure_means_wrong = false;  // on whatever is written: an output on which it fails is wrong, if not all are so
+  double full_score = 1;               // icpc: the number in score.txt that means full marks
+  std::vector<std::string> arguments;  // replace the arguments of the checker's kind; empty: not replaced
+  int max_passes = 1;                  // icpc: maximum number of passes
+  bool failure_means_wrong = false;    // an output on which the checker fails is wrong, unless it fails on all
 };
 
-// The program on the other side: a Communication task's manager, an interactor.
+// The problem's program that talks to the submission: the manager of a Communication task, or an interactor.
 struct Manager {
-  std::vector<std::string> argv;  // empty: there is none
-  std::string kind;               // how it says what the submission is worth, in the words of checkers
+  std::vector<std::string> argv;  // empty if there is none
+  std::string kind;               // how its result is read; one of the checkers' kinds
   process::Limits limits;
-  // Interactive: who is there when the submission runs a second time, on what the interactor wrote: `alone`, or it
-  // and the interactor, `together`; empty: it runs once.
+  // Interactive: which programs take part in a second run, whose input is what the interactor wrote: `alone` is the
+  // submission, `together` is the submission and the interactor. Empty means a single run.
   std::string second_run;
-  std::vector<std::string> arguments;  // Interactive: arguments in the place of its kind's; empty: its kind's
-  double full_score = 1;                // icpc: the number in score.txt that is worth everything
+  std::vector<std::string> arguments;  // Interactive: replace the arguments of its kind; empty: not replaced
+  double full_score = 1;               // icpc: the number in score.txt that means full marks
 };
 
 struct Group {
@@ -54,10 +54,10 @@ struct Group {
 
 struct Test {
   int64_t index = 0;
-  std::string input, answer;  // names of the job's files; an answer may be empty
-  std::string submitted_output;         // the file that was handed in, where the task takes files; empty: it was not
-  bool is_judged_by_file = false;       // BatchAndOutput: judged by the file, handed in or not
-  std::vector<std::string> arguments;  // of the checker or the interactor, behind its own
+  std::string input, answer;           // names of the job's files; `answer` may be empty
+  std::string submitted_output;        // name of the submitted file, if the task takes files; empty: none was submitted
+  bool is_judged_by_file = false;      // BatchAndOutput: the file is judged, even if none was submitted
+  std::vector<std::string> arguments;  // of the checker or the interactor, after its own
   std::vector<size_t> groups;
 };
 
@@ -73,18 +73,19 @@ struct Plan {
   std::vector<Test> tests;
   sandbox::Layers layers;
   bool allow_unconfined = false;
-  bool is_exclusive = false;  // nothing else of the judge's goes on
-  std::vector<std::string> readable_paths;  // folders beyond the system's, for an interpreter that lies there
-  size_t max_echo_bytes = 0;  // bytes of a wrong output that its line repeats
-  bool shows_all_output = false;  // lines repeat any output, and the error text, of so many bytes
+  bool is_exclusive = false;                // no other job of this judge runs
+  std::vector<std::string> readable_paths;  // folders outside of the system's that an interpreter needs
+  size_t max_echo_bytes = 0;                // maximum bytes of a wrong output that its line repeats
+  bool shows_all_output = false;            // lines repeat every output and error text, up to `max_echo_bytes`
 };
 
-// Of a program, whatever it is. Lengths of time are in ms; `largest_file` is the name of that limit.
+// Reads the limits of any program. Times are in ms. `file_size_field` is the name of the file size limit.
 process::Limits read_limits(const json::Value& value, const char* file_size_field);
 
-// Both fail (sys::Failure) with the field that is wrong.
+// Parses a plan. Fails (sys::Failure) with the name of the wrong field.
 Plan parse(const std::string& source);
 std::string checked_file_name(
-    const std::string& name, const char* field_name);  // the name, if it stays inside the job's folder
+    // Returns `name` if it is inside the job's folder. Fails otherwise.
+    const std::string& name, const char* field_name);
 
 }  // namespace plan

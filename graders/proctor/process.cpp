@@ -49,8 +49,10 @@ Ending RunningProgram::wait() {
 Ending with_limits_applied(const Limits& limits, Ending ending) {
   const auto is_over = [](int64_t used, int64_t limit) { return limit != unlimited && used > limit; };
   if (ending.kill_reason != KillReason::none) return ending;
-  if (is_over(ending.memory_bytes, limits.memory_bytes)) ending.kill_reason = KillReason::memory;
-  else if (is_over(ending.cpu_us, cpu_limit_us(limits, ending.is_crowded))) ending.kill_reason = KillReason::cpu;
+  if (is_over(ending.memory_bytes, limits.memory_bytes))
+    ending.kill_reason = KillReason::memory;
+  else if (is_over(ending.cpu_us, cpu_limit_us(limits, ending.is_crowded)))
+    ending.kill_reason = KillReason::cpu;
   return ending;
 }
 
@@ -66,7 +68,7 @@ pid_t start_supervisor(const sandbox::Sandbox& sandbox, const Program& program, 
   if (sandbox.has_seccomp) seccomp::prepare_filter(program.profile, seccomp_permissions(program));
   const int namespaces = !sandbox.has_pid_namespace ? 0
       : sandbox.shared_folder.empty()               ? CLONE_NEWPID | CLONE_NEWNS
-                                                 : CLONE_NEWPID;
+                                                    : CLONE_NEWPID;
   const long supervisor = sys::retry_while_eagain(
       [&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
   if (supervisor < 0) sys::fail_errno("cannot start a process");

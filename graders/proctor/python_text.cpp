@@ -12,7 +12,8 @@ int continuation_count(int first_byte) {
 
 bool is_continuation(int byte) { return byte != ByteReader::end && (byte & 0xC0) == 0x80; }
 
-// What Python's str.splitlines() ends a line at, besides \r\n.
+// Returns whether Python's str.splitlines() ends a line at a character. \r
+// is handled by the caller.
 bool ends_line(int32_t c) {
   return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
@@ -22,7 +23,7 @@ bool is_white(int32_t c) {
       c == 0x205F || c == 0x3000;
 }
 
-// The character at a place of a text, and in `next` where the one behind it is.
+// Returns the character at an offset of a text, and sets `next` to the offset after it.
 int32_t character_at(const std::string& text, size_t offset, size_t& next) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : ByteReader::end; };
   const int first_byte = byte(offset), continuations = continuation_count(first_byte);
@@ -32,7 +33,7 @@ int32_t character_at(const std::string& text, size_t offset, size_t& next) {
   return code;
 }
 
-// What float() takes off a number: of ASCII less than strip().
+// Returns whether float() strips a character. Of ASCII, it strips less than str.strip().
 bool is_white_to_float(int32_t c) { return is_white(c) && (c < 0x1C || c > 0x1F); }
 
 std::string strip_where(bool (*is_removed)(int32_t), const std::string& text, bool left = true, bool right = true) {
@@ -134,8 +135,10 @@ std::string strip(const std::string& text, bool left, bool right) { return strip
 std::string PythonWords::next() {
   std::string word;
   for (size_t next; position_ < text_.size(); position_ = next) {
-    if (!is_white(character_at(text_, position_, next))) word.append(text_, position_, next - position_);
-    else if (!word.empty()) break;
+    if (!is_white(character_at(text_, position_, next)))
+      word.append(text_, position_, next - position_);
+    else if (!word.empty())
+      break;
   }
   return word;
 }

@@ -1,4 +1,4 @@
-// Texts as Python sees them: characters in UTF-8, its lines, its white space, its numbers.
+// Text as Python sees it: UTF-8 characters, lines, white space, numbers.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace compare {
 
-// The lines of a file without what ends them.
+// Reads the lines of a file without their ends.
 class Lines {
  public:
-  enum class Ends { python, newline };  // as str.splitlines() has them, or at newlines alone
+  enum class Ends { python, newline };  // as str.splitlines(), or only at newlines
 
   Lines(int fd, Ends ends) : bytes_(fd), ends_(ends), next_byte_(bytes_.next()) {}
 
-  // False at the end.
+  // Returns false at the end of the file.
   bool next(std::string& line);
 
  private:
-  // A character, and the bytes that it is written with. A byte that begins none stands for itself.
+  // A character and its bytes. A byte that begins no character stands for itself.
   struct Character {
     int32_t code = ByteReader::end;
     std::string raw;
@@ -33,15 +33,15 @@ class Lines {
   int next_byte_;
 };
 
-// As str.strip(), lstrip() and rstrip().
+// Like str.strip(), lstrip() and rstrip().
 std::string strip(const std::string& text, bool left = true, bool right = true);
 
-// What str.split() gives, one by one.
+// Returns the words of str.split(), one by one.
 class PythonWords {
  public:
   explicit PythonWords(const std::string& text) : text_(text) {}
 
-  // Empty at the end.
+  // Returns an empty string at the end.
   std::string next();
 
  private:
@@ -49,10 +49,11 @@ class PythonWords {
   size_t position_ = 0;
 };
 
-// What Python's float() reads: no hexadecimal numbers, but underscores between digits. Of digits those of ASCII alone.
+// Reads a number as Python's float() does: no hexadecimal numbers, but underscores between digits. Only ASCII digits
+// are supported.
 bool read_float(const std::string& word, double& value);
 
-// As close as numpy.allclose asks for.
+// Returns whether two numbers are as close as numpy.allclose requires.
 bool close_floats(const std::string& ours, const std::string& theirs);
 
 }  // namespace compare

@@ -16,7 +16,7 @@
 namespace resource_usage {
 namespace {
 
-// The first bytes of a file below /proc; empty when the process is gone.
+// Returns the first bytes of a file below /proc; empty if the process is gone.
 std::string read_proc_file(int proc, const std::string& path) {
   const sys::Fd fd(openat(proc, path.c_str(), O_RDONLY | O_CLOEXEC));
   char buffer[4096];
@@ -43,14 +43,14 @@ std::vector<std::string> thread_folders(int proc, pid_t pid) {
   return tasks;
 }
 
-// The number behind a word; 0 where it is not there.
+// Returns the number after a label; 0 if the label is missing.
 int64_t number_after(const std::string& text, const char* label) {
   const size_t position = text.find(label);
   return position == std::string::npos ? 0 : std::strtoll(text.c_str() + position + std::strlen(label), nullptr, 10);
 }
 
-// What is no part of the resident set. Page tables: a process may have far more of them than of memory, because all
-// pages that were only ever read are one and the same. What it has sent to swap, and huge pages.
+// Returns the memory that is not in the resident set. Page tables: a process may have far more of them than of memory,
+// because all pages that were only read are one page. Swapped pages and huge pages.
 int64_t extra_memory_bytes(const std::string& status) {
   int64_t kilobytes = 0;
   for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += number_after(status, field);
@@ -59,7 +59,7 @@ int64_t extra_memory_bytes(const std::string& status) {
 
 std::string status_of(int proc, pid_t pid) { return read_proc_file(proc, std::to_string(pid) + "/status"); }
 
-// A process whose first thread has ended shows no memory, though the other threads still use it.
+// If the first thread of a process has ended, its folder shows no memory, although the other threads still use it.
 int64_t resident_bytes(int proc, pid_t pid) {
   const int64_t process_bytes = resident_bytes_of(proc, std::to_string(pid));
   if (process_bytes > 0) return process_bytes;
@@ -69,10 +69,10 @@ int64_t resident_bytes(int proc, pid_t pid) {
   return max_bytes;
 }
 
-// The fields of a process or a thread that come after its name, from its state on; empty when it is gone.
+// Returns the fields of a process or thread from its state on, which follow its name; empty if it is gone.
 std::string stat_fields(int proc, const std::string& folder) {
   const std::string stat = read_proc_file(proc, folder + "/stat");
-  const size_t name_end = stat.rfind(')');  // the name may hold anything, brackets too
+  const size_t name_end = stat.rfind(')');  // the name may contain anything, brackets too
   return name_end == std::string::npos ? "" : stat.substr(name_end + 1);
 }
 
@@ -85,7 +85,7 @@ struct Schedule {
   int64_t ran_us = 0, waited_us = 0;
 };
 
-// Of one thread, by its folder.
+// Returns the times of one thread, by its folder.
 Schedule schedule_of(int proc, const std::string& task) {
   long long ran = 0, waited = 0;
   if (std::sscanf(read_proc_file(proc, task + "/schedstat").c_str(), "%lld %lld", &ran, &waited) != 2) return {};
@@ -93,7 +93,7 @@ Schedule schedule_of(int proc, const std::string& task) {
 }
 
 struct ProcessStat {
-  int64_t cpu_us = 0;  // its own time and that of the children it has waited for
+  int64_t cpu_us = 0;  // its own and that of children it has waited for
   int64_t threads = 0;
   char state = 0;
 };
@@ -104,14 +104,15 @@ ProcessStat process_stat(int proc, pid_t pid) {
   char state = 0;
   const int field_count = std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(),
       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system,
-          &children_user, &children_system, &threads);
+      &children_user, &children_system, &threads);
   if (field_count != 6) return {};
   const unsigned long long ticks = user + system + children_user + children_system;
-  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads,
-      state};
+  return {
+      static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads, state};
 }
 
-// Of all threads. A process' own state is that of its first one, which may only wait for the others.
+// Returns the states of all threads. A process's own state is that of its first thread, which may only wait for the
+// others.
 std::string states_of(int proc, pid_t pid, const ProcessStat& work) {
   std::string states(1, work.state);
   if (work.threads > 1)
@@ -137,7 +138,7 @@ void add_descendants(int proc, pid_t parent, std::vector<pid_t>& pids) {
 
 constexpr int max_depth = 100;
 
-// False when there are more names than `most`.
+// Returns false if there are more than `max_entries`.
 bool add_contents(int folder, int depth, int64_t max_entries, FolderContents& contents) {
   DIR* listing = fdopendir(folder);
   if (!listing) return close(folder), true;
@@ -156,7 +157,7 @@ bool add_contents(int folder, int depth, int64_t max_entries, FolderContents& co
   return is_complete;
 }
 
-// In microseconds; 0 where there is no such clock.
+// Returns the time of a clock, in microseconds; 0 if there is no such clock.
 int64_t clock_us(clockid_t clock) {
   timespec time;
   return clock_gettime(clock, &time) == 0 ? time.tv_sec * 1000000LL + time.tv_nsec / 1000 : 0;
@@ -172,7 +173,7 @@ FolderContents folder_contents(int folder, int64_t max_entries) {
 }
 
 int64_t tick_time_us(pid_t pid) {
-  constexpr unsigned all_kinds = 7, of_ticks = 0;  // user and system
+  constexpr unsigned all_kinds = 7, of_ticks = 0;  // user and system time
   clockid_t clock;
   if (clock_getcpuclockid(pid, &clock) != 0) return 0;
   return clock_us(static_cast<clockid_t>((static_cast<unsigned>(clock) & ~all_kinds) | of_ticks));
@@ -197,7 +198,7 @@ void CpuWaits::observe(int proc, const std::vector<std::string>& threads, int64_
   for (const std::string& name : threads) {
     const Schedule schedule = schedule_of(proc, name);
     const auto last_seen = seen_.find(name);
-    // Else it is another one with its number.
+    // If it waited longer at the last look, it is another thread with the same number.
     const bool is_known = last_seen != seen_.end() && last_seen->second.waited_us <= schedule.waited_us;
     const bool has_not_moved =
         is_known && last_seen->second.ran_us == schedule.ran_us && last_seen->second.waited_us == schedule.waited_us;

@@ -1,4 +1,4 @@
-// What running processes have used so far, read from /proc.
+// What running processes have used so far, read from /proc. `proc` is a descriptor of a /proc.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,31 @@ namespace resource_usage {
 
 struct Usage {
   int64_t cpu_us = 0;
-  // Page tables, swap and huge pages included: reading memory that was never written costs nothing else.
+  // With page tables, swap and huge pages: reading memory that was never written takes nothing but page tables.
   int64_t memory_bytes = 0;
-  int64_t task_count = 0;  // threads are as many of them, as RLIMIT_NPROC counts
-  pid_t largest_pid = 0;  // the process that holds most memory
-  bool is_at_disk = false;  // one of them waits for a disk just now
-  bool is_ready = false;    // one of them is on a processor, or could be
+  int64_t task_count = 0;   // threads included, like RLIMIT_NPROC
+  pid_t largest_pid = 0;    // the process with the most memory
+  bool is_at_disk = false;  // a process is in the state of those that wait for a disk
+  bool is_ready = false;    // a process is running or runnable
 };
 
-// One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
+// Returns the usage of one process. `pid_there` is its pid in `proc`, `pid_here` in the caller's namespace, for its CPU
+// clock.
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 
-// What a process has used by the ticks at which it was on a processor, which is what RLIMIT_CPU counts; of one that has
-// ended, too, until somebody has waited for it. `pid` as it is here.
+// Returns the CPU time of a process by clock ticks, which is what RLIMIT_CPU counts. Works until the process has been
+// waited for. `pid` is in the caller's namespace.
 int64_t tick_time_us(pid_t pid);
 
-// How long threads were ready to run and had no processor, all together; those that have ended as far as they were
-// seen. 0 where the kernel does not tell.
+// How long threads were runnable without a processor, in total. Threads that have ended count up to the last look. 0 if
+// the kernel does not count that.
 class CpuWaits {
  public:
-  // What has come to it since the last call, which is made at `time`. `now`: whether who waits at this moment counts as
-  // well, which the kernel tells of a thread only when it runs again. Takes as long as there are threads.
+  // Adds the waits since the last call. With `includes_current`, a wait that has not ended counts too, which the kernel
+  // counts only when the thread runs again. Takes time for each thread.
   void observe(int proc, const std::vector<std::string>& threads, int64_t now, bool includes_current);
   int64_t total_us() const { return ended_us_ + pending_us_; }
-  // Whether one of them was on a processor, or could be; known where `now` was.
+  // Returns whether a thread was running or runnable; known after a call with `includes_current`.
   bool is_ready() const { return is_ready_; }
 
  private:
@@ -47,39 +48,40 @@ class CpuWaits {
   bool is_ready_ = false;
 };
 
-// The folders of all threads of processes, below /proc.
+// Returns the folders of all threads of processes, relative to /proc.
 std::vector<std::string> threads_of(int proc, const std::vector<pid_t>& pids);
 
-// How long the first thread of a process was ready to run and had no processor. 0 where the kernel does not tell.
+// Returns how long the first thread of a process was runnable without a processor; 0 if the kernel does not count that.
 int64_t waited_us(int proc, pid_t pid);
 
-// How many bytes a process has written, whereto ever. 0 where the kernel does not tell.
+// Returns how many bytes a process has written to anything; 0 if the kernel does not count that.
 int64_t written_bytes(int proc, pid_t pid);
 
-// A number that grows when a disk works for a process, or swap does.
+// Returns a number that grows when a disk or swap works for a process.
 int64_t disk_work(int proc, pid_t pid);
 
-// Whether any thread of processes computes, or could.
+// Returns whether any thread of the processes is running or runnable.
 bool any_is_running(int proc, const std::vector<pid_t>& pids);
 
-// How many threads a process has, 0 when it is gone.
+// Returns how many threads a process has; 0 if it is gone.
 int64_t thread_count(int proc, pid_t pid);
 
-// All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
+// Returns the usage of all descendants of the caller, whose pid in `proc` is `self`. CPU time has a resolution of 10
+// ms.
 Usage of_descendants(int proc, pid_t self);
 
-// The memory of processes, where each page counts once that several of them share.
+// Returns the memory of processes, in bytes. A page that several of them share counts once.
 int64_t proportional_memory_bytes(int proc, const std::vector<pid_t>& pids);
 
 struct FolderContents {
   int64_t bytes = 0, entries = 0;
 };
 
-// What lies in a folder and below it. Ends early when there are more names than `most`. What lies below a hundred
-// folders is not looked for: each of them costs a descriptor.
+// Counts what is in a folder and below it. Stops when there are more than `max_entries`. Ignores what is deeper than a
+// hundred folders, since each level takes a descriptor.
 FolderContents folder_contents(int folder, int64_t max_entries);
 
-// Their pids as the /proc behind `proc` counts them.
+// Returns the pids of all descendants in `proc`.
 std::vector<pid_t> descendants(int proc, pid_t self);
 
 }  // namespace resource_usage

@@ -1,4 +1,5 @@
-// proctor run PLAN: judges a submission on the tests of a plan. proctor stand: one plan after the other, in one room.
+// The commands `proctor run PLAN` and `proctor stand`, which judge a submission on the tests of a plan. `stand` judges
+// one plan after another in one sandbox.
 #include "run_command.hpp"
 
 #include <algorithm>
@@ -24,12 +25,13 @@ namespace {
 constexpr size_t max_plan_bytes = 4 << 20;
 constexpr long submission_uid = 65534;
 constexpr const char* fork_server_folder =
-    "waiting-";  // how folders begin that interpreters find their first script in
+    "waiting-";  // Prefix of the folders in which fork servers find their first script.
 
-// A file that may not become so large is then a failure that is told, and no end.
+// Makes a write beyond the limit of file size fail with an error instead of a signal.
 void ignore_sigxfsz() { signal(SIGXFSZ, SIG_IGN); }
 
-// The verdict lines' descriptor, out of reach of everything that is started later.
+// Returns a descriptor for the verdict lines. Standard input and output become /dev/null, so that no program can reach
+// it.
 sys::Fd take_standard_output() {
   sys::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   const sys::Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -39,7 +41,7 @@ sys::Fd take_standard_output() {
   return out;
 }
 
-// The settling rules of the plan: which groups can still change.
+// The groups of tests whose score can no longer change, by the rules of the plan.
 class GroupStates {
  public:
   explicit GroupStates(const std::vector<plan::Group>& groups) : groups_(groups), settled_(groups.size(), false) {}
@@ -89,7 +91,7 @@ std::unique_ptr<task::Task> make_task(const task::TaskContext& parts) {
   sys::fail("task_type: this proctor does not know " + parts.plan.task_type);
 }
 
-// `is_there`: it is empty, and those who wait have it mounted.
+// Makes the folder of the submission's files. If it `exists`, it is empty, and fork servers have it mounted.
 void make_submission_folder(const plan::Plan& plan, long uid, bool exists) {
   if (!exists && mkdir(task::submission_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
   for (const std::string& name : plan.submission.files) {
@@ -100,8 +102,8 @@ void make_submission_folder(const plan::Plan& plan, long uid, bool exists) {
     files::copy(source.get(), target.get());
   }
   if (sandbox::can_drop_privileges() && plan.layers.is_on("uid") &&
-      chown(task::submission_folder, static_cast<uid_t>(uid),
-          static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
+      chown(task::submission_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0)
+    sys::fail_errno("give away the submission's folder");
 }
 
 task::OpenFiles open_job_files(const plan::Plan& plan, bool is_read_by_programs) {
@@ -129,7 +131,7 @@ void judge_tests(const plan::Plan& plan, task::Task& task, streams::Streams& str
     try {
       const verdict::Verdict verdict = task.judge(test);
       lines.write_verdict(test.index, verdict);
-      // What else it would keep us from is not tried.
+      // A program that stalls would probably stall on the other tests, too.
       if (verdict.end_reason == verdict::EndReason::wall && verdict.ending.is_stalled) return;
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {
@@ -139,13 +141,13 @@ void judge_tests(const plan::Plan& plan, task::Task& task, streams::Streams& str
   }
 }
 
-// A room and the interpreters that wait in it, the one that was used last behind the others.
+// The sandbox of one or more plans, and its fork servers, the last used one at the end.
 class SandboxSession {
  public:
-  // `stays`: submissions follow each other here.
+  // `is_persistent`: plans are judged one after another.
   explicit SandboxSession(bool is_persistent) : is_persistent_(is_persistent) {}
 
-  // The first plan makes the room; those that come later are to be played in the same.
+  // Enters the sandbox for the first plan, and returns it. Later plans must ask for the same sandbox.
   const sandbox::Sandbox& enter(const plan::Plan& plan) {
     if (sandbox_) {
       const sandbox::Layers &current = sandbox_->layers, &requested = plan.layers;
@@ -168,14 +170,16 @@ class SandboxSession {
 
   streams::Streams& streams() { return streams_; }
 
-  // For a submission that asks for an interpreter that none waits as: before the room is entered for the first time.
+  // Makes the folder of a new fork server, unless one with the plan's key runs. Must be called before the
+  // sandbox is entered.
   void prepare_fork_server(const plan::Plan& plan) {
     if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.fork_server.library));
     if (find_fork_server(fork_server::reuse_key(plan)) != fork_servers_.end()) return;
     fork_server::make_folder(plan, next_folder_ = fork_server_folder + std::to_string(++folder_count_));
   }
 
-  // The one that waits for programs as the plan's is, or `why_not`.
+  // Returns the fork server for the plan, and starts it if necessary. Returns null and sets `refusal` if it cannot be
+  // started.
   fork_server::ForkServer* fork_server(const plan::Plan& plan, std::string& refusal) {
     const std::string key = fork_server::reuse_key(plan);
     const auto running = find_fork_server(key);
@@ -191,11 +195,12 @@ class SandboxSession {
     return fork_servers_.back().server.get();
   }
 
-  // Nothing of a submission may meet the next one, nor what it was started for go on.
+  // Removes everything of a submission, so that the next one finds nothing of it, and stops fork servers that failed.
   void remove_submission() {
     streams_.truncate_all();
     fork_servers_.erase(std::remove_if(fork_servers_.begin(), fork_servers_.end(),
-        [](const RunningForkServer& running) { return !running.server->failure().empty(); }), fork_servers_.end());
+                            [](const RunningForkServer& running) { return !running.server->failure().empty(); }),
+        fork_servers_.end());
     files::remove_all(task::submission_folder);
     files::remove_all(".", [&](const std::string& name) {
       return name == task::submission_folder ||
@@ -210,7 +215,7 @@ class SandboxSession {
     std::unique_ptr<fork_server::ForkServer> server;
   };
 
-  static constexpr size_t max_fork_servers = 8;  // about 10 MB each
+  static constexpr size_t max_fork_servers = 8;  // Maximum number of fork servers; each takes about 10 MB.
 
   std::vector<RunningForkServer>::iterator find_fork_server(const std::string& key) {
     return std::find_if(fork_servers_.begin(), fork_servers_.end(),
@@ -222,15 +227,15 @@ class SandboxSession {
   streams::Streams streams_;
   std::vector<std::string> readable_paths_;
   sys::Fd library_;
-  std::string next_folder_;  // of the one that is started next
+  std::string next_folder_;  // of the next fork server
   int folder_count_ = 0;
   std::vector<RunningForkServer> fork_servers_;
 };
 
-// For a submission that asks for one.
+// Starts the fork server of a plan, if the plan has one.
 class ForkServerRequest {
  public:
-  // Before the room is entered.
+  // Must be called before the sandbox is entered.
   ForkServerRequest(const plan::Plan& plan, SandboxSession& session)
       : is_requested_(!plan.submission.fork_server.library.empty()), session_(session) {
     if (is_requested_) session.prepare_fork_server(plan);
@@ -259,7 +264,7 @@ class ForkServerRequest {
   std::string refusal_;
 };
 
-// All but the last line.
+// Judges a plan and writes all lines but the last one.
 void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSession& session) {
   const sys::Fd file = files::open_secret(path);
   const plan::Plan plan = plan::parse(files::read_all(file.get(), max_plan_bytes));
@@ -285,7 +290,7 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   judge_tests(plan, *task, session.streams(), lines);
 }
 
-// The next line, without its end; false where there is none.
+// Reads the next line, without its end. Returns false if there is none.
 bool read_line(int fd, std::string& line) {
   line.clear();
   for (char letter; read(fd, &letter, 1) == 1;) {
@@ -321,7 +326,7 @@ int judge_plans_from_stdin() {
     SandboxSession session(true);
     for (std::string path; read_line(plan_names.get(), path);) {
       judge_plan(path, lines, session);
-      session.remove_submission();  // before anybody can lay out what comes next
+      session.remove_submission();  // before the next job's files are written
       lines.write_done();
     }
     return 0;

@@ -4,10 +4,10 @@
 
 namespace run_command {
 
-// proctor run PLAN. Returns the exit code.
+// The command `proctor run PLAN`. Returns the exit code.
 int judge_plan_file(const std::string& path);
 
-// proctor stand. Reads names of plans, one in a line, and judges each as `command` does.
+// The command `proctor stand`: reads names of plans, one per line, and judges each of them like `judge_plan_file`.
 int judge_plans_from_stdin();
 
 }  // namespace run_command

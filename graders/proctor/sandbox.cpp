@@ -23,18 +23,18 @@ namespace {
 
 constexpr long default_uid = 65534;
 
-// Folders of the system that hold programs, libraries and the little configuration that these read. Not /etc as a
-// whole: it has names of users and hosts that are nobody's business.
+// Folders of the system with programs, libraries and their configuration. Not all of /etc, because it has names of
+// users and hosts.
 const char* const system_folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-const char* const system_files[] =
-    {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
-     // What a distribution's Free Pascal has outside of /usr.
-     "/etc/fpc.cfg", "/etc/fpc-3.0.4.cfg", "/etc/fpc-3.2.0.cfg", "/etc/fpc-3.2.2.cfg"};
-// A Java of the distribution keeps its configuration below /etc and links to it.
+const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    // Configuration of a distribution's Free Pascal.
+    "/etc/fpc.cfg", "/etc/fpc-3.0.4.cfg", "/etc/fpc-3.2.0.cfg", "/etc/fpc-3.2.2.cfg"};
+// A distribution's Java keeps its configuration below /etc, and links to it.
 constexpr int oldest_java = 8, newest_java = 40;
-// Not /dev/zero: memory that is mapped of it may be held without being in anybody's resident set.
+// Not /dev/zero: memory that is mapped from it may be in no process's resident set.
 const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"},
-    no_devices = {"/dev/null"};
+                               no_devices = {"/dev/null"};
 
 std::vector<std::string> configuration_files() {
   std::vector<std::string> paths(std::begin(system_files), std::end(system_files));
@@ -48,7 +48,8 @@ bool write_file(const char* path, const std::string& content) {
   return fd.valid() && write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
 }
 
-// Inside nobody is uid 0, whose programs would start with all capabilities of the namespace.
+// Returns the line of an id map. Uid 0 is not mapped inside, because its programs would start with all capabilities of
+// the namespace.
 std::string id_map(unsigned outside) {
   return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1";
 }
@@ -64,8 +65,8 @@ std::string enter_user_namespace(int more_namespaces) {
   return "";
 }
 
-// What is open is found again through the mount that it was opened on, and there its owner may write. So it is opened
-// once more on one that is read-only, and that goes with the old root.
+// Reopens host files on read-only mounts. A program can reopen a descriptor through the mount on which it was opened,
+// and the file's owner may write there. The read-only mounts disappear with the old root.
 void reopen_read_only(const std::vector<HostFile>& host_files) {
   for (const HostFile& file : host_files) {
     struct stat before, after;
@@ -81,7 +82,8 @@ void reopen_read_only(const std::vector<HostFile>& host_files) {
   }
 }
 
-// Asked before there is a namespace: in one all strangers have the same number, which may be our own.
+// Returns the files that belong to this user. Must be called before a namespace is entered: there, all unmapped users
+// have the same uid, which may be ours.
 std::vector<HostFile> files_of_this_user(const std::vector<HostFile>& host_files) {
   std::vector<HostFile> own_files;
   for (const HostFile& file : host_files) {
@@ -97,7 +99,7 @@ std::string staging_folder() {
   sys::fail("no folder to build the root in: /tmp is missing");
 }
 
-// An empty root to be, over a folder.
+// Mounts an empty file system over a folder, to become the root, and returns its path.
 std::string mount_empty_root() {
   const std::string root = staging_folder();
   if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0)
@@ -105,18 +107,18 @@ std::string mount_empty_root() {
   return root;
 }
 
-// Nothing of the old root is left.
+// Makes `root` the root folder, and unmounts the old one.
 void pivot_to(const std::string& root) {
   if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0)
     sys::fail_errno("cannot change the root");
 }
 
-// A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, std::vector<mounts::HostPath>& readable,
-    const std::vector<const char*>& devices) {
+// Builds a root with only the system's programs, a few devices, and the job's folder at /job.
+void build_root(
+    const std::string& job, std::vector<mounts::HostPath>& readable, const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
-  // All of these may lie below the place that is about to be covered, so they are bound by their descriptors.
+  // These paths may be below the folder that is about to be covered, so they are mounted by their descriptors.
   for (mounts::HostPath& path : readable)
     if (!path.is_tree && path.link.empty()) path = mounts::open_host_path(path.path);
   const std::string source = mounts::path_of_fd(folder), root = mount_empty_root();
@@ -126,9 +128,8 @@ void build_root(const std::string& job, std::vector<mounts::HostPath>& readable,
     mounts::bind_host_path(root, mounts::open_host_path(path), true);
   for (const mounts::HostPath& path : readable) mounts::bind_host_path(root, path, true);
   for (const char* path : devices) mounts::bind_host_path(root, mounts::open_host_path(path), false);
-  const char* const links[][2] =
-      {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
-          {"/proc/self/fd/2", "/dev/stderr"}};
+  const char* const links[][2] = {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},
+      {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
   for (const auto& link : links)
     if (symlink(link[0], (root + link[1]).c_str()) != 0) sys::fail_errno("cannot link " + std::string(link[1]));
   mounts::bind_mount(source, root + "/job");
@@ -139,7 +140,7 @@ void build_root(const std::string& job, std::vector<mounts::HostPath>& readable,
   if (chdir("/job") != 0) sys::fail_errno("cannot enter the job's folder");
 }
 
-// Whether this kernel (with TOMOYO, as older Debian kernels) starts an open file only if /dev/fd/N leads to something.
+// Returns whether this kernel executes a descriptor only if /dev/fd/N exists, like older Debian kernels with TOMOYO.
 bool exec_needs_fd_path() {
   umount2("/proc", MNT_DETACH);
   umount2("/proc", MNT_DETACH);
@@ -148,7 +149,7 @@ bool exec_needs_fd_path() {
   return syscall(SYS_execveat, no_program.get(), "", no_strings, no_strings, AT_EMPTY_PATH) != 0 && errno == ENOENT;
 }
 
-// What a process that tries namespaces ends with; with anything else it died of something, as sanitizers' 1.
+// Exit codes of the process that tries namespaces. Any other code means that it died, such as the sanitizers' 1.
 constexpr int exit_available = 60, exit_exec_needs_fd_path = 61, exit_refused = 62;
 
 bool is_trial_exit(int status) {
@@ -161,15 +162,15 @@ int report_refusal(int pipe_fd, const std::string& reason) {
   return exit_refused;
 }
 
-// Whether a program can have a pid namespace and a /proc of its own, which the kernel refuses where a part of all that
-// it sees of the present one is covered, as containers cover it.
+// Tries a pid namespace with its own /proc. The kernel refuses that if part of the visible /proc is covered, as in
+// containers. Returns the exit code.
 int try_pid_namespace(int pipe_fd) {
   const std::string root = mount_empty_root();
   mkdir((root + "/proc").c_str(), 0755);
   mounts::bind_mount("/proc", root + "/proc");
   pivot_to(root);
-  const long child = sys::retry_while_eagain([] {
-      return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
+  const long child = sys::retry_while_eagain(
+      [] { return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
   if (child < 0) return report_refusal(pipe_fd, sys::errno_message("pid namespace"));
   if (child == 0) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
@@ -182,12 +183,12 @@ int try_pid_namespace(int pipe_fd) {
 }
 
 struct NamespaceTrial {
-  std::string refusal;  // the layer that is refused, and why
+  std::string refusal;  // which layer is refused, and why
   bool exec_needs_fd_path;
 };
 
-// Whoever has entered a namespace cannot leave it, and some without the others are worth less than none: a program
-// without /proc has no open files by name, as checkers and FIFOs need them. So another process tries them all.
+// Tries all namespaces in another process, because a process cannot leave a namespace, and some of them are useful only
+// with the others: without its own /proc, a program cannot open descriptors by path, as checkers and FIFOs need.
 NamespaceTrial try_namespaces() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
@@ -227,7 +228,7 @@ void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
     return;
   }
   sandbox.has_user_namespace = sandbox.has_net_namespace = sandbox.has_ipc_namespace = true;
-  unshare(CLONE_NEWCGROUP);  // since 4.6: /proc shows the names of groups from here on alone
+  unshare(CLONE_NEWCGROUP);  // since 4.6: hides the names of outer control groups in /proc
   sandbox.counts_own_tasks = kernel_is_at_least(5, 14);
   try {
     reopen_read_only(host_files);
@@ -271,7 +272,7 @@ Layers Layers::parse(const json::Value& document) {
   if (!document.at("layers").is_null()) {
     const std::vector<std::string> names = document.at("layers").as_texts("layers");
     layers.namespaces = contains(names, "namespaces"), layers.landlock = contains(names, "landlock"),
-        layers.seccomp = contains(names, "seccomp");
+    layers.seccomp = contains(names, "seccomp");
   }
   if (document.at("without").is_null()) return layers;
 #ifdef IOI_EVAL_TEST_LAYERS
@@ -311,7 +312,7 @@ std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>
 void make_undumpable(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.is_on("dumpable") ? 0 : 1); }
 
 Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, Layers layers, bool allow_unconfined,
-           const std::vector<HostFile>& host_files, bool has_devices) {
+    const std::vector<HostFile>& host_files, bool has_devices) {
   const std::vector<const char*>& device_paths = has_devices ? all_devices : no_devices;
   Sandbox sandbox;
   sandbox.layers = layers;
@@ -324,8 +325,9 @@ Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, La
   if (layers.seccomp && !sandbox.has_seccomp) sandbox.missing_layers.push_back("seccomp: this kernel has no filters");
   if (sandbox.landlock_abi > 0) grant_system_paths(sandbox, readable, device_paths);
   if (!sandbox.is_confined() && !allow_unconfined)
-    sys::fail("this kernel offers neither Landlock nor namespaces, so a submission could read the answers; "
-              "--allow-unconfined runs it all the same");
+    sys::fail(
+        "this kernel offers neither Landlock nor namespaces, so a submission could read the answers; "
+        "--allow-unconfined runs it all the same");
   return sandbox;
 }
 

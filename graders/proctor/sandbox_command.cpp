@@ -18,18 +18,18 @@ namespace {
 
 constexpr size_t max_spec_bytes = 4 << 20;
 constexpr int64_t version = 2;
-constexpr int first_linked_fd = 64;  // scripts use the numbers below as they like
+constexpr int first_linked_fd = 64;  // Descriptor numbers below this are free for scripts.
 
 struct Spec {
   process::Program program;
   std::string folder;
-  std::vector<std::pair<std::string, std::string>> files;  // name in the box, path on the host
+  std::vector<std::pair<std::string, std::string>> files;  // name in the folder, path on the host
   std::vector<std::string> readable_paths;
   sandbox::Layers layers;
   long uid = 0;
   int report_fd = STDERR_FILENO, kill_switch_fd = -1;
   bool allow_unconfined = false;
-  bool has_proc = true;  // without it no file that is open has a name, and no other process is seen
+  bool has_proc = true;  // without it, no descriptor has a path, and no other process is visible
 };
 
 void read_profile(const std::string& name, process::Program& program) {
@@ -55,12 +55,12 @@ Spec read_spec(const json::Value& value) {
         file.at("path").as_text("files.path"));
   for (const std::string& path : value.at("read").as_texts("read"))
     if (path == "/proc")
-      spec.program.sees_sandbox_proc = true;  // never the machine's
+      spec.program.sees_sandbox_proc = true;  // not the machine's /proc
     else
       spec.readable_paths.push_back(path);
   spec.has_proc = value.at("proc").boolean_or(true, "proc");
   read_profile(value.at("profile").as_text("profile"), spec.program);
-  // For scripts; what they start a proctor for does without.
+  // For scripts. Programs that an inner proctor starts do not see it.
   if (spec.program.starts_sandboxes) spec.readable_paths.push_back("/dev/zero");
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
   spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
@@ -76,8 +76,8 @@ void make_parents(const std::string& name) {
     mkdir(name.substr(0, slash).c_str(), 0755);
 }
 
-// Opens the host's files while we still may, and links them into the folder by descriptor. They stay open across the
-// program's start.
+// Opens the host's files before privileges are dropped, and links them into the folder by descriptor. They stay open in
+// the program.
 std::vector<sys::Fd> link_files(Spec& spec) {
   std::vector<sys::Fd> linked;
   for (const auto& file : spec.files) {
@@ -137,10 +137,11 @@ sys::Fd termination_signals() {
   return sys::Fd(signalfd(-1, &signals, SFD_CLOEXEC));
 }
 
-// Waits for the program; stops it when we are asked to end or when the one who started us is gone.
+// Waits for the program. Stops it when a termination signal arrives or the other end of the kill switch is closed.
 process::Ending wait_for_program(process::RunningProgram program, int kill_switch_fd, int termination_fd) {
   pollfd polled[] = {{program.report_fd(), POLLIN, 0}, {termination_fd, POLLIN, 0}, {kill_switch_fd, 0, 0}};
-  while (poll(polled, 3, -1) < 0 && errno == EINTR) {}
+  while (poll(polled, 3, -1) < 0 && errno == EINTR) {
+  }
   if (polled[0].revents == 0) program.stop();
   return program.wait();
 }
@@ -155,8 +156,8 @@ void set_variable(std::vector<std::string>& env, const std::string& name, const 
   env.push_back(prefix + value);
 }
 
-// A compiler that opens what it writes to, to read it, would wait for itself: a source can name such a pipe. What is
-// not ours it cannot open either.
+// Removes read permission from our output pipes: a source can include /dev/stdout by name, and the compiler would wait
+// for its own output forever. Pipes of other users cannot be opened anyway.
 void make_pipes_unreadable() {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status;
@@ -177,7 +178,7 @@ std::string run_in_sandbox(Spec& spec) {
   const sandbox::Sandbox sandbox = sandbox::enter(
       spec.folder, std::move(readable), spec.layers, spec.allow_unconfined, host_files, spec.program.starts_sandboxes);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
-      error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+            error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
   spec.program.output = output;
   spec.program.error = error;
@@ -186,7 +187,7 @@ std::string run_in_sandbox(Spec& spec) {
   spec.program.tmp_size = "1g";
   spec.program.sees_proc = spec.has_proc;
   spec.program.may_use_threads = true;
-  if (!sandbox.has_pid_namespace) {  // there is no /tmp of its own
+  if (!sandbox.has_pid_namespace) {  // it has no own /tmp
     set_variable(spec.program.env, "TMPDIR", spec.folder);
     set_variable(spec.program.env, "HOME", spec.folder);
   }

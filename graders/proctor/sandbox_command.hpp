@@ -4,7 +4,7 @@
 
 namespace sandbox_command {
 
-// proctor box SPEC: one program in a box, with a report at the end. Returns the exit code.
+// The command `proctor box SPEC`: runs one program in a sandbox and writes a report. Returns the exit code.
 int run_spec(const std::string& path);
 
 }  // namespace sandbox_command

@@ -41,7 +41,7 @@ constexpr unsigned x32_bit = 0;
 constexpr uint32_t errno_action(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
 constexpr uint32_t allow_action = SECCOMP_RET_ALLOW;
 
-// Calls newer than this are answered with ENOSYS, so that a libc which tries them falls back to what it used before.
+// Calls newer than this fail with ENOSYS, so that a libc that tries them falls back to older ones.
 constexpr unsigned last_known_call = 424;
 
 using Program = std::vector<sock_filter>;
@@ -52,14 +52,14 @@ sock_filter jump(unsigned code, uint32_t value, size_t yes, size_t no) {
 }
 sock_filter return_action(uint32_t verdict) { return instruction(BPF_RET | BPF_K, verdict); }
 sock_filter load_argument(unsigned index) {
-  // Low half: little-endian.
+  // The low half; little-endian.
   return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));
 }
 sock_filter load_high_half(unsigned index) {
   return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
 }
 
-// Allowed when the argument is one of the values, refused with `error` otherwise.
+// Allows the call if the argument is one of the values. Otherwise it fails with `error`.
 Program allow_values(unsigned argument, const std::vector<uint32_t>& values, int error) {
   Program program = {load_argument(argument)};
   for (size_t i = 0; i < values.size(); ++i)
@@ -69,23 +69,23 @@ Program allow_values(unsigned argument, const std::vector<uint32_t>& values, int
   return program;
 }
 
-// Allowed when all of the bits are set, or none of them is.
+// Allows the call if any bit of the mask is set, or if none is, as `must_be_set` says. Otherwise it fails with `error`.
 Program allow_bits(unsigned argument, uint32_t mask, bool must_be_set, int error) {
   const uint32_t yes = must_be_set ? allow_action : errno_action(error),
                  no = must_be_set ? errno_action(error) : allow_action;
   return {load_argument(argument), jump(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), return_action(yes), return_action(no)};
 }
 
-// Who opens a file for reading can empty it with a flag, and Landlock asks no more than whether it may be read before
-// ABI 3. For the same reason truncate() is in no list: only what is open for writing is cut.
+// Refuses to truncate a file that is opened for reading: before ABI 3, Landlock permits that to whoever may read the
+// file. For the same reason, truncate() is in no rule.
 Program refuse_truncating_read(unsigned argument) {
   return {load_argument(argument), instruction(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1),
-          return_action(errno_action(EACCES)), return_action(allow_action)};
+      jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), return_action(errno_action(EACCES)),
+      return_action(allow_action)};
 }
 
-// A signal that the caller sends itself. By SIGKILL it ends as by a call that is not allowed, so that it is known who
-// sent one that came.
+// Allows signals to the caller itself. SIGKILL ends it like a forbidden call, so that any other SIGKILL is known to
+// come from outside.
 Program signal_to_self(uint32_t self, unsigned signal_argument) {
   return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, self, 1, 0), return_action(errno_action(EPERM)),
       load_argument(signal_argument), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1),
@@ -95,8 +95,8 @@ Program signal_to_self(uint32_t self, unsigned signal_argument) {
 constexpr uint32_t new_namespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-// A thread of the same process and nothing more, which nobody waits for. Its descriptors are those of the process: what
-// is in pipes and sockets is in no resident set, and their number bounds it.
+// Allows only threads of the same process, without CLONE_VFORK. They share its descriptors, whose number bounds the
+// memory in pipes and sockets, because that is in no resident set.
 Program allow_thread() {
   constexpr uint32_t required_flags = CLONE_THREAD | CLONE_FILES;
   return {load_argument(0), instruction(BPF_ALU | BPF_AND | BPF_K, required_flags | new_namespaces | CLONE_VFORK),
@@ -104,7 +104,7 @@ Program allow_thread() {
       return_action(errno_action(EAGAIN))};
 }
 
-// What libc's fork asks for.
+// The flags of libc's fork.
 const std::vector<uint32_t> plain_forks = {SIGCHLD, SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID};
 
 Program allow_thread_or_fork() {
@@ -116,22 +116,21 @@ Program allow_thread_or_fork() {
   return program;
 }
 
-// Who lets its children's ends be ignored has none to wait for: what they used would be in nobody's account.
+// Forbids to change SIGCHLD's disposition: with SIG_IGN, the kernel reaps children and their usage is charged to
+// nobody.
 Program refuse_sigchld() {
   return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1), return_action(errno_action(EPERM)),
       return_action(allow_action)};
 }
 
-// Of membarrier: to ask what there is, and what stays among the caller's own threads. Their names are younger than the
-// headers.
+// Commands of membarrier: to query, and those for the caller's own threads. The headers do not have their names yet.
 const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXPEDITED */, 1 << 4 /* to register it */,
-                                            1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */,
-                                            1 << 7 /* PRIVATE_EXPEDITED_RSEQ */, 1 << 8 /* to register it */,
-                                            1 << 9 /* GET_REGISTRATIONS */};
+    1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */, 1 << 7 /* PRIVATE_EXPEDITED_RSEQ */,
+    1 << 8 /* to register it */, 1 << 9 /* GET_REGISTRATIONS */};
 
-// Threads of one process wake each other by locks that are private. Other futexes are found by the file that they lie
-// in: by one of the system's two programs could talk, and the kernel itself wakes who waits there when a thread ends.
-// So only who has threads may wait: joining one is waiting for that.
+// Threads of one process use private futexes. Other futexes are identified by their file, so two programs could
+// communicate through one in a system file. Waiting on them is allowed for programs with threads, because the kernel
+// wakes a thread that joins another through such a futex.
 Program private_or_waiting_futex() {
   Program program = {
       load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), return_action(allow_action)};
@@ -141,20 +140,20 @@ Program private_or_waiting_futex() {
   return program;
 }
 
-// Shared memory that belongs to no file stays when MADV_DONTNEED takes it out of the resident set: nobody would count
-// it. How many huge pages are left all processes of the machine can tell each other.
+// Refuses shared memory without a file: MADV_DONTNEED removes it from the resident set but does not free it, so that no
+// limit counts it. Refuses huge pages: their number is visible to all processes of the machine.
 Program counted_memory() {
   return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
       jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
 }
 
-// The kernel counts these for each process. What it counts for each user (processes, signals to come, locked memory,
-// message queues) tells of the user's other processes: who lowers its limit finds where the count stands.
-const std::vector<uint32_t> per_process_limits =
-    {RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
+// Limits that the kernel counts per process. Those that it counts per user (processes, pending signals, locked memory,
+// message queues) would reveal the usage of the user's other processes.
+const std::vector<uint32_t> per_process_limits = {
+    RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
 
-// By the limit on CPU time a program could have itself killed as somebody else would kill it.
+// Ignores RLIMIT_CPU, with which a program could have itself killed as if from outside.
 Program limits_without_cpu(unsigned argument) {
   Program program = {
       load_argument(argument), jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1), return_action(errno_action(0))};
@@ -163,32 +162,31 @@ Program limits_without_cpu(unsigned argument) {
   return program;
 }
 
-// Of sendto and recvfrom what write and read do as well: no flags, no address.
+// Allows sendto and recvfrom without flags and address, which do the same as write and read.
 Program like_read_and_write() {
   return {load_argument(3), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument(4),
       jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(4), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
       return_action(allow_action), return_action(errno_action(EPERM))};
 }
 
-// Its own limits may be asked for, where there is no new one: a null pointer.
+// Allows reading its own limits (a null pointer as new limit), and setting limits of the process.
 Program own_per_process_limits(pid_t self) {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
       jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), return_action(errno_action(EPERM)),
-                     load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
-                     jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action)};
+      load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action)};
   const Program setting_limits = limits_without_cpu(1);
   program.insert(program.end(), setting_limits.begin(), setting_limits.end());
   return program;
 }
 
-// Of madvise: what stays among the caller's own pages. A kernel that does not know the others says EINVAL, too.
-const std::vector<uint32_t> own_page_advice =
-    {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
-                                         MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK, 22 /* POPULATE_READ */,
-                                         23 /* POPULATE_WRITE */};
+// Values of madvise that affect only the caller's own pages. A kernel that does not know a value also returns EINVAL.
+const std::vector<uint32_t> own_page_advice = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED,
+    MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK,
+    22 /* POPULATE_READ */, 23 /* POPULATE_WRITE */};
 
-// A clock may be that of a process, which its number names: how long another one has worked is a word that it can say.
-// Those of threads the kernel shows to their own process only.
+// Returns the number of a process's CPU clock. The clock of another process would show how long that has computed, and
+// so is a channel. Clocks of threads are visible only in their own process.
 uint32_t clock_of(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
 
 Program own_clock(pid_t self) {
@@ -196,7 +194,7 @@ Program own_clock(pid_t self) {
       jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), return_action(allow_action)};
   const Program own_clocks = allow_values(0,
       {clock_of(0, 0), clock_of(0, 1), clock_of(0, 2), clock_of(self, 0), clock_of(self, 1), clock_of(self, 2)},
-          EINVAL);
+      EINVAL);
   program.insert(program.end(), own_clocks.begin(), own_clocks.end());
   return program;
 }
@@ -241,7 +239,7 @@ Program condition_program(system_calls::Condition condition, pid_t self) {
   return {return_action(errno_action(EPERM))};
 }
 
-// What is decided about one call: a verdict, or a piece of program that looks at the arguments.
+// The program that decides about one call: a single action, or checks of its arguments.
 struct Rule {
   unsigned call;
   Program program;
@@ -269,9 +267,8 @@ std::vector<Rule> rules_of_profile(unsigned profile, pid_t self) {
   return rules;
 }
 
-// The rules as a binary search over ranges of calls that share an answer: the kernel translates the program each time
-// it is installed and then runs it once for every call in its table, so its length and depth are paid for with every
-// program started.
+// The rules as a binary search over ranges of calls with the same action. The kernel compiles the filter each time it
+// is installed, and runs it once for each call number, so every started program pays for its length and depth.
 class SearchTree {
  public:
   explicit SearchTree(std::vector<Rule> rules) {
@@ -303,7 +300,7 @@ class SearchTree {
   }
 
  private:
-  // From a call up to the next range's first one.
+  // All calls up to the first one of the next range.
   struct Range {
     unsigned first_call;
     Program program;
@@ -318,7 +315,7 @@ class SearchTree {
       ranges_.push_back({first_call, std::move(program)});
   }
 
-  // The calls that no rule names: refused where they are known, not there where they are newer than this program.
+  // Adds the calls that no rule names: forbidden if this program knows them, ENOSYS if they are newer.
   void add_refused(unsigned first, unsigned end) {
     if (first < end && first < last_known_call) add(first, {return_action(errno_action(EPERM))});
     if (first < end && end > last_known_call)
@@ -332,7 +329,7 @@ class SearchTree {
     Program program;
     if (low.size() <= 255) {
       program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, low.size(), 0));
-    } else {  // a conditional jump reaches 255 instructions; an unconditional one reaches all
+    } else {  // a conditional jump reaches only 255 instructions
       program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, 0, 1));
       program.push_back(instruction(BPF_JMP | BPF_JA, static_cast<uint32_t>(low.size())));
     }
@@ -344,10 +341,10 @@ class SearchTree {
   std::vector<Range> ranges_;
 };
 
-// Stands for the caller in a draft: no process has such a number.
+// Stands for the caller's pid in a cached filter. No process has this number.
 constexpr pid_t placeholder_pid = 0x0ca11e40;
 
-// Worked out once for all programs of a kind.
+// Returns the filter of a profile, with `placeholder_pid`; it is built once.
 const Program& cached_filter(unsigned profile) {
   static std::map<unsigned, Program> drafts;
   const auto [entry, is_new] = drafts.try_emplace(profile);
@@ -355,7 +352,7 @@ const Program& cached_filter(unsigned profile) {
   return entry->second;
 }
 
-// Puts the caller in: itself, and its clocks.
+// Replaces `placeholder_pid`, also in numbers of clocks.
 void set_own_pid(Program& program, pid_t self) {
   for (sock_filter& step : program) {
     if (step.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
@@ -377,11 +374,11 @@ std::string install_filter(Profile profile, Permissions permissions, pid_t self)
   return "";
 }
 
-// Headers that know filters may not know these, which came with 5.0, 5.5 and 5.19.
+// Constants and structures that headers may lack; they came with Linux 5.0, 5.5 and 5.19.
 namespace {
 
 constexpr unsigned flag_new_listener = 1 << 3;
-constexpr unsigned flag_wait_killable = 1 << 5;  // by signals while it waits for the answer
+constexpr unsigned flag_wait_killable = 1 << 5;  // only fatal signals interrupt the wait for an answer
 constexpr uint32_t notify_action = 0x7fc00000U;
 constexpr uint32_t flag_continue = 1;
 
@@ -399,7 +396,7 @@ struct Response {
 };
 
 constexpr unsigned long ioctl_receive = _IOWR('!', 0, Notification), ioctl_send = _IOWR('!', 1, Response),
-    ioctl_set_flags = _IOW('!', 4, uint64_t);
+                        ioctl_set_flags = _IOW('!', 4, uint64_t);
 
 }  // namespace
 
@@ -421,13 +418,13 @@ sys::Fd install_start_listener(bool includes_threads) {
   };
   sys::Fd listener = install(flag_new_listener | flag_wait_killable);
   if (!listener.valid() && errno == EINVAL) listener = install(flag_new_listener);
-  // Who asks and who answers take turns: on one processor each is woken sooner. From 6.6 on.
+  // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (since 6.6): on one processor, both sides are woken sooner.
   if (listener.valid()) ioctl(listener.get(), ioctl_set_flags, 1UL);
   return listener;
 }
 
 std::optional<StartListener::StartRequest> StartListener::next_request() const {
-  alignas(Notification) char buffer[512] = {};  // younger kernels may say more
+  alignas(Notification) char buffer[512] = {};  // newer kernels may return more
   const auto& notification = *reinterpret_cast<const Notification*>(buffer);
   if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
   return StartRequest{notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
@@ -437,14 +434,14 @@ void StartListener::answer(const StartRequest& request) {
   const bool granted = request.is_thread || processes_left_ > 0;
   Response answer = {request.id, 0, granted ? 0 : -EAGAIN, granted ? flag_continue : 0};
   if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {
-    if (errno == ENOENT) return;  // who asked is gone
+    if (errno == ENOENT) return;  // the caller is gone
     sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
   if (!request.is_thread) granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
 }
 
 bool is_available() {
-  // A null filter is refused with EFAULT where filters exist, with EINVAL where they do not.
+  // A null filter fails with EFAULT if filters exist, and with EINVAL if they do not.
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0 && errno == EFAULT;
 }
 

@@ -1,4 +1,4 @@
-// Which system calls a confined program may make.
+// The system calls that a confined program may make.
 #pragma once
 
 #include <cstdint>
@@ -11,47 +11,47 @@
 namespace seccomp {
 
 enum class Profile {
-  submission,  // one process, more if they were granted; threads if it was granted more than one
+  submission,  // one process and one thread, unless more are permitted
   tool,        // compilers, checkers: processes and files of their own, no new namespaces, no network
-  stage,       // a stage of a job, which may itself start a proctor: namespaces, mounts, further filters
-  flat_stage,  // the same where namespaces are not to be had: none may be tried either
+  stage,       // a stage of a job, which may start a proctor itself: namespaces, mounts, further filters
+  flat_stage,  // a stage if namespaces are not available; it may not try to make any
 };
 
-// Beyond one.
+// Whether a submission may have more than one thread, and more than one process.
 struct Permissions {
   bool may_use_threads, may_fork;
 };
 
-// Works the filter out, so that programs started from here on need not.
+// Builds and caches a filter, so that programs started from now on need not build it.
 void prepare_filter(Profile profile, Permissions permissions);
 
-// Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a
-// submission's kill may have. no_new_privs must be set. Returns an empty string or what went wrong.
+// Installs the filter for the calling process permanently. Returns an empty string, or the error. `self` is its pid in
+// its own namespace, the only target that a submission's kill may have. no_new_privs must be set.
 std::string install_filter(Profile profile, Permissions permissions, pid_t self);
 
-// Lets each start of another process by the caller, and by all that come of it, wait for an answer of whoever holds
-// the descriptor; with `threads` that of a thread, too. Comes before the other filter, which decides what a start is.
-// Invalid, with an errno, where the kernel cannot.
+// Installs a filter that makes each process start by the caller and its descendants wait for an answer through the
+// returned descriptor; with `includes_threads` also each thread start. Must be installed before the other filter, which
+// decides which calls are starts at all. Invalid, with errno set, if the kernel does not support it.
 sys::Fd install_start_listener(bool includes_threads);
 
-// The other end: who may start how many.
+// The supervisor's end of the listener: decides who may start how many processes.
 class StartListener {
  public:
-  // `most`: processes in all, whatever became of those before.
+  // `max_processes` is the total number of processes, including those that have ended.
   StartListener(sys::Fd listener, int max_processes) : listener_(std::move(listener)), processes_left_(max_processes) {}
 
   struct StartRequest {
     uint64_t id;
-    bool is_thread;  // not a process
+    bool is_thread;  // a thread, not a process
   };
 
   int descriptor() const { return listener_.get(); }
-  // Who asks next; nobody where the one is gone.
+  // Returns the next request; nullopt if the caller is gone.
   std::optional<StartRequest> next_request() const;
-  // Lets a thread start, and a process where any is left; else that fails with EAGAIN.
+  // Permits a thread, and a process if any are left. Otherwise the call fails with EAGAIN.
   void answer(const StartRequest& request);
   int granted_processes() const { return granted_processes_; }
-  // Asked for again and again, which costs us more than whoever asks.
+  // A program that keeps asking costs the supervisor more than itself.
   bool has_too_many_refusals() const { return refused_processes_ > 16; }
 
  private:
@@ -59,7 +59,7 @@ class StartListener {
   int processes_left_, granted_processes_ = 0, refused_processes_ = 0;
 };
 
-// Whether this kernel takes filters at all.
+// Returns whether this kernel supports filters.
 bool is_available();
 
 }  // namespace seccomp

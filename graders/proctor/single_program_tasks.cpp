@@ -1,4 +1,4 @@
-// Task types of which the submission runs alone, or not at all.
+// Task types in which the submission runs alone, or not at all.
 #include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -26,10 +26,10 @@ class Batch : public Task {
  private:
   verdict::Verdict judge_pass(const plan::Test& test, int input) {
     const int error = streams_.file("error"),
-        output = plan_.output_file.empty() ? streams_.file("output") : empty_output_file();
+              output = plan_.output_file.empty() ? streams_.file("output") : empty_output_file();
     const bool is_one_way = sandbox_.layers.is_on("one-way");
     const sys::Fd output_writer = plan_.output_file.empty() ? files::reopen_write_only(output, is_one_way) : sys::Fd(),
-        error_writer = files::reopen_write_only(error, is_one_way);
+                  error_writer = files::reopen_write_only(error, is_one_way);
     process::Program program = submission_program();
     const sys::Fd input_copy = plan_.input_file.empty() ? set_standard_input(input, program) : write_input_file(input);
     if (plan_.output_file.empty()) program.output = output_writer.get();
@@ -41,7 +41,7 @@ class Batch : public Task {
     return verdict;
   }
 
-  // What had no room for its output may have been right. Less than this lies about where a disk is full.
+  // Fails if the disk is nearly full, because an output that did not fit may have been right.
   static void fail_if_disk_is_full(int output) {
     constexpr unsigned long long min_free_bytes = 1 << 20;
     struct statvfs disk;
@@ -59,7 +59,7 @@ class Batch : public Task {
     program.counted_file = output;
   }
 
-  // The input as a file of the submission's own.
+  // Writes the input to a file in the submission's folder.
   sys::Fd write_input_file(int input) {
     const int file = emptied_file(input_file_, plan_.input_file);
     files::copy(input, file);
@@ -69,7 +69,7 @@ class Batch : public Task {
 
   int empty_output_file() { return emptied_file(output_file_, plan_.output_file); }
 
-  // The same file for all tests: its number, too, would tell them apart.
+  // Returns the same file for all tests, because a new inode number would tell them apart.
   static int emptied_file(sys::Fd& file, const std::string& name) {
     if (!file.valid()) {
       unlink(path_of(name).c_str());
@@ -81,11 +81,11 @@ class Batch : public Task {
   }
 
   const char* mode_;
-  sys::Fd input_file_, output_file_;  // where they have names
+  sys::Fd input_file_, output_file_;  // of tasks with named files
 };
 
-// Function: a harness calls one function of the submission with arguments from its standard input and writes the
-// result, as JSON, to a descriptor of its own; the comparison happens here, where the submission cannot reach.
+// Function: a harness calls one function of the submission with arguments from its standard input, and writes the
+// result as JSON to a separate descriptor. The comparison happens in the proctor, out of the submission's reach.
 class Function : public Task {
  public:
   using Task::Task;
@@ -96,12 +96,12 @@ class Function : public Task {
     process::Program program = submission_program();
     program.inherited_fds.push_back(program.argument_fd = result_writer.get());
     const sys::Fd input_copy = set_standard_input(files_.fd_of(test.input), program);
-    program.error = error_writer.get();  // what it prints is nobody's business: standard output leads nowhere
+    program.error = error_writer.get();  // its standard output is /dev/null
     return run_and_check(program, test, files_.fd_of(test.input), result, error);
   }
 };
 
-// OutputOnly: the outputs were handed in, no program runs but the checker.
+// OutputOnly: outputs were submitted; no program runs except the checker.
 class OutputOnly : public Task {
  public:
   using Task::Task;
@@ -119,8 +119,8 @@ class OutputOnly : public Task {
   }
 };
 
-// BatchAndOutput: some of the outputs were handed in. A test for which a file was handed in is judged by it, another
-// one by the program, unless only a file counts. The checker is told of the last, not of what was handed in.
+// BatchAndOutput: some outputs may be submitted as files. A test with a submitted file is judged by that file. Other
+// tests are judged by the program, unless only a file counts. The checker's last argument names the mode of the test.
 class BatchAndOutput : public Task {
  public:
   explicit BatchAndOutput(const TaskContext& parts) : Task(parts), by_file_(parts), by_program_(parts, program_mode) {}

@@ -8,7 +8,7 @@
 namespace streams {
 namespace {
 
-constexpr mode_t unshared_mode = 0600;  // until a program gets it
+constexpr mode_t unshared_mode = 0600;  // The mode of a file while no program has it.
 
 sys::Fd reopen_pipe(const sys::Fd& pipe_fd, int flags) {
   sys::Fd end(open(pipes::path(pipe_fd).c_str(), flags | O_CLOEXEC));
@@ -31,7 +31,8 @@ int Streams::existing_file(const char* name, size_t index) {
   return fd.get();
 }
 
-// A pipe that nobody has open is gone, but its number stays with its place, and who opens that makes another one.
+// The kernel frees a pipe that nobody has open, but the O_PATH descriptor keeps its inode. Opening that makes a new
+// pipe with the same inode number.
 pipes::Pipe Streams::pipe(const char* name, size_t index) {
   sys::Fd& path_fd = pipes_[{name, index}];
   if (!path_fd.valid()) path_fd = reopen_pipe(pipes::make().read, O_PATH);
@@ -41,7 +42,7 @@ pipes::Pipe Streams::pipe(const char* name, size_t index) {
   return pipe;
 }
 
-// Over the last one: to give its memory back and to take new takes longer than to copy.
+// Overwrites the last copy, which is faster than freeing its memory and allocating it anew.
 sys::Fd Streams::copy_input(int input) {
   const int input_copy = existing_file("input", 0);
   if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("memory file");

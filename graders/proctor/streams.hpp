@@ -1,5 +1,5 @@
-// What a submission has open. Each test finds the same files and pipes, emptied: a name, a time or a number of the
-// kernel's would tell one test from another.
+// The files and pipes that a submission has open. Each test gets the same ones, emptied, because a new name, time or
+// inode number would tell one test from another.
 #pragma once
 
 #include <map>
@@ -13,29 +13,29 @@ namespace streams {
 
 class Streams {
  public:
-  // Returns an empty file in memory, the same one for the same name and index. No process may have it open any more.
+  // Returns an empty file in memory, the same one for the same name and index. No process may have it open.
   int file(const char* name, size_t index = 0);
 
-  // Returns an empty pipe, whose number is that of the last one of this name and index.
+  // Returns an empty pipe. Its inode number is that of the last pipe with this name and index.
   pipes::Pipe pipe(const char* name, size_t index = 0);
 
-  // Returns the one copy in memory of an input, to be read from its start.
+  // Returns the only copy of an input in memory, to be read from its start.
   sys::Fd copy_input(int input);
 
-  // Gives the memory back that the last test took.
+  // Frees the memory that the last test took.
   void truncate_all();
 
-  // Makes all anew for the next test: a process of the last one may be alive.
+  // Makes all files and pipes anew for the next test, because a process of the last test may still be alive.
   void recreate_all() { files_.clear(), pipes_.clear(); }
 
  private:
   using Key = std::pair<std::string, size_t>;
 
-  // The file as the last test has left it.
+  // Returns the file as the last test has left it.
   int existing_file(const char* name, size_t index);
 
   std::map<Key, sys::Fd> files_;
-  std::map<Key, sys::Fd> pipes_;  // only the place of each: nobody can read or write by these
+  std::map<Key, sys::Fd> pipes_;  // O_PATH descriptors, which nobody can read or write
 };
 
 }  // namespace streams

@@ -21,17 +21,18 @@
 namespace process {
 namespace {
 
-constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are exact to this
-// Looking at a tree of processes costs a hundred times as much, and its limits are generous.
+constexpr long poll_ns = 10 * 1000 * 1000;  // How often a submission is looked at. Its limits have this resolution.
+// A look at a tree of processes costs a hundred times as much, and its limits are generous.
 constexpr long poll_tree_ns = 50 * 1000 * 1000;
-// With a quarter of the processes that it may have a tree is looked at as often as a submission.
+// A tree with more than a quarter of its process limit is looked at as often as a submission.
 constexpr int64_t many_processes_fraction = 4;
-constexpr int64_t disk_look_us = 250 * 1000;  // between two looks at a folder
-constexpr int64_t wait_look_us = 50 * 1000;  // between two looks at what many threads waited
-// A thread that was joined is counted for a moment longer.
+constexpr int64_t disk_look_us = 250 * 1000;  // Minimum time between two looks at a folder.
+constexpr int64_t wait_look_us = 50 * 1000;   // Minimum time between two looks at the waits of many threads.
+// A joined thread is still counted for a moment.
 constexpr int64_t ending_thread_allowance = 8;
-// How long a thread too many waits for others to end, which compute so much or do not move at so many looks. It may
-// hold a lock of its runtime that they want: then it starts, until there are twice as many as may be.
+// When a thread above the limit is held until others end: it is held for so many looks at which no thread runs, or
+// until the others have used so much CPU time. Then it starts, because it may hold a lock that the others wait for. At
+// twice the limit, the program is killed.
 constexpr int max_idle_looks = 2;
 constexpr int64_t max_held_cpu_us = 20 * 1000;
 
@@ -60,8 +61,8 @@ class Supervisor {
       if (only_answered_request_ && sys::now_us() < next_look_) continue;
       next_look_ = sys::now_us() + poll_ns / 1000;
       account_sleep();
-      observe_waits();  // of one that has ended, too, before nobody knows of it any more
-      tick_time_us_ = std::max(tick_time_us_, resource_usage::tick_time_us(child_));  // the same
+      observe_waits();  // also of a process that has ended, before it is reaped
+      tick_time_us_ = std::max(tick_time_us_, resource_usage::tick_time_us(child_));  // as above
       if (program_.counts_written_bytes)
         report_.written_bytes =
             std::max(report_.written_bytes, resource_usage::written_bytes(proc_fd_, child_in_proc_));
@@ -88,8 +89,9 @@ class Supervisor {
     return report_;
   }
 
-  // RLIMIT_CPU ends a process of a tree that no look came to in time, and a shell lives and says so. It counts ticks: a
-  // program that is awake at each of them is at its limit long before it has worked for so long.
+  // Returns whether RLIMIT_CPU ended a process that no look caught in time; in a tree, a shell may survive it and only
+  // report it. RLIMIT_CPU counts ticks: a program that is awake at each tick reaches the limit long before it has used
+  // that much CPU time.
   bool is_ended_by_cpu_rlimit() const {
     const int64_t limit = cpu_limit_us(program_.limits, is_crowded());
     const bool has_failed = report_.kill_reason == KillReason::none && (report_.exit_code != 0 || report_.signal != 0);
@@ -98,8 +100,8 @@ class Supervisor {
     return !is_single_process_ && report_.cpu_us > limit;
   }
 
-  // With all of the judge, whose processes are ended together; or by SIGKILL. The filter keeps a submission from
-  // sending that to itself, and anything to us.
+  // Returns whether the program was killed together with the judge's processes, or by SIGKILL. The seccomp filter
+  // prevents a submission from sending SIGKILL to itself, and any signal to us.
   bool is_ended_from_outside() const {
     if (report_.kill_reason != KillReason::none) return report_.kill_reason == KillReason::kill_switch;
     sigset_t pending;
@@ -108,10 +110,10 @@ class Supervisor {
     return report_.signal == SIGKILL || (report_.signal == SIGTERM && has_sigterm);
   }
 
-  // Nobody is kept waiting for one who will say nothing any more.
+  // Keeps the other members from waiting for reports of this one.
   void leave_clock() { clock_.member_ended(program_.clock_member); }
 
-  // Only where tests have the outcome told before everything is dead.
+  // Only for tests in which the ending is reported before all processes are dead.
   void kill_all_after_delay() {
     const timespec delay = {1, 0};
     nanosleep(&delay, nullptr);
@@ -136,12 +138,13 @@ class Supervisor {
       proc_fd_ = own_proc_.get();
     }
     self_in_proc_ = own_pid_in(proc_fd_);
-    // The folder cannot be found by its name later: the program hides it.
+    // The program's mounts hide the folder's path later.
     if (program_.limits.disk_bytes != unlimited || program_.limits.disk_entries != unlimited)
       folder_ = sys::Fd(open((sandbox_.job_folder + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
 
-  // Nothing of the machine's load and memory, from 5.8 on, where hostile programs or sources may look.
+  // Mounts /proc. For untrusted programs or sources it has nothing about the machine's load and memory, if the kernel
+  // is 5.8 or newer.
   bool mount_proc() const {
     constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     const bool is_hostile = program_.profile == seccomp::Profile::submission || program_.sees_sandbox_proc;
@@ -173,8 +176,8 @@ class Supervisor {
     last_cpu_wait_us_ = own_cpu_wait_us();
   }
 
-  // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the
-  // program. And whoever holds an end of another program's pipe keeps its reader waiting.
+  // Closes all foreign descriptors, such as hundreds of tests' files, so that the child need not close them again. An
+  // open end of another program's pipe would also keep its reader waiting.
   void close_foreign_descriptors() const {
     if (!sandbox_.layers.is_on("descriptors")) return;
     std::vector<int> kept_fds = program_.inherited_fds;
@@ -185,7 +188,7 @@ class Supervisor {
     close_all_except(kept_fds);
   }
 
-  // The program's own descriptors are its own from here on.
+  // Closes the program's own descriptors in the supervisor.
   void close_program_descriptors() const {
     if (sandbox_.layers.is_on("descriptors"))
       close_all_except({report_fd_, proc_fd_, program_.counted_file, own_proc_.get(), folder_.get(), signal_fd_.get(),
@@ -208,7 +211,8 @@ class Supervisor {
     if (signal_number == SIGTERM) finish(KillReason::kill_switch);
   }
 
-  // But for what it waited for a processor: one that asks waits as long for its answer, and that is no idling.
+  // Adds the time that the supervisor slept, except the time that it waited for a processor. During that, a program
+  // that has asked for a start waits for its answer, and is not idle.
   void account_sleep() {
     account_.add_sleep(
         std::clamp<int64_t>(wait_time_us_ - (own_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
@@ -217,7 +221,7 @@ class Supervisor {
 
   int64_t own_cpu_wait_us() const { return listener_ ? resource_usage::waited_us(proc_fd_, self_in_proc_) : 0; }
 
-  // The same, and answers whoever asks for another process or thread.
+  // Waits for a signal, and answers requests for further processes and threads.
   int next_signal(const timespec& max_wait) {
     const int listener_fd = listener_is_closed_ ? -1 : listener_->descriptor();
     pollfd polled[] = {{signal_fd_.get(), POLLIN, 0}, {listener_fd, static_cast<short>(held_request_ ? 0 : POLLIN), 0}};
@@ -229,8 +233,8 @@ class Supervisor {
     return polled[0].revents ? sigtimedwait(&watched_signals_, nullptr, &no_wait) : 0;
   }
 
-  // A thread too many waits. Runtimes join threads before they have ended: on a busy machine those that end crowd, and
-  // want a processor first.
+  // Answers a request, or holds it if there are too many threads. Runtimes consider a thread joined before it has
+  // ended, so on a busy machine, threads that are about to end accumulate.
   void handle_request() {
     const std::optional<seccomp::StartListener::StartRequest> question = listener_->next_request();
     if (!question) return;
@@ -240,7 +244,7 @@ class Supervisor {
       listener_->answer(*question);
   }
 
-  // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a
+  // Reaps every process that has ended, orphans included, since this process is the first of its namespace or a
   // subreaper. Returns whether any process is left.
   bool reap(int options) {
     int status = 0;
@@ -258,7 +262,7 @@ class Supervisor {
     return pid == 0;
   }
 
-  // Of several threads seldom, where that is enough: each of them has to be asked.
+  // Updates the CPU waits. For several threads less often, if that is enough, because each thread takes a read.
   void observe_waits() {
     const int64_t now = sys::now_us();
     const bool needs_reports = account_.needs_reports(now),
@@ -275,7 +279,7 @@ class Supervisor {
                               : resource_usage::descendants(proc_fd_, self_in_proc_);
   }
 
-  // What is computed without a limit is no excuse.
+  // Returns the program's time rules. Without a CPU limit, CPU time is idle time.
   static idle_time::TimeRules time_rules(const Program& program) {
     const Limits& limits = program.limits;
     const bool is_trusted = program.profile != seccomp::Profile::submission;
@@ -286,23 +290,22 @@ class Supervisor {
     if (!sandbox_.layers.is_on("polling")) return;
     const int64_t now = sys::now_us();
     resource_usage::Usage usage = is_single_process_ ? resource_usage::of_process(proc_fd_, child_in_proc_, child_)
-                                         : resource_usage::of_descendants(proc_fd_, self_in_proc_);
-    // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks
-    // first.
+                                                     : resource_usage::of_descendants(proc_fd_, self_in_proc_);
+    // A file that the program can read again counts as memory. If it holds more than the memory, the program is killed
+    // for its output, whichever limit is noticed first.
     const int64_t file_bytes = program_.counted_file >= 0 ? files::allocated_bytes(program_.counted_file) : 0;
     const bool is_mostly_file = file_bytes > usage.memory_bytes;
     const Limits& limits = program_.limits;
     const auto is_over_memory = [&] {
       return limits.memory_bytes != unlimited && usage.memory_bytes + file_bytes > limits.memory_bytes;
     };
-    // What several share counts once; to find that out takes long.
+    // Counts shared pages once, which takes long.
     if (!is_single_process_ && listener_ && is_over_memory())
       usage.memory_bytes = resource_usage::proportional_memory_bytes(proc_fd_, processes());
     const bool exceeds_memory = is_over_memory();
     if (!is_mostly_file) usage.memory_bytes += file_bytes;
     report_.memory_bytes = std::max(report_.memory_bytes, usage.memory_bytes);
-    if (held_request_)
-      usage.is_at_disk = false;  // a signal that came meanwhile has put it into that state, and no disk
+    if (held_request_) usage.is_at_disk = false;  // a signal has put it into that state, not a disk
     const int64_t disk_work =
         account_.needs_disk_work(usage.is_at_disk) ? resource_usage::disk_work(proc_fd_, child_in_proc_) : 0;
     const bool is_ready = usage.is_ready || waits_.is_ready();
@@ -322,12 +325,12 @@ class Supervisor {
     else if (exceeds_disk_limit() || (exceeds_memory && is_mostly_file))
       finish(KillReason::disk);
     else if (exceeds_memory)
-      free_memory(usage);
+      kill_for_memory(usage);
   }
 
   bool is_crowded() const { return idle_time::is_crowded(program_.limits.cpu_us, waits_.total_us()); }
 
-  // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
+  // Counts the threads here, because RLIMIT_NPROC counts all threads of the same user.
   bool too_many_threads(int64_t cpu_us) {
     if (program_.limits.threads == unlimited) return false;
     if (held_request_) return is_held_too_long(cpu_us);
@@ -335,7 +338,7 @@ class Supervisor {
     return threads_ > max_threads() && !(listener_ && asks_before_threads(sandbox_, program_));
   }
 
-  // Whether those that were there already stay.
+  // Returns whether the program must be killed because a thread above the limit was held long enough.
   bool is_held_too_long(int64_t cpu_us) {
     threads_ = count_threads() + 1;
     if (threads_ <= max_threads()) {
@@ -366,13 +369,13 @@ class Supervisor {
     return threads;
   }
 
-  // Some have ended since the last look.
+  // Counts one more thread and returns whether it may start. If not, counts again, because some may have ended.
   bool admit_thread() {
     if (++threads_ > max_threads()) threads_ = count_threads() + 1;
     return threads_ <= max_threads();
   }
 
-  // Looking at a large folder takes long, so that it is done the less often the longer it takes.
+  // A look at a large folder takes long, so the time to the next look grows with it.
   bool exceeds_disk_limit() {
     const int64_t now = sys::now_us();
     if (!folder_.valid() || now < next_disk_look_) return false;
@@ -384,9 +387,10 @@ class Supervisor {
     return contents.entries > max_entries || (limits.disk_bytes != unlimited && contents.bytes > limits.disk_bytes);
   }
 
-  // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say
-  // so. Not a compiler's: nobody could tell from what the shell says who killed it.
-  void free_memory(const resource_usage::Usage& usage) {
+  // Kills the largest process, like the kernel when a control group is full. A shell that started it can then report
+  // that. Submissions and compilers are killed as a whole, because a shell's report does not say who killed the
+  // process.
+  void kill_for_memory(const resource_usage::Usage& usage) {
     if (usage.largest_pid == child_in_proc_ || is_submission_ || program_.profile == seccomp::Profile::tool) {
       finish(KillReason::memory);
       return;
@@ -407,14 +411,14 @@ class Supervisor {
   void kill_rest() const {
     if (!sandbox_.layers.is_on("reaping")) return;
     if (sandbox_.has_pid_namespace) {
-      kill(-1, SIGKILL);  // everything in this pid namespace but its first process
+      kill(-1, SIGKILL);  // all processes of this pid namespace except its first one
       return;
     }
     kill(-child_, SIGKILL);
     for (const pid_t pid : resource_usage::descendants(proc_fd_, self_in_proc_)) kill(pid, SIGKILL);
   }
 
-  // Until nothing is left: an orphan may have had children while its parent was being killed.
+  // Repeats until no process is left, because a process may fork while its parent is being killed.
   void kill_all() {
     if (!sandbox_.layers.is_on("reaping")) return;
     for (int attempts = 50000; attempts > 0; --attempts) {
@@ -435,16 +439,16 @@ class Supervisor {
   std::optional<idle_time::Clock> own_clock_;
   idle_time::Clock& clock_;
   const bool is_submission_;
-  const bool is_single_process_;  // its filter allows no second process
-  const bool asks_before_starts_;   // before it starts another process, or thread
-  std::optional<seccomp::StartListener> listener_;  // of one that asks
+  const bool is_single_process_;                    // its filter allows no second process
+  const bool asks_before_starts_;                   // before it starts a process or thread
+  std::optional<seccomp::StartListener> listener_;  // only if it asks before starts
   int proc_fd_, report_fd_;
   sys::Fd own_proc_, folder_, signal_fd_;
   sigset_t watched_signals_;
   SupervisorReport report_ = {};
   pid_t child_ = -1, child_in_proc_ = -1, self_in_proc_ = -1;
   std::optional<seccomp::StartListener::StartRequest> held_request_;
-  int idle_looks_ = 0;  // looks at which nothing moved
+  int idle_looks_ = 0;  // number of looks at which no thread was running
   bool has_ended_ = false, has_many_processes_ = false, only_answered_request_ = false, listener_is_closed_ = false;
   resource_usage::CpuWaits waits_;
   idle_time::TimeAccount account_;

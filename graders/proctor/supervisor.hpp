@@ -1,15 +1,15 @@
-// The watcher of one confined program: its parent, the first process of its pid namespace, the one that measures and
-// kills.
+// The supervisor of one confined program. It is the program's parent and the first process of its pid namespace; it
+// measures the program and kills it.
 #pragma once
 
 #include "process.hpp"
 
 namespace process {
 
-// The body of the supervisor's process: starts the program, watches it, writes a Report and ends.
+// Starts the program, supervises it, writes a SupervisorReport to `report` and exits.
 [[noreturn]] void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report);
 
-// What goes through the report pipe: an Outcome as plain bytes, between two copies of the same program.
+// An Ending as plain bytes, sent through the report pipe between two copies of the same program.
 struct SupervisorReport {
   KillReason kill_reason;
   int exit_code, signal;

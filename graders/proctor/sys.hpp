@@ -1,5 +1,5 @@
-// What the proctor needs of the kernel, in its own words: the headers of an old distribution (4.19) do not know
-// Landlock, open_tree or mount_setattr, and the kernel that runs the binary may well be newer than they are.
+// Thin wrappers of system calls. The headers of an old distribution (4.19) lack Landlock, open_tree and mount_setattr,
+// but the kernel that runs the binary may have them.
 #pragma once
 
 #include <cerrno>
@@ -51,15 +51,15 @@ class Fd {
   int number_ = -1;
 };
 
-// "cannot open x: No such file or directory", from errno as it stands.
+// Returns a message like "cannot open x: No such file or directory", from errno.
 inline std::string errno_message(const std::string& action) { return action + ": " + std::strerror(errno); }
 
-// Something that only the judge can be blamed for; ends the command with a message.
+// A failure of the judge, never of a submission. It ends the command with a message.
 struct Failure {
   std::string text;
-  bool is_provoked = false;  // a submission may have chosen it
-  bool is_killed_from_outside = false;   // something was killed, by nobody of the judge's
-  bool is_own_fault = false;       // of a program of the problem, whatever the submission said
+  bool is_provoked = false;             // a submission may have provoked it
+  bool is_killed_from_outside = false;  // a program was killed, but not by the judge
+  bool is_own_fault = false;            // the fault of a program of the problem, whatever the submission wrote
 };
 
 [[noreturn]] inline void fail(std::string text, bool is_killed_from_outside = false, bool is_own_fault = false) {
@@ -67,15 +67,16 @@ struct Failure {
 }
 [[noreturn]] inline void fail_errno(const std::string& action) { throw Failure{errno_message(action)}; }
 
-// The one clock of all rules of time. They are given what it shows, so that tests give them what they like.
+// Returns the time of the only clock that the time rules use. The rules get it as a parameter, so that tests can pass
+// any time.
 inline int64_t now_us() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
 }
 
-// What `call` gives, which makes a process. All that a user may have can be taken for a moment, by a crowd that is just
-// being ended.
+// Returns the result of `call`, which makes a process. Retries on EAGAIN: processes that are just being killed may use
+// up the user's limit for a moment.
 template <typename Call>
 long retry_while_eagain(Call call) {
   constexpr timespec pause = {0, 10 * 1000 * 1000};

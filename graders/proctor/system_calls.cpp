@@ -6,9 +6,9 @@ namespace system_calls {
 namespace {
 
 #define CALL(name) {static_cast<unsigned>(SYS_##name), #name}
-#define YOUNGER(number, name) {number, #name}  // than the headers
+#define NEWER_CALL(number, name) {number, #name}  // newer than the headers
 #if defined(__x86_64__)
-#define X86(name) CALL(name),  // of which other architectures have a general form only
+#define X86(name) CALL(name),  // other architectures have only a general form
 constexpr unsigned nr_rseq = 334;
 #elif defined(__aarch64__)
 #define X86(name)
@@ -32,11 +32,11 @@ const std::vector<Rule> all_rules = {
         "files are opened; before Landlock's ABI 3 who may read one could empty it with a flag"},
     {all_profiles, Condition::no_truncating_openat, {CALL(openat)}, "the same"},
     {all_profiles, Condition::none, {CALL(close), CALL(dup), CALL(dup3), X86(dup2)}, "one's own descriptors"},
-    {submission, Condition::shared_descriptors, {YOUNGER(nr_close_range, close_range)},
+    {submission, Condition::shared_descriptors, {NEWER_CALL(nr_close_range, close_range)},
         "the same; threads that had their own would have more of them than the limit allows"},
-    {trusted, Condition::none, {YOUNGER(nr_close_range, close_range)}, "the same"},
+    {trusted, Condition::none, {NEWER_CALL(nr_close_range, close_range)}, "the same"},
     {all_profiles, Condition::none,
-        {CALL(fstat), CALL(newfstatat), CALL(faccessat), YOUNGER(nr_faccessat2, faccessat2), CALL(readlinkat),
+        {CALL(fstat), CALL(newfstatat), CALL(faccessat), NEWER_CALL(nr_faccessat2, faccessat2), CALL(readlinkat),
             CALL(getdents64), CALL(getcwd), CALL(chdir), CALL(fchdir),
             X86(stat) X86(lstat) X86(access) X86(readlink) X86(getdents)},
         "interpreters look for modules; Landlock and mounts say what is there"},
@@ -102,7 +102,7 @@ const std::vector<Rule> all_rules = {
     {submission, Condition::unavailable, {CALL(set_robust_list)},
         "who ends wakes the one that waits at an address of this list, in another process, too"},
     {trusted, Condition::none, {CALL(set_robust_list)}, "libc, before main"},
-    {all_profiles, Condition::none, {CALL(set_tid_address), YOUNGER(nr_rseq, rseq), X86(arch_prctl) CALL(getrandom)},
+    {all_profiles, Condition::none, {CALL(set_tid_address), NEWER_CALL(nr_rseq, rseq), X86(arch_prctl) CALL(getrandom)},
         "libc, before main"},
     {submission, Condition::own_barrier, {CALL(membarrier)},
         "runtimes, among their threads; one for all of the machine waits without computing, as if for a disk"},
@@ -147,9 +147,9 @@ const std::vector<Rule> all_rules = {
     {all_threaded, Condition::private_or_waiting_futex, {CALL(futex)},
         "waking is for threads of the same process; joining one waits for the kernel to wake"},
     {trusted, Condition::none, {CALL(futex)}, "what we start may share memory"},
-    {submission, Condition::unavailable, {YOUNGER(nr_futex_waitv, futex_waitv)},
+    {submission, Condition::unavailable, {NEWER_CALL(nr_futex_waitv, futex_waitv)},
         "what it waits for is behind a pointer"},
-    {trusted, Condition::none, {YOUNGER(nr_futex_waitv, futex_waitv)}, "what we start may share memory"},
+    {trusted, Condition::none, {NEWER_CALL(nr_futex_waitv, futex_waitv)}, "what we start may share memory"},
     {threaded, Condition::only_threads, {CALL(clone)},
         "threads, which are counted by who watches; with CLONE_VFORK the caller would wait as if for a disk"},
     {forking, Condition::only_forks, {CALL(clone)},
@@ -160,7 +160,7 @@ const std::vector<Rule> all_rules = {
     {all_forking, Condition::none, {X86(fork)}, "the same as clone"},
     {trusted & ~stage, Condition::no_namespaces, {CALL(clone)}, "processes, in the namespaces that are there"},
     {trusted, Condition::none, {X86(fork) X86(vfork)}, "processes"},
-    {all_profiles, Condition::unavailable, {YOUNGER(nr_clone3, clone3)},
+    {all_profiles, Condition::unavailable, {NEWER_CALL(nr_clone3, clone3)},
         "its flags are behind a pointer, where no filter sees them"},
     {all_profiles, Condition::none, {CALL(pselect6), CALL(ppoll), X86(select) X86(poll)}, "to wait for input"},
     {all_threaded | forking | trusted, Condition::none, {CALL(pipe2), X86(pipe)},
@@ -182,13 +182,13 @@ const std::vector<Rule> all_rules = {
     {stages, Condition::none,
         {CALL(seccomp), CALL(capset), CALL(setresuid), CALL(setresgid), CALL(setuid), CALL(setgid), CALL(setgroups),
             CALL(memfd_create), CALL(fchown), CALL(fchownat),
-            X86(chown) YOUNGER(sys::nr_landlock_create_ruleset, landlock_create_ruleset),
-            YOUNGER(sys::nr_landlock_add_rule, landlock_add_rule),
-            YOUNGER(sys::nr_landlock_restrict_self, landlock_restrict_self)},
+            X86(chown) NEWER_CALL(sys::nr_landlock_create_ruleset, landlock_create_ruleset),
+            NEWER_CALL(sys::nr_landlock_add_rule, landlock_add_rule),
+            NEWER_CALL(sys::nr_landlock_restrict_self, landlock_restrict_self)},
         "a proctor makes boxes within a box"},
     {stage, Condition::none,
         {CALL(clone), CALL(unshare), CALL(mount), CALL(umount2), CALL(pivot_root),
-            YOUNGER(sys::nr_mount_setattr, mount_setattr)},
+            NEWER_CALL(sys::nr_mount_setattr, mount_setattr)},
         "the same, where users may make namespaces"},
 };
 
@@ -197,11 +197,13 @@ const char* condition_text(Condition condition) {
     case Condition::none: return "";
     case Condition::no_effect: return "succeeds, and does nothing";
     case Condition::unavailable: return "ENOSYS";
-    case Condition::signal_to_own_process: case Condition::signal_to_own_thread: return "on itself, not SIGKILL";
+    case Condition::signal_to_own_process:
+    case Condition::signal_to_own_thread: return "on itself, not SIGKILL";
     case Condition::self_or_enosys: return "on itself, ENOSYS for others";
     case Condition::self_or_zero: return "on itself, 0 for others";
     case Condition::own_clock: return "a clock of all, or its own";
-    case Condition::no_truncating_open: case Condition::no_truncating_openat: return "not O_TRUNC for reading";
+    case Condition::no_truncating_open:
+    case Condition::no_truncating_openat: return "not O_TRUNC for reading";
     case Condition::per_process_limits: return "FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";
     case Condition::own_per_process_limits:
       return "its own; sets FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";

@@ -1,4 +1,4 @@
-// The one table of system calls: which profile may make which, under which condition, and why.
+// The table of system calls: which profile may make which call, under which condition, and why.
 #pragma once
 
 #include <string>
@@ -6,46 +6,46 @@
 
 namespace system_calls {
 
-// Whose line it is. A submission's threads are a profile of their own: what only runtimes need, a program without
-// threads has not.
-// that may fork, whose package ships what forks, are two more.
+// Profiles, as bits. A submission with threads has its own profile, with calls that only runtimes need. A submission
+// that may fork, because its package ships a runner that forks, has two more.
 constexpr unsigned single = 1, threaded = 2, tool = 4, stage = 8, flat_stage = 16, forking = 32, forking_threaded = 64;
 constexpr unsigned all_forking = forking | forking_threaded, all_threaded = threaded | forking_threaded,
                    non_forking = single | threaded, submission = non_forking | all_forking, stages = stage | flat_stage,
                    trusted = tool | stages, all_profiles = submission | trusted;
 
-// What is looked at before a call is allowed. seccomp.cpp makes programs of them.
+// What is checked before a call is allowed. seccomp.cpp turns conditions into filter programs.
 enum class Condition {
   none,
-  no_effect,      // answered with success, and not made
-  unavailable,         // answered with ENOSYS: libc does without
-  signal_to_own_process,       // the first argument is the caller, by its number: 0 is a group for kill; SIGKILL, the
-                     // second, ends it as a call that is not allowed, so that one that came is somebody else's
-  signal_to_own_thread,        // the same, where a thread stands between
-  self_or_enosys,    // the caller; ENOSYS for others, which libc takes for a kernel that cannot tell
-  self_or_zero,      // the caller; of others 0, whether they are there or not
-  own_clock,         // a clock of all, or the caller's
-  no_truncating_open,  // open: nothing is emptied that is opened for reading
+  no_effect,    // succeeds without an effect
+  unavailable,  // fails with ENOSYS; libc has a fallback
+  // kill: the first argument is the caller's own pid (0 would be a group); SIGKILL, the second, ends it like a
+  // forbidden call, so that any other SIGKILL came from outside
+  signal_to_own_process,
+  signal_to_own_thread,  // tgkill: the same, with a thread id in between
+  self_or_enosys,        // only of the caller; ENOSYS for others, which libc takes for an old kernel
+  self_or_zero,          // only of the caller; 0 for others, whether they exist or not
+  own_clock,             // a global clock, or one of the caller's
+  no_truncating_open,    // open: a file opened for reading is not truncated
   no_truncating_openat,
-  per_process_limits,   // setrlimit: what counts per process
-  own_per_process_limits,        // prlimit64: of the caller; set only what counts per process
+  per_process_limits,      // setrlimit: only limits that are counted per process
+  own_per_process_limits,  // prlimit64: of the caller; sets only limits that are counted per process
   private_futex,
-  private_or_waiting_futex,     // the same, and waiting for what is not private
-  counted_memory,    // mmap: no shared memory without a file, no huge pages
-  own_page_advice,            // madvise: on one's own pages, not on who else has a file in memory
-  no_flags,          // preadv2, pwritev2
-  shared_descriptors,  // close_range: of all threads
+  private_or_waiting_futex,  // private, or waiting on a futex that is not private
+  counted_memory,            // mmap: no shared memory without a file, no huge pages
+  own_page_advice,           // madvise: on one's own pages, without effect on others that share a file
+  no_flags,                  // preadv2, pwritev2
+  shared_descriptors,        // close_range: without CLOSE_RANGE_UNSHARE
   plain_fcntl,
   plain_ioctl,
   plain_prctl,
-  only_threads,      // clone
-  only_forks,        // clone
-  threads_or_forks,  // clone
-  not_sigchld,   // rt_sigaction: what comes of a child's end stays
-  own_barrier,       // membarrier: of the caller's own threads
-  no_namespaces,     // clone
-  unix_socket_pair,         // socketpair
-  like_read_and_write,        // sendto, recvfrom: as write and read
+  only_threads,         // clone
+  only_forks,           // clone
+  threads_or_forks,     // clone
+  not_sigchld,          // rt_sigaction: the handling of SIGCHLD does not change
+  own_barrier,          // membarrier: of the caller's own threads
+  no_namespaces,        // clone
+  unix_socket_pair,     // socketpair
+  like_read_and_write,  // sendto, recvfrom: without flags and address
 };
 
 struct Call {
@@ -60,10 +60,10 @@ struct Rule {
   const char* reason;
 };
 
-// A call stands in at most one line of each profile. What stands in none is refused: EPERM.
+// Returns all rules. A call is in at most one rule of each profile. A call in no rule fails with EPERM.
 const std::vector<Rule>& rules();
 
-// The table as Markdown.
+// Returns the table as Markdown.
 std::string markdown_table();
 
 }  // namespace system_calls

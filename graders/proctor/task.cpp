@@ -7,8 +7,8 @@
 namespace task {
 namespace {
 
-// As on the contest system. Watches of epoll and pages of pipes are counted per user and have limits that the whole
-// user shares: with so few descriptors no process comes near them.
+// As in CMS. Epoll watches and pages of pipes are counted per user; with so few descriptors, no process comes near
+// those limits.
 constexpr int64_t max_open_files = 64;
 
 }  // namespace
@@ -26,11 +26,11 @@ process::Program Task::submission_program() const {
   program.limits = plan_.limits;
   program.limits.open_files = max_open_files;
   if (program.may_use_threads) program.limits.threads = plan_.submission.max_threads;
-  // The second lock: each start is asked for.
+  // A second safeguard: each start is also asked for.
   if (program.max_processes > 1)
     program.limits.processes =
         program.max_processes + (program.may_use_threads ? 2 * plan_.submission.max_threads + 8 : 0);
-  // One byte more than allowed may be written, so that an output over the limit can be told from one that just fits.
+  // One byte more than allowed may be written, so that an output above the limit differs from one that just fits.
   if (plan_.limits.file_size_bytes != process::unlimited)
     program.limits.file_size_bytes = plan_.limits.file_size_bytes + 1;
   if (!plan_.submission.files.empty()) program.folder = submission_folder;
@@ -83,8 +83,8 @@ int Task::rewind_input(int input) {
   return input;
 }
 
-// The file itself would tell its name, its number and its times, and by its name how long the files next to it are. And
-// if only its mode forbids that, a program could open it once more, for writing.
+// A copy, because the file itself would reveal its name, inode number and times, and by its path the sizes of its
+// neighbours. And a program could reopen a file for writing that only its mode protects.
 sys::Fd Task::set_standard_input(int input, process::Program& program) const {
   sys::Fd input_copy = sandbox_.layers.is_on("copies") ? streams_.copy_input(input) : sys::Fd();
   program.input = input_copy.valid() ? input_copy.get() : rewind_input(input);
@@ -95,8 +95,8 @@ int Task::answer_fd(const plan::Test& test) const {
   return test.answer.empty() ? files_.empty_file.get() : files_.fd_of(test.answer);
 }
 
-verdict::Verdict Task::run_and_check(const process::Program& program, const plan::Test& test, int input, int output,
-    int error, const char* mode) const {
+verdict::Verdict Task::run_and_check(
+    const process::Program& program, const plan::Test& test, int input, int output, int error, const char* mode) const {
   verdict::Verdict verdict;
   verdict.ending = run_alone(program);
   verdict.end_reason =
@@ -132,8 +132,8 @@ void Task::add_shown_output(verdict::Verdict& verdict, int output, int error) co
 
 namespace {
 
-// Where the words about what happened end, and those of Go, Haskell, Node and C++'s library about places and objects
-// begin. Node writes what an error holds in braces, behind its stack.
+// Returns where the error message ends and the locations and objects begin that Go, Haskell, Node and the C++ library
+// print after it. Node prints the fields of an error in braces, after its stack.
 size_t end_of_error_text(const std::string& text) {
   size_t end = text.size();
   for (const char* mark : {"\n\ngoroutine ", "\nCallStack (from HasCallStack):", "\nRequire stack:\n",
@@ -146,7 +146,8 @@ size_t end_of_error_text(const std::string& text) {
   return end;
 }
 
-// What Java, C#, Node, Rust and Pascal write behind the line that says what happened: where, and how to learn more.
+// Returns whether a line, printed after the error message by Java, C#, Node, Rust or Pascal, is about the location or
+// about how to learn more.
 bool is_location_line(const std::string& line) {
   const size_t start = line.find_first_not_of(" \t\r");
   if (start == std::string::npos) return true;
@@ -165,7 +166,7 @@ std::string error_summary(int error) {
   tail.resize(end_of_error_text(tail));
   std::string summary;
   for (size_t end = tail.size(); end > 0;) {
-    const size_t begin = tail.rfind('\n', end - 1) + 1;  // 0 where there is none
+    const size_t begin = tail.rfind('\n', end - 1) + 1;  // 0 if there is none
     const std::string line = tail.substr(begin, end - begin);
     if (summary.empty()) summary = line;
     if (!is_location_line(line)) {
@@ -191,7 +192,7 @@ verdict::EndReason end_reason_of(const process::Ending& ending, const process::L
     return verdict::EndReason::wall;
   if (ending.kill_reason == KillReason::threads || ending.kill_reason == KillReason::processes)
     return verdict::EndReason::threads;
-  // A write far behind a file's end leaves the file as short as a signal that the program sends itself.
+  // SIGXFSZ: a write far beyond the end of a file leaves the file as short as it was.
   if (ending.kill_reason == KillReason::disk || ending.signal == SIGXFSZ ||
       is_over(written_bytes, limits.file_size_bytes))
     return verdict::EndReason::output;

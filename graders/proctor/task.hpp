@@ -1,4 +1,4 @@
-// A task type: how one test of a submission is played. run_command.cpp knows them by the name in the plan.
+// A task type: how one test of a submission is judged. run_command.cpp finds it by its name in the plan.
 #pragma once
 
 #include <functional>
@@ -18,24 +18,24 @@ namespace task {
 
 // Everything that was opened before the first untrusted instruction.
 struct OpenFiles {
-  std::map<std::string, sys::Fd> test_files;  // inputs and answers by their names in the plan
-  sys::Fd executable;                         // the submission; invalid where argv[0] is a program of the system
-  sys::Fd empty_file = files::make_memory_file("empty");  // in the place of an answer that there is none of
+  std::map<std::string, sys::Fd> test_files;  // inputs and answers, by their names in the plan
+  sys::Fd executable;                         // the submission; invalid if argv[0] is a program of the system
+  sys::Fd empty_file = files::make_memory_file("empty");  // stands in for a missing answer
   int fd_of(const std::string& name) const { return test_files.at(name).get(); }
 };
 
-// The folder, below the job's, that holds what the submission may see.
+// The folder below the job's folder that holds the files that the submission may see.
 constexpr const char* submission_folder = "own";
 
-// What a task type is made of.
+// What a task type works with.
 struct TaskContext {
   const plan::Plan& plan;
   const sandbox::Sandbox& sandbox;
   const OpenFiles& files;
   checker::Checker& checker;
   streams::Streams& streams;
-  judge_program::JudgeProgram* manager;         // null where the plan has none
-  fork_server::ForkServer* fork_server;  // null where each test starts a program
+  judge_program::JudgeProgram* manager;  // null if the plan has none
+  fork_server::ForkServer* fork_server;  // null if each test starts a program
 };
 
 class Task {
@@ -51,49 +51,50 @@ class Task {
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
-  // Fails (sys::Failure) when the judge cannot say.
+  // Judges one test. Fails (sys::Failure) if the judge has no result.
   virtual verdict::Verdict judge(const plan::Test& test) = 0;
 
  protected:
-  // The submission as every task type starts it, still without its descriptors.
+  // Returns the submission's program, without its standard descriptors.
   process::Program submission_program() const;
 
-  // Runs it alone.
+  // Runs a program without others at the same time.
   process::Ending run_alone(const process::Program& program) const;
 
-  // What the end of a submission is judged by.
+  // Returns the limits that decide how a submission ended.
   const process::Limits& judged_limits() const;
 
-  // A test in all its passes: `play` plays one on an input, and takes the next one's input if there is one. Each pass
-  // has the limits for itself, so the longest one is told.
+  // Judges a test in all its passes. `judge_pass` judges one pass on an input, and stores the input of the next pass,
+  // if there is one. The limits apply to each pass, so the largest usage of a pass is reported.
   verdict::Verdict judge_in_passes(int input, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const;
 
-  // An input to be read from its start, by one program only.
+  // Returns an input, to be read from its start by one program.
   static int rewind_input(int input);
 
-  // Makes a copy of an input the submission's standard input. Gives back what must live until it is started.
+  // Makes a copy of an input the program's standard input. The caller must keep the returned descriptor until the
+  // program has started.
   sys::Fd set_standard_input(int input, process::Program& program) const;
 
-  // The answer of a test, or an empty file.
+  // Returns the answer of a test, or an empty file.
   int answer_fd(const plan::Test& test) const;
 
-  // What a manager or an interactor said. One that fails may have broken on what the submission said to it: the failure
-  // tells, and who asked for the test decides with an honest program in the submission's place.
+  // Returns the result of a manager or interactor. If it failed, the submission may have caused that: the failure is
+  // marked as provoked, and the client decides by running an honest program.
   checker_result::CheckerResult judge_program_result(
       const std::string& kind, const checker_result::CheckerOutput& output) const;
 
-  // Runs the submission alone, and judges the output that it completed. `mode`: what the checker is told where a task
-  // takes programs and files.
+  // Runs the submission alone and checks its output. `mode` is an argument for the checker of a task that takes
+  // programs and files.
   verdict::Verdict run_and_check(const process::Program& program, const plan::Test& test, int input, int output,
       int error, const char* mode = nullptr) const;
 
-  // Lets the checker judge an output that a submission completed.
+  // Has the checker judge an output, and stores its result in `verdict`.
   void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const {
     check(verdict, test, files_.fd_of(test.input), output, mode);
   }
   void check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const;
 
-  // Lets the line repeat what the submission wrote, where the plan asks for it.
+  // Adds the output and the error text to the verdict, if the plan asks for it.
   void add_shown_output(verdict::Verdict& verdict, int output, int error) const;
 
   const plan::Plan& plan_;
@@ -105,14 +106,15 @@ class Task {
   fork_server::ForkServer* fork_server_;
 };
 
-// The last line that a program wrote before it failed, but for where it did: an uncaught exception names itself there.
+// Returns the last line that a program wrote to standard error, without locations: an uncaught exception is named
+// there.
 std::string error_summary(int error);
 
-// Of a program that ended by a signal, and neither the judge nor itself sent it.
+// Fails because a signal that neither the judge nor the program sent has ended the program.
 [[noreturn]] void fail_killed_from_outside();
 
-// What an outcome means under the plan's limits. A limit wins over exit code and signal; `written` is the largest
-// output.
+// Returns why a program ended, under the plan's limits. A limit takes precedence over exit code and signal.
+// `written_bytes` is the size of its largest output.
 verdict::EndReason end_reason_of(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes);
 
 std::unique_ptr<Task> make_batch(const TaskContext&);

@@ -11,15 +11,17 @@ constexpr const char* replacement = "\xEF\xBF\xBD";
 
 struct Decoded {
   uint32_t code;
-  size_t length;  // 0: not a valid sequence
+  size_t length;  // 0 for an invalid sequence
 };
 
 Decoded decode(const std::string& raw, size_t offset) {
   const auto byte = [&](size_t i) { return i < raw.size() ? static_cast<unsigned char>(raw[i]) : 0u; };
   const unsigned first = byte(offset);
   if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 &&
-      first < 0xE0 ? 2 : 0;
+  const size_t length = first >= 0xF0 && first < 0xF5 ? 4
+      : first >= 0xE0 && first < 0xF0                 ? 3
+      : first >= 0xC2 && first < 0xE0                 ? 2
+                                                      : 0;
   if (length == 0) return {0, 0};
   uint32_t code = first & (0xFF >> (length + 1));
   for (size_t i = 1; i < length; ++i) {

@@ -1,4 +1,4 @@
-// Text that came from a program and goes to people.
+// Cleans text of programs for people.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace text {
 
-// At most `most` bytes of printable UTF-8 on one line: control characters become spaces, broken sequences and
-// bidirectional controls become U+FFFD, so that feedback can neither forge lines nor drive a terminal.
+// Returns at most `max_bytes` of printable UTF-8 on one line. Control characters become spaces; invalid sequences and
+// bidirectional controls become U+FFFD, so that feedback can neither forge lines nor control a terminal.
 std::string printable(const std::string& raw, size_t max_bytes);
 
-// The same with line breaks and tabs as they are, for what goes on as a whole and not onto a terminal.
+// Like `printable`, but keeps line breaks and tabs, for text that is not shown on a terminal.
 std::string printable_lines(const std::string& raw, size_t max_bytes);
 
-// Up to the first line break.
+// Returns the text up to the first line break.
 std::string first_line(const std::string& raw);
 
-// What a Python program that was ended by an exception says first.
+// The first line of Python's message about an uncaught exception.
 constexpr const char* traceback = "Traceback (most recent call last):";
 
-// The line that names the error: the first that is not indented, in Python's words behind the calls that led to it.
+// Returns the line that names the error: the first line that is not indented, after a Python traceback if there is one.
 std::string error_line(const std::string& raw);
 
-// A further field of a JSON object, whose value is a number.
+// Returns another field of a JSON object, with a number as its value.
 std::string json_field(const char* name, int64_t value);
 
 }  // namespace text

@@ -44,7 +44,7 @@ void VerdictLines::write_line(const std::string& fields) {
   size_t written = 0;
   while (written < line.size()) {
     const ssize_t length = write(out_.get(), line.data() + written, line.size() - written);
-    if (length < 0 && errno != EINTR) _exit(3);  // nobody listens any more
+    if (length < 0 && errno != EINTR) _exit(3);  // the reader is gone
     if (length > 0) written += static_cast<size_t>(length);
   }
 }

@@ -1,4 +1,4 @@
-// Verdict lines, as docs/protocol.md describes them.
+// Verdict lines. See docs/protocol.md.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ enum class EndReason { ok, exit, signal, cpu, wall, memory, output, threads };
 struct Verdict {
   EndReason end_reason = EndReason::ok;
   double score = 0;
-  bool is_fraction = false;  // of what the test is worth, as its program said
+  bool is_fraction = false;  // the score is a fraction of the test's points
   std::string feedback;
-  std::string output;  // what a wrong output, or any, began with, where the plan asks for it
-  std::string error;   // what the error text began with, where the plan asks for it
+  std::string output;  // first bytes of a wrong output, or of any output, if the plan asks for it
+  std::string error;   // first bytes of the error text, if the plan asks for it
   process::Ending ending;
 };
 
-// Writes the lines of one job to the descriptor that no other process holds.
+// Writes the lines of one job to a descriptor that no other process has.
 class VerdictLines {
  public:
   explicit VerdictLines(sys::Fd out) : out_(std::move(out)) {}
@@ -42,7 +42,7 @@ class VerdictLines {
   std::string quoted_text(const std::string& raw) const;
 
   sys::Fd out_;
-  bool cleans_text_ = true;  // texts of programs are made printable
+  bool cleans_text_ = true;  // text of programs is made printable
   std::string head_ = "{\"v\":2,\"nonce\":\"\"";
 };
 

@@ -1,7 +1,7 @@
-// The library that an interpreter waits with. It takes programs from the proctor and forks a process for each, by the
-// same steps that confine a program which is started. Such a process then runs the interpreter's own main function, on
-// the script that now lies where the first one lay. It needs no headers of Python: what it calls is the stable part of
-// its interface.
+// The library of the fork server, loaded by a Python interpreter. It receives programs from the proctor and forks a
+// process for each of them, with the same steps that confine a started program. The forked process runs the
+// interpreter's own main function, on the script that has replaced the first one. It needs no headers of Python,
+// because it calls the stable part of Python's interface.
 #include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
@@ -49,11 +49,11 @@ int minor_version() {
   return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 ? minor : 0;
 }
 
-// From 3.12 on an interpreter knows in which thread its main function runs.
+// Returns whether the interpreter knows in which thread its main function runs (3.12 and newer).
 bool has_main_thread_mark() { return minor_version() >= 12; }
 
-// From 3.13 on signals are told to that thread, and the runtime's first fields name it right behind the system's name
-// for it.
+// Returns the field of the runtime that points to the main thread, which receives signals (3.13 and newer). It follows
+// the system's id of this thread among the first fields.
 PyThreadState** main_thread() {
   constexpr size_t first_fields = 512;
   void** const fields = reinterpret_cast<void**>(_PyRuntime);
@@ -73,10 +73,10 @@ void end_thread(PyThreadState* thread) {
   PyThreadState_Delete(thread);
 }
 
-// In the child of a fork: the frames of the script that waits belong to a thread that is no more. Before 3.12 a new
-// thread is the one that PyGILState_Ensure finds only if it comes when there is none, and an interpreter is never
-// without any: so there are two. And what the module `threading` does when a thread ends it has to do before it
-// arranges itself with the fork.
+// Gives a forked process a new main thread, because the frames of the fork server's script belong to a thread that no
+// longer exists. Before 3.12, PyGILState_Ensure finds a new thread only if it is created while there is none, and an
+// interpreter always has one; so two are created. The module `threading` must handle their end before it handles the
+// fork.
 void reset_after_fork() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
   if (has_main_thread_mark()) {
@@ -98,7 +98,7 @@ void add_argument(const std::string& argument) {
       PyList_Append(arguments, PyUnicode_FromString(argument.c_str()));
 }
 
-// Whether the first of its words names an archive.
+// Returns whether the first argument names an archive.
 bool is_archive() {
   PyObject *const arguments = PySys_GetObject("argv"),
                   *const first = arguments ? PyList_GetItem(arguments, 0) : nullptr;
@@ -116,7 +116,7 @@ bool is_archive() {
   std::exit(Py_RunMain());
 }
 
-// Others would not be there in a process that is forked, and keep locks for ever.
+// A forked process would lack these threads, and the locks that they hold would never be released.
 void fail_if_threads() {
   int threads = 0;
   DIR* const folder = opendir("/proc/self/task");
@@ -125,7 +125,7 @@ void fail_if_threads() {
   if (threads != 1) sys::fail("a module that was imported beforehand has started threads");
 }
 
-// What is mapped to be shared, a process that is forked could write for all others.
+// A forked process could write to such memory for all others.
 void fail_if_memory_is_shared() {
   FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (!maps) sys::fail_errno("what is mapped");
@@ -137,8 +137,8 @@ void fail_if_memory_is_shared() {
   if (has_shared) sys::fail("a module that was imported beforehand shares memory");
 }
 
-// What was freed is joined and sorted by the next large request: here, once, and not in each process anew, which would
-// copy a page for every piece.
+// Makes malloc join freed pieces with a large request: once here, instead of in each forked process, which would copy a
+// page for each piece.
 void consolidate_heap() {
   void* volatile large = std::malloc(1 << 16);
   std::free(large);
@@ -162,7 +162,7 @@ void fork_program(const sandbox::Sandbox& sandbox, const messages::Message& mess
   messages::send(control_fd, {error, {}});
 }
 
-// Its own folder was only for the start.
+// Replaces the interpreter's first folder by the submission's.
 void arrange_mounts(const sandbox::Sandbox& sandbox) {
   constexpr const char* folder = "/box";
   if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("leave the first folder");
@@ -188,7 +188,7 @@ void serve() {
 
 }  // namespace
 
-// Called by the interpreter when it loads the library, with its lock held. There is no module to be had.
+// Called by the interpreter when it loads the library. Serves until the proctor closes the socket, and never returns.
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit_waiting() {
   try {
     serve();

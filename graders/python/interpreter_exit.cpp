@@ -66,17 +66,19 @@ constexpr int one_argument = 0x0008;  // METH_O
 struct LoadedModule {
   PyObject *name, *module;
   uint64_t names_hash;
-  bool changes_after_fork;  // in a forked process, before a program runs there
+  bool changes_after_fork;  // in a forked process, before a program runs
 };
 
 std::vector<LoadedModule> loaded_modules;
-PyObject* modules;  // held: when it is asked for too late, the interpreter gives up
-PyObject *sys_names, *builtin_names;  // what these two modules hold
-PyObject *initial_sys_names, *initial_builtin_names;  // and held before a program ran; of the first one the names only
+PyObject* modules;  // A reference that is held, because the interpreter aborts if it is asked for it too late.
+PyObject *sys_names, *builtin_names;                  // Names of the modules sys and builtins.
+PyObject *initial_sys_names, *initial_builtin_names;  // What they held before a program ran; of sys only the names.
 PyObject* streams[2];
-PyObject* main_names;      // of the main module
-bool is_code_known, may_skip_cleanup;  // without the rest of the interpreter's end, which nothing of a program sees
-bool has_no_new_modules;         // no module but those that were there
+PyObject* main_names;  // Names of the module __main__.
+// The exit code is known; the rest of the interpreter's shutdown may be skipped, because no object of the program sees
+// it.
+bool is_code_known, may_skip_cleanup;
+bool has_no_new_modules;  // The program has imported no further module.
 ssize_t initial_module_count;
 int exit_code;
 
@@ -84,7 +86,8 @@ bool is_finalizing() { return Py_IsFinalizing ? Py_IsFinalizing() : _Py_IsFinali
 
 // --- how the script ended ----------------------------------------------------------------------------
 
-// What the interpreter will make of it. Left unknown where that takes a text, or somebody's own class.
+// Records the exit code that the interpreter will use. It stays unknown if that would print a text or call a method of
+// the program's own class.
 void record_exit_code() {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -99,7 +102,8 @@ void record_exit_code() {
   PyErr_Restore(type, value, trace);
 }
 
-// The names of the main module are among the first fields of its frame, in every version.
+// Returns whether a frame belongs to the script. In every version, the first fields of its frame contain the names of
+// the main module.
 bool is_script(const void* frame) {
   constexpr size_t fields = 10;
   PyObject* const* const first = static_cast<PyObject* const*>(frame);
@@ -124,7 +128,7 @@ PyObject* evaluate(PyThreadState* thread, void* frame, int thrown) {
 
 // --- the end -----------------------------------------------------------------------------------------
 
-// Changes when a name is added, removed or given another value. It only reads: nothing is copied by it.
+// Returns a hash that changes when a name is added, removed or assigned. It only reads, so no page is copied.
 uint64_t names_hash(PyObject* names) {
   PyObject *name = nullptr, *value = nullptr;
   uint64_t hash = 1;
@@ -134,7 +138,8 @@ uint64_t names_hash(PyObject* names) {
   return hash;
 }
 
-// One that cannot be written out makes another exit code; so may one that the program has put into its place.
+// Returns whether a standard stream can be flushed. A stream that cannot, or that the program has replaced, may change
+// the exit code.
 bool flush_succeeds(const char* name, PyObject* stream) {
   if (!stream || PySys_GetObject(name) != stream) return false;
   PyObject* const type = PyObject_Type(stream);
@@ -146,7 +151,7 @@ bool flush_succeeds(const char* name, PyObject* stream) {
   return result;
 }
 
-// By now the end has emptied some names, and some that were not there.
+// Returns whether all values are the initial ones. By now the interpreter has set some names to None.
 bool has_only_known_names(PyObject* names, PyObject* known) {
   PyObject *name = nullptr, *value = nullptr;
   for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);) {
@@ -156,16 +161,18 @@ bool has_only_known_names(PyObject* names, PyObject* known) {
   return true;
 }
 
-// What a program has put into a module may have something to say when it goes, and then may or may not find the others.
+// Returns whether the program has changed no module. Objects that it stored in modules may run code when they are
+// destroyed.
 bool modules_are_unchanged() {
   for (const LoadedModule& loaded : loaded_modules)
     if (PyDict_GetItemWithError(modules, loaded.name) != loaded.module ||
-        names_hash(PyModule_GetDict(loaded.module)) != loaded.names_hash) return false;
+        names_hash(PyModule_GetDict(loaded.module)) != loaded.names_hash)
+      return false;
   return has_only_known_names(sys_names, initial_sys_names) &&
       has_only_known_names(builtin_names, initial_builtin_names);
 }
 
-// The interpreter takes apart what it finds among the modules.
+// Hides the initial modules from the interpreter's shutdown, which destroys those it finds.
 PyObject* hide_modules(PyObject*, PyObject*) {
   if (is_finalizing() && modules_are_unchanged()) {
     has_no_new_modules = PyDict_Size(modules) == initial_module_count;
@@ -177,8 +184,8 @@ PyObject* hide_modules(PyObject*, PyObject*) {
   return &_Py_NoneStruct;
 }
 
-// Called when all of the program's objects have gone. What the libraries of the modules that were there do at their
-// end, nobody sees.
+// Ends the process, after all objects of the program have been destroyed. The remaining shutdown of initial modules has
+// no visible effect.
 void exit_early(PyObject*) {
   if (!may_skip_cleanup) return;
   if (!has_no_new_modules) std::exit(exit_code);
@@ -189,7 +196,7 @@ void exit_early(PyObject*) {
 void add_module(PyObject* name, PyObject* module) {
   ssize_t length = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(name, &length);
-  for (const char* special : {"__main__", "sys", "builtins"})  // the interpreter ends with these in a way of its own
+  for (const char* special : {"__main__", "sys", "builtins"})  // the interpreter destroys these in a special way
     if (!text || std::strcmp(text, special) == 0) return PyErr_Clear();
   PyObject* const names = PyModule_GetDict(module);
   if (!names) return PyErr_Clear();
@@ -205,8 +212,9 @@ PyObject* names_of(const char* name) {
   return names;
 }
 
-// Nothing else refers to the function that finds modules in folders. It goes after all that a program may have arranged
-// for its end, and right before the modules. What the interpreter keeps for extensions goes when the modules have gone.
+// Registers `hide_modules` and `exit_early`. The last path hook, to which nothing else refers, is destroyed after
+// everything that a program may have registered for its end, and right before the modules. The interpreter's dictionary
+// for extensions is destroyed after the modules.
 bool register_callbacks() {
   static PyMethodDef method = {"take_modules_away", hide_modules, one_argument, nullptr};
   PyObject* const hooks = PySys_GetObject("path_hooks");
@@ -237,7 +245,7 @@ void prepare() {
     PyDict_SetItem(initial_sys_names, name, &_Py_NoneStruct);
   if (!register_callbacks()) sys::fail("the interpreter's end cannot be prepared");
 #ifdef __GLIBC__
-  malloc_trim(0);  // what was freed is joined once, and not by each process anew
+  malloc_trim(0);  // frees and joins memory once, instead of in each forked process
 #endif
 }
 

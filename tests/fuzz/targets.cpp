@@ -1,12 +1,12 @@
-// The proctor's parsers under libFuzzer, each with a property that must hold for every input. One program for all of them: the name
-// that it is started by says which one runs. scripts/fuzz builds and starts it.
+// Fuzz targets for the proctor's parsers, each with a property that must hold for every input. They are one program;
+// the name by which it is started selects the target. scripts/fuzz builds and starts it.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
 
-// The box's specs and the words of programs are read by functions of their files alone.
+// Sandbox specs are read by functions that are private to this file.
 #include "sandbox_command.cpp"
 #include "compare.hpp"
 #include "checker_result.hpp"
@@ -20,7 +20,7 @@ void hold(bool property, const char* what) {
   std::abort();
 }
 
-// The input in pieces: what stands between two 0xff bytes, which are no UTF-8.
+// Returns a piece of the input. Pieces are separated by 0xff bytes, which are not UTF-8.
 std::string piece(const std::string& input, size_t number) {
   size_t from = 0;
   for (; number > 0; --number) {
@@ -230,7 +230,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     chosen->run(std::string(reinterpret_cast<const char*>(data), size));
   } catch (const sys::Failure&) {
-    // What the proctor says to input that is wrong.
+    // The proctor rejects the input.
   }
   return 0;
 }

@@ -1,9 +1,9 @@
-// Which lines of the proctor run: its counters lie in a file that all its processes share.
+// Measures the coverage of the proctor, with counters in a file that all its processes share.
 //
-// Boxes show no file of ours, and what runs in one ends by a signal or without a word. So the file is held open under a
-// number that no box closes, and is mapped before anything is confined. Build it with clang++, with
-// -fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation -Wl,--wrap=syscall.
-// With $WRITE_COUNTED in its environment it writes what was counted there, for llvm-cov.
+// Sandboxes hide our files, and programs in them may end by a signal. So the file is held open under a number that no
+// sandbox closes, and is mapped before anything is confined. Build it with clang++, with -fprofile-instr-generate
+// -fcoverage-mapping -mllvm -runtime-counter-relocation -Wl,--wrap=syscall. If $WRITE_COUNTED is set, it writes the
+// counts to that file for llvm-cov, and exits.
 #include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
@@ -33,7 +33,7 @@ __attribute__((constructor(101), no_profile_instrument_function)) void begin() {
   if (fcntl(held, F_GETFD) < 0) {
     const int file = open(COUNTED, O_RDWR | O_CREAT, 0666);
     if (file < 0 || ftruncate(file, size) != 0 || dup2(file, held) < 0) abort();
-    fchmod(file, 0666);  // boxes run as others
+    fchmod(file, 0666);  // sandboxes run as other users
     close(file);
   }
   void* const shared = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, held, 0);

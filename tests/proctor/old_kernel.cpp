@@ -1,4 +1,4 @@
-// old_kernel PROGRAM ARGUMENT...: starts a program for which this kernel lacks all system calls that came after Linux 4.19.
+// old_kernel PROGRAM ARGUMENT...: starts a program without the system calls that are newer than Linux 4.19.
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 int main(int argc, char** argv) {
-  const unsigned first_missing = 424;  // all architectures count the same from here on
+  const unsigned first_missing = 424;  // all architectures use the same numbers from here on
   sock_filter program[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
       {BPF_JMP | BPF_JGE | BPF_K, 0, 1, first_missing},

@@ -1,2 +1,2 @@
-// Leaks are not looked for: the one who looks traces the process, which the proctor does not allow.
+// Disables leak detection, which traces the process; the proctor does not allow that.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }

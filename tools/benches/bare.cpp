@@ -1,5 +1,6 @@
-// The bare loop: what judging costs when nothing is judged. Compiles each submission with the judge's flags, then forks and
-// executes it per test with files as standard streams and compares, with nothing in between: no limits, no confinement, no report.
+// The bare loop: the cost of judging without a judge. Compiles each submission with the judge's flags, then forks and
+// executes it per test, with files as standard streams, and compares. There are no limits, no confinement and no
+// report.
 // Usage: bare CORES SUBMISSIONS TESTS CHECKER|- compile|run FLAG...
 #include <chrono>
 #include <cstdio>
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
     if (read(end, &passed, sizeof passed) != sizeof passed) return 1;
     all += passed;
   }
-  while (wait(nullptr) > 0) {}  // so that their CPU time is ours
+  while (wait(nullptr) > 0) {}  // so that their CPU time is counted
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   std::printf("%d %.6f\n", all, took.count());
 }
