@@ -40,7 +40,7 @@ Checker::Checker(const plan::Checker& description)
   if (checker_result::is_kind(description.kind))
     program_ = std::make_unique<judge_program::JudgeProgram>("the checker", description.argv, description.limits);
   else if (!comparison_)
-    sys::fail("checker.kind: there is no " + description.kind);
+    sys::fail("checker.kind: unknown kind " + description.kind);
 }
 
 void Checker::make_folder(const sandbox::Sandbox& sandbox) {
@@ -134,7 +134,7 @@ checker_result::CheckerOutput Checker::run(
   if (has_passes) next_input_ = program_->take_next_input();
   program_->collect_feedback(output, has_passes);
   if (next_input_.valid() && output.ending.exit_code != 42)
-    sys::fail(output.program_name + " asks for another pass, and rejects this one");
+    sys::fail(output.program_name + " asks for another pass but rejects this one");
   return output;
 }
 

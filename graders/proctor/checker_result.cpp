@@ -197,7 +197,7 @@ CheckerResult read_result(const std::string& kind, const CheckerOutput& output) 
   fail_if_killed(output);
   for (const Kind& rules : all_kinds)
     if (kind == rules.name) return rules.read(output);
-  sys::fail("there is no kind of checker called " + kind);
+  sys::fail("unknown kind of checker: " + kind);
 }
 
 }  // namespace checker_result

@@ -102,16 +102,16 @@ void place_standard_descriptors(const Program& program) {
   int copies[3];
   for (int i = 0; i < 3; ++i) {
     copies[i] = targets[i] >= 0 ? fcntl(targets[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (copies[i] < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
+    if (copies[i] < 0) sys::fail_errno("cannot place standard descriptor " + std::to_string(i));
   }
   for (int i = 0; i < 3; ++i)
-    if (dup2(copies[i], i) < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
+    if (dup2(copies[i], i) < 0) sys::fail_errno("cannot place standard descriptor " + std::to_string(i));
 }
 
 void mount_at(const std::string& source, const std::string& target, const char* type, unsigned long flags,
     const std::string& data) {
   if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0)
-    sys::fail_errno("mount on " + target);
+    sys::fail_errno("cannot mount on " + target);
 }
 
 constexpr const char* job_mount = "/job";  // unmounted before a program starts
@@ -128,11 +128,11 @@ void mount_reduced_proc(const Program& program) {
   const std::string descriptors = "/proc/self/fd";
   mount_at("proc", "/proc", "tmpfs", flags, "mode=0755,size=4k,nr_inodes=8");
   for (const char* folder : {"/proc/self", descriptors.c_str()})
-    if (mkdir(folder, 0755) != 0) sys::fail_errno(folder);
+    if (mkdir(folder, 0755) != 0) sys::fail_errno(std::string("cannot make ") + folder);
   if (program.sees_own_descriptors)
     mount_at(job_mount, descriptors, nullptr, MS_MOVE, "");
   else if (mknod((descriptors + "/" + std::to_string(program.executable)).c_str(), S_IFREG, 0) != 0)
-    sys::fail_errno("the program's name");
+    sys::fail_errno("cannot make a name for the program");
   mount_at("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
@@ -154,7 +154,7 @@ void arrange_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
   }
   if (!program.tmp_size.empty()) mount_tmp(sandbox, program.tmp_size);
   // The job's folder was mounted only for the steps above.
-  if (umount2(job_mount, MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
+  if (umount2(job_mount, MNT_DETACH) != 0) sys::fail_errno("cannot hide the job's folder");
   if (program.sees_proc) return;
   if (program.sees_own_descriptors) mount_at("/proc/self/fd", job_mount, nullptr, MS_BIND, "");
   umount2("/proc", MNT_DETACH);  // the supervisor's
@@ -210,8 +210,8 @@ void drop_capabilities() {
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct no_capabilities[2] = {};
-  if (syscall(SYS_capset, &header, no_capabilities) != 0) sys::fail_errno("drop capabilities");
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("no_new_privs");
+  if (syscall(SYS_capset, &header, no_capabilities) != 0) sys::fail_errno("cannot drop capabilities");
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("cannot set no_new_privs");
 }
 
 // An entry point has set up its signals already.
@@ -265,7 +265,7 @@ void confine(const sandbox::Sandbox& sandbox, const Program& program) {
   if (sandbox.layers.is_on("session")) setsid();
   if (sandbox.has_pid_namespace && sandbox.shared_folder.empty()) arrange_mounts(sandbox, program);
   const std::string folder = working_folder(sandbox, program);
-  if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
+  if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("cannot enter " + folder);
   place_standard_descriptors(program);
   for (const int fd : program.inherited_fds) fcntl(fd, F_SETFD, 0);
   if (sandbox.layers.is_on("privileges")) drop_capabilities();
@@ -279,7 +279,7 @@ void confine(const sandbox::Sandbox& sandbox, const Program& program) {
 void restore_state_of_exec() {
   constexpr size_t length_of_head = 3 * sizeof(void*);
   if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0)
-    sys::fail_errno("a process as after a start");
+    sys::fail_errno("cannot restore the state of an exec");
 }
 
 // Closes what an exec would close.
@@ -299,7 +299,7 @@ void send_listener(int socket, const sys::Fd& listener) {
   header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof(int));
   const int fd = listener.get();
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  if (sendmsg(socket, &message, 0) != 1) sys::fail_errno("tell the supervisor who asks for processes");
+  if (sendmsg(socket, &message, 0) != 1) sys::fail_errno("cannot send the listener to the supervisor");
 }
 
 void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, int listener_socket) {
@@ -374,7 +374,8 @@ void confine_and_exec(
     reset_signals(program);
     if (program.entry_point) restore_state_of_exec();
     message.started_us = sys::now_us();
-    if (write(start_pipe, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
+    if (write(start_pipe, &message, sizeof message) != sizeof message)
+      sys::fail_errno("cannot report to the supervisor");
     install_seccomp(sandbox, program, listener_socket);
     program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {

@@ -37,7 +37,7 @@ constexpr mode_t mode_write_only = 0200, mode_read_only = 0400;
 
 sys::Fd reopen(int fd, int flags, mode_t mode) {
   sys::Fd reopened(open((descriptors + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
-  if (!reopened.valid() || fchmod(fd, mode) != 0) sys::fail_errno("memory file");
+  if (!reopened.valid() || fchmod(fd, mode) != 0) sys::fail_errno("cannot prepare a memory file");
   return reopened;
 }
 
@@ -70,7 +70,7 @@ std::string read_up_to(int fd, size_t max_bytes) {
 
 std::string read_all(int fd, size_t max_bytes) {
   if (size_bytes(fd) > static_cast<int64_t>(max_bytes))
-    sys::fail("larger than " + std::to_string(max_bytes) + " bytes");
+    sys::fail("the file is larger than " + std::to_string(max_bytes) + " bytes");
   return read_up_to(fd, max_bytes);
 }
 
@@ -84,7 +84,7 @@ std::string read_tail(int fd, size_t max_bytes) {
 
 sys::Fd make_memory_file(const char* name) {
   sys::Fd fd(memfd_create(name, MFD_CLOEXEC));
-  if (!fd.valid()) sys::fail_errno("memory file");
+  if (!fd.valid()) sys::fail_errno("cannot prepare a memory file");
   return fd;
 }
 
@@ -101,7 +101,7 @@ void make_readable(int fd) {
 
 int64_t size_bytes(int fd) {
   struct stat status;
-  if (fstat(fd, &status) != 0) sys::fail_errno("size of a file");
+  if (fstat(fd, &status) != 0) sys::fail_errno("cannot read the size of a file");
   return status.st_size;
 }
 
@@ -117,7 +117,7 @@ void truncate(int fd) {
 
 bool is_unwritten(int fd) {
   struct stat status;
-  if (fstat(fd, &status) != 0) sys::fail_errno("time of a file");
+  if (fstat(fd, &status) != 0) sys::fail_errno("cannot read the time of a file");
   return status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
 }
 
@@ -155,7 +155,7 @@ sys::Fd reopenable(sys::Fd fd) {
 
 void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& is_kept) {
   DIR* listing = opendir(folder.c_str());
-  if (!listing) sys::fail_errno("cannot look into " + folder);
+  if (!listing) sys::fail_errno("cannot list " + folder);
   std::vector<std::string> names;
   while (const dirent* entry = readdir(listing)) names.push_back(entry->d_name);
   closedir(listing);
@@ -172,7 +172,7 @@ void remove_all(const std::string& folder, const std::function<bool(const std::s
 void mark_all_close_on_exec() {
   if (syscall(sys::nr_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC, since 5.11 */) == 0) return;
   const std::vector<int> fds = open_descriptors();
-  if (fds.empty()) sys::fail_errno("/proc/self/fd");
+  if (fds.empty()) sys::fail_errno("cannot list /proc/self/fd");
   for (const int fd : fds)
     if (fd >= 3) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }

@@ -38,26 +38,28 @@ void keep_capabilities() {
   constexpr uint32_t capabilities = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct capability_sets[2] = {{capabilities, capabilities, capabilities}, {0, 0, 0}};
-  if (syscall(SYS_capset, &header, capability_sets) != 0) sys::fail_errno("capabilities");
+  if (syscall(SYS_capset, &header, capability_sets) != 0) sys::fail_errno("cannot keep capabilities");
   for (const unsigned long capability : {CAP_SYS_ADMIN, CAP_SYS_PTRACE})
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0) sys::fail_errno("ambient capabilities");
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0)
+      sys::fail_errno("cannot keep ambient capabilities");
 }
 
 // Enters the interpreter's folder at the path of submissions' folders. Its script has the name of theirs, so that what
 // Python computes from the path at the start is right for them.
 void enter_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
   const std::string own_folder = sandbox.job_folder + "/" + folder;
-  if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("mount namespace");
+  if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("cannot make a mount namespace");
   if (mount(own_folder.c_str(), folder_mount, nullptr, MS_BIND, nullptr) != 0 || chdir(folder_mount) != 0)
-    sys::fail_errno("the folder of submissions");
+    sys::fail_errno("cannot enter the folder of submissions");
 }
 
 void place_descriptors(int socket, int library) {
   const int copies[] = {
       fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16), open("/dev/null", O_RDWR | O_CLOEXEC)};
   for (const int fd : {0, 1, 2})
-    if (dup2(copies[2], fd) < 0) sys::fail_errno("standard descriptors");
-  if (dup2(copies[0], socket_number) < 0 || dup2(copies[1], library_number) < 0) sys::fail_errno("descriptors");
+    if (dup2(copies[2], fd) < 0) sys::fail_errno("cannot place standard descriptors");
+  if (dup2(copies[0], socket_number) < 0 || dup2(copies[1], library_number) < 0)
+    sys::fail_errno("cannot place descriptors");
   process::close_all_except({socket_number, library_number});
 }
 
@@ -135,13 +137,14 @@ ForkServer::ForkServer(
     const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   try {
     if (!sandbox.has_pid_namespace)
-      sys::fail("it takes namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
+      sys::fail(
+          "forking needs namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
     start(sandbox, plan, library, folder);
     messages::Message reply;
     // It may have reported an error and ended before it has received both messages.
     static_cast<void>(messages::send(socket_.get(), {module_names(plan), {}}) &&
         messages::send(socket_.get(), messages::sandbox_message(sandbox, shared_folder(plan))));
-    if (!messages::receive(socket_.get(), reply)) sys::fail("the interpreter ended before it waited");
+    if (!messages::receive(socket_.get(), reply)) sys::fail("the interpreter exited before it was ready");
     if (reply.bytes != "ready") sys::fail(reply.bytes);
   } catch (const sys::Failure& failure) {
     failure_ = failure.text;
@@ -154,11 +157,11 @@ ForkServer::~ForkServer() { end(); }
 void ForkServer::start(
     const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("cannot make a socket pair");
   socket_ = sys::Fd(ends[0]);
   const sys::Fd remote_end(ends[1]);
   pid_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
-  if (pid_ < 0) sys::fail_errno("fork");
+  if (pid_ < 0) sys::fail_errno("cannot fork");
   if (pid_ == 0) become_interpreter(sandbox, plan, remote_end.get(), library.get(), folder);
 }
 
@@ -172,13 +175,13 @@ void ForkServer::end() {
 
 process::Ending ForkServer::run(const sandbox::Sandbox& sandbox, const process::Program& program) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   sys::Fd read_end(ends[0]), write_end(ends[1]);
   messages::Message answer;
   pid_t supervisor = -1;
   if (!messages::send(socket_.get(), messages::program_message(program, write_end.get())) ||
       !messages::receive(socket_.get(), answer)) {
-    failure_ = "the interpreter ended while it waited";
+    failure_ = "the interpreter exited before it answered";
     end();
     sys::fail(failure_, true);
   }

@@ -17,14 +17,14 @@ Clock::Clock(size_t programs) : member_count_(programs) {
   if (programs > max_members) sys::fail("a test has too many programs");
   const int sharing = programs > 1 ? MAP_SHARED : MAP_PRIVATE;
   void* const memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) sys::fail_errno("memory for a clock");
+  if (memory == MAP_FAILED) sys::fail_errno("cannot map memory for a clock");
   page_ = static_cast<Page*>(memory);  // zeroed by mmap
 }
 
 Clock::~Clock() { munmap(page_, sizeof(Page)); }
 
 void Clock::exclude_from_forks() const {
-  if (madvise(page_, sizeof(Page), MADV_DONTFORK) != 0) sys::fail_errno("memory of a clock");
+  if (madvise(page_, sizeof(Page), MADV_DONTFORK) != 0) sys::fail_errno("cannot exclude a clock from forks");
 }
 
 void Clock::member_started(size_t member, int64_t now_us, int64_t wall_us) {

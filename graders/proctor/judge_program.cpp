@@ -65,7 +65,7 @@ void JudgeProgram::link_test_files(int input, int answer, int output) {
   const int fds[3] = {input, answer, output};
   for (int i = 0; i < 3; ++i)
     if (fds[i] >= 0 && dup3(fds[i], link_targets_[i].get(), O_CLOEXEC) < 0)
-      sys::fail_errno("cannot hand a file to " + name_);
+      sys::fail_errno("cannot pass a file to " + name_);
 }
 
 process::Program JudgeProgram::program_with(const std::vector<std::string>& arguments) const {

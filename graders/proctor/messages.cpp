@@ -29,7 +29,7 @@ std::string bytes_of(const Fields& fields) {
 template <class Fields>
 Fields read_fields(const Message& message) {
   Fields fields;
-  if (message.bytes.size() < sizeof fields) sys::fail("a message is too short");
+  if (message.bytes.size() < sizeof fields) sys::fail("the message is too short");
   std::memcpy(&fields, message.bytes.data(), sizeof fields);
   return fields;
 }
@@ -48,7 +48,7 @@ int add_descriptor(int fd, std::vector<int>& fds) {
 }
 
 int descriptor_at(const Message& message, int index) {
-  if (index >= static_cast<int>(message.fds.size())) sys::fail("a message lacks a descriptor");
+  if (index >= static_cast<int>(message.fds.size())) sys::fail("the message has too few descriptors");
   return index < 0 ? -1 : message.fds[static_cast<size_t>(index)];
 }
 
@@ -122,7 +122,7 @@ sandbox::Sandbox read_sandbox(const Message& message) {
   size_t offset = sizeof fields;
   if (message.fds.size() != fields.grant_count ||
       message.bytes.size() < offset + fields.grant_count * sizeof(landlock::Access))
-    sys::fail("a message about the room is not whole");
+    sys::fail("the message about the sandbox is incomplete");
   for (const int fd : message.fds) {
     landlock::Access access;
     std::memcpy(&access, &message.bytes[offset], sizeof access);

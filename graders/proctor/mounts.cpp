@@ -18,7 +18,7 @@ void attach_tree(const HostPath& path, const std::string& target) {
   constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
   if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
       mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-    sys::fail_errno("cannot show " + path.path);
+    sys::fail_errno("cannot mount " + path.path);
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ std::string path_of_fd(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_st
 
 void bind_mount(const std::string& source, const std::string& target) {
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
-    sys::fail_errno("cannot show " + source);
+    sys::fail_errno("cannot mount " + source);
 }
 
 void make_read_only(const std::string& path) {

@@ -166,7 +166,7 @@ struct PipePair {
 class Communication : public ParallelTask {
  public:
   explicit Communication(const TaskContext& parts) : ParallelTask(parts) {
-    if (!manager_) sys::fail("manager: a Communication task needs one");
+    if (!manager_) sys::fail("manager: a Communication task needs a manager");
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
@@ -331,7 +331,7 @@ class Interactive : public ParallelTask {
       return verdict;
     }
     if (next_input.valid() && verdict.end_reason == verdict::EndReason::ok && interactor_output.ending.exit_code != 42)
-      sys::fail(interactor_output.program_name + " asks for another pass, and rejects this one");
+      sys::fail(interactor_output.program_name + " asks for another pass but rejects this one");
     set_result(verdict, test, interactor_output, interactor_ended_first, has_second_run ? -1 : transcript.get());
     if (has_second_run && verdict.end_reason == verdict::EndReason::ok && verdict.score > 0)
       next_input = std::move(transcript);

@@ -7,7 +7,7 @@ namespace pipes {
 
 Pipe make() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   return {sys::Fd(ends[0]), sys::Fd(ends[1])};
 }
 

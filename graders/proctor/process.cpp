@@ -58,7 +58,7 @@ Ending with_limits_applied(const Limits& limits, Ending ending) {
 
 RunningProgram start(const sandbox::Sandbox& sandbox, const Program& program) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   sys::Fd read_end(ends[0]), write_end(ends[1]);
   const pid_t supervisor = start_supervisor(sandbox, program, write_end.get());
   return RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_on("order"));

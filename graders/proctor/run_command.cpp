@@ -35,7 +35,7 @@ void ignore_sigxfsz() { signal(SIGXFSZ, SIG_IGN); }
 sys::Fd take_standard_output() {
   sys::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   const sys::Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!out.valid() || !nowhere.valid()) sys::fail_errno("standard output");
+  if (!out.valid() || !nowhere.valid()) sys::fail_errno("cannot take standard output");
   dup2(nowhere.get(), STDIN_FILENO);
   dup2(nowhere.get(), STDOUT_FILENO);
   return out;
@@ -103,7 +103,7 @@ void make_submission_folder(const plan::Plan& plan, long uid, bool exists) {
   }
   if (sandbox::can_drop_privileges() && plan.layers.is_on("uid") &&
       chown(task::submission_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0)
-    sys::fail_errno("give away the submission's folder");
+    sys::fail_errno("cannot change the owner of the submission's folder");
 }
 
 task::OpenFiles open_job_files(const plan::Plan& plan, bool is_read_by_programs) {
@@ -153,14 +153,14 @@ class SandboxSession {
       const sandbox::Layers &current = sandbox_->layers, &requested = plan.layers;
       const bool has_same_layers = current.namespaces == requested.namespaces &&
           current.landlock == requested.landlock && current.seccomp == requested.seccomp;
-      if (!has_same_layers || plan.readable_paths != readable_paths_) sys::fail("the plan asks for another room");
+      if (!has_same_layers || plan.readable_paths != readable_paths_) sys::fail("the plan needs another sandbox");
       return *sandbox_;
     }
     std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(plan.readable_paths, plan.layers);
     sandbox::drop_privileges(submission_uid, plan.layers);
     sandbox_.emplace(sandbox::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
     if (is_persistent_ && !sandbox_->has_pid_namespace)
-      sys::fail("submissions can follow each other in namespaces only");
+      sys::fail("a persistent proctor needs namespaces");
     readable_paths_ = plan.readable_paths;
     sandbox::make_undumpable(plan.layers);
     return *sandbox_;
@@ -253,10 +253,10 @@ class ForkServerRequest {
 
  private:
   static std::string refusal_of(const plan::Plan& plan) {
-    if (plan.submission.max_processes > 1) return "a program that may start others is started itself";
+    if (plan.submission.max_processes > 1) return "a program that may start processes is not forked";
     for (const char* task_type : {"Batch", "BatchAndOutput", "Function"})
       if (plan.task_type == task_type) return "";
-    return "programs that run together are started";
+    return "programs of this task type are not forked";
   }
 
   bool is_requested_;

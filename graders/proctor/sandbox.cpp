@@ -70,15 +70,15 @@ std::string enter_user_namespace(int more_namespaces) {
 void reopen_read_only(const std::vector<HostFile>& host_files) {
   for (const HostFile& file : host_files) {
     struct stat before, after;
-    if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot hold " + file.path);
+    if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot reopen " + file.path + " read-only");
     if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0)
-      sys::fail_errno("cannot hold " + file.path);
+      sys::fail_errno("cannot reopen " + file.path + " read-only");
     mounts::make_read_only(file.path);
     const sys::Fd reopened(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
     const bool is_unchanged = reopened.valid() && fstat(reopened.get(), &after) == 0 && after.st_ino == before.st_ino &&
         after.st_dev == before.st_dev;
     if (!is_unchanged || dup3(reopened.get(), file.fd, O_CLOEXEC) < 0)
-      sys::fail("cannot hold " + file.path + ": it has changed");
+      sys::fail("cannot reopen " + file.path + " read-only: it has changed");
   }
 }
 
@@ -191,10 +191,10 @@ struct NamespaceTrial {
 // with the others: without its own /proc, a program cannot open descriptors by path, as checkers and FIFOs need.
 NamespaceTrial try_namespaces() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   const sys::Fd read_end(ends[0]), write_end(ends[1]);
   const pid_t child = static_cast<pid_t>(sys::retry_while_eagain(fork));
-  if (child < 0) sys::fail_errno("fork");
+  if (child < 0) sys::fail_errno("cannot fork");
   if (child == 0) {
     const std::string refusal = enter_user_namespace(0);
     try {
@@ -205,8 +205,9 @@ NamespaceTrial try_namespaces() {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const int exit_code =
-      is_trial_exit(status) ? WEXITSTATUS(status) : report_refusal(ends[1], "user namespace: whoever tried it died");
+  const int exit_code = is_trial_exit(status)
+      ? WEXITSTATUS(status)
+      : report_refusal(ends[1], "user namespace: the process that tried it died");
   char reason[256];
   const ssize_t length = exit_code == exit_refused ? read(read_end.get(), reason, sizeof reason) : 0;
   return {std::string(reason, length > 0 ? static_cast<size_t>(length) : 0), exit_code == exit_exec_needs_fd_path};
@@ -282,7 +283,7 @@ Layers Layers::parse(const json::Value& document) {
   layers.seccomp = layers.seccomp && layers.is_on("seccomp");
   return layers;
 #else
-  sys::fail("without: a layer can be taken away in a test build only");
+  sys::fail("without: layers can be disabled only in a test build");
 #endif
 }
 

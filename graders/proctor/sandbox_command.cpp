@@ -40,7 +40,7 @@ void read_profile(const std::string& name, process::Program& program) {
 
 Spec read_spec(const json::Value& value) {
   if (value.at("version").as_whole("version") != version)
-    sys::fail("version: this proctor reads box specs of version 2");
+    sys::fail("version: this proctor reads sandbox specs of version 2");
   Spec spec;
   spec.report_fd = static_cast<int>(value.at("report_fd").whole_or(STDERR_FILENO, "report_fd"));
   spec.kill_switch_fd = static_cast<int>(value.at("leash_fd").whole_or(-1, "leash_fd"));
@@ -99,7 +99,7 @@ void chown_link_folders(const Spec& spec) {
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
       if (chown(file.first.substr(0, slash).c_str(), static_cast<uid_t>(spec.uid), static_cast<gid_t>(spec.uid)) != 0)
-        sys::fail_errno("cannot give away a folder");
+        sys::fail_errno("cannot change the owner of a folder");
 }
 
 const char* kill_name(process::KillReason killed) {

@@ -27,7 +27,7 @@ int Streams::file(const char* name, size_t index) {
 int Streams::existing_file(const char* name, size_t index) {
   sys::Fd& fd = files_[{name, index}];
   if (!fd.valid()) fd = files::make_memory_file(name);
-  if (fchmod(fd.get(), unshared_mode) != 0) sys::fail_errno("memory file");
+  if (fchmod(fd.get(), unshared_mode) != 0) sys::fail_errno("cannot prepare a memory file");
   return fd.get();
 }
 
@@ -45,9 +45,9 @@ pipes::Pipe Streams::pipe(const char* name, size_t index) {
 // Overwrites the last copy, which is faster than freeing its memory and allocating it anew.
 sys::Fd Streams::copy_input(int input) {
   const int input_copy = existing_file("input", 0);
-  if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("memory file");
+  if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("cannot prepare a memory file");
   files::copy(input, input_copy);
-  if (ftruncate(input_copy, files::size_bytes(input)) != 0) sys::fail_errno("memory file");
+  if (ftruncate(input_copy, files::size_bytes(input)) != 0) sys::fail_errno("cannot prepare a memory file");
   files::reset_times(input_copy);
   return files::reopen_read_only(input_copy);
 }

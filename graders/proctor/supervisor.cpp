@@ -133,7 +133,7 @@ class Supervisor {
     watched_signals_ = watched;
     if (asks_before_starts_) signal_fd_ = sys::Fd(signalfd(-1, &watched_signals_, SFD_CLOEXEC));
     if (sandbox_.has_pid_namespace && sandbox_.shared_folder.empty()) {
-      if (!mount_proc()) sys::fail_errno("own /proc");
+      if (!mount_proc()) sys::fail_errno("cannot mount its own /proc");
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
       proc_fd_ = own_proc_.get();
     }
@@ -154,15 +154,15 @@ class Supervisor {
 
   void start() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+    if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
     sys::Fd read_end(ends[0]), write_end(ends[1]);
     clock_.exclude_from_forks();
     int sockets[2] = {-1, -1};
     if (asks_before_starts_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-      sys::fail_errno("socketpair");
+      sys::fail_errno("cannot make a socket pair");
     sys::Fd receiver(sockets[0]), sender(sockets[1]);
     child_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
-    if (child_ < 0) sys::fail_errno("fork");
+    if (child_ < 0) sys::fail_errno("cannot fork");
     if (child_ == 0) confine_and_exec(sandbox_, program_, proc_fd_, write_end.get(), sender.get());
     write_end.reset();
     const StartMessage start = wait_for_start(read_end.get());
@@ -405,7 +405,7 @@ class Supervisor {
     kill(child_, SIGKILL);
     kill_rest();
     while (!has_ended_ && reap(WNOHANG)) pause_briefly();
-    if (!has_ended_) sys::fail("the program vanished");
+    if (!has_ended_) sys::fail("the program's process has disappeared");
   }
 
   void kill_rest() const {

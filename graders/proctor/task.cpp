@@ -179,7 +179,7 @@ std::string error_summary(int error) {
   return summary.size() > max_bytes ? summary.substr(summary.size() - max_bytes) : summary;
 }
 
-void fail_killed_from_outside() { sys::fail("the program was killed from outside, by no limit", true); }
+void fail_killed_from_outside() { sys::fail("the program was killed from outside, not by a limit", true); }
 
 verdict::EndReason end_reason_of(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes) {
   using process::KillReason;

@@ -61,7 +61,7 @@ PyThreadState** main_thread() {
   for (size_t i = 1; _PyRuntime && i < first_fields; ++i)
     if (fields[i] == thread && fields[i - 1] == reinterpret_cast<void*>(pthread_self()))
       return reinterpret_cast<PyThreadState**>(&fields[i]);
-  sys::fail("this interpreter does not say which thread is its main one");
+  sys::fail("cannot find the main thread of this interpreter");
 }
 
 PyThreadState* change_thread(PyInterpreterState* interpreter) {
@@ -122,19 +122,19 @@ void fail_if_threads() {
   DIR* const folder = opendir("/proc/self/task");
   while (const dirent* const entry = folder ? readdir(folder) : nullptr) threads += entry->d_name[0] != '.';
   if (folder) closedir(folder);
-  if (threads != 1) sys::fail("a module that was imported beforehand has started threads");
+  if (threads != 1) sys::fail("a preloaded module has started threads");
 }
 
 // A forked process could write to such memory for all others.
 void fail_if_memory_is_shared() {
   FILE* const maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) sys::fail_errno("what is mapped");
+  if (!maps) sys::fail_errno("cannot open /proc/self/maps");
   char line[4096], rights[8];
   bool has_shared = false;
   while (std::fgets(line, sizeof line, maps))
     if (std::sscanf(line, "%*s %7s", rights) == 1) has_shared = has_shared || (rights[1] == 'w' && rights[3] == 's');
   std::fclose(maps);
-  if (has_shared) sys::fail("a module that was imported beforehand shares memory");
+  if (has_shared) sys::fail("a preloaded module shares memory");
 }
 
 // Makes malloc join freed pieces with a large request: once here, instead of in each forked process, which would copy a
@@ -165,9 +165,9 @@ void fork_program(const sandbox::Sandbox& sandbox, const messages::Message& mess
 // Replaces the interpreter's first folder by the submission's.
 void arrange_mounts(const sandbox::Sandbox& sandbox) {
   constexpr const char* folder = "/box";
-  if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("leave the first folder");
+  if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("cannot leave the first folder");
   process::arrange_shared_mounts(sandbox);
-  if (chdir(folder) != 0) sys::fail_errno("the submission's folder");
+  if (chdir(folder) != 0) sys::fail_errno("cannot enter the submission's folder");
 }
 
 void serve() {

@@ -208,7 +208,7 @@ void add_module(PyObject* name, PyObject* module) {
 PyObject* names_of(const char* name) {
   PyObject* const module = PyDict_GetItemString(modules, name);
   PyObject* const names = module ? PyModule_GetDict(module) : nullptr;
-  if (!names) sys::fail("a module without names: " + std::string(name));
+  if (!names) sys::fail("this module has no names: " + std::string(name));
   return names;
 }
 
@@ -243,7 +243,7 @@ void prepare() {
   initial_sys_names = PyDict_New(), initial_builtin_names = PyDict_Copy(builtin_names);
   for (ssize_t position = 0; PyDict_Next(sys_names, &position, &name, &module);)
     PyDict_SetItem(initial_sys_names, name, &_Py_NoneStruct);
-  if (!register_callbacks()) sys::fail("the interpreter's end cannot be prepared");
+  if (!register_callbacks()) sys::fail("cannot register callbacks for the interpreter's exit");
 #ifdef __GLIBC__
   malloc_trim(0);  // frees and joins memory once, instead of in each forked process
 #endif

@@ -302,8 +302,8 @@ def test_a_test_of_several_passes_tells_the_most_that_one_of_them_used(bench: Be
     [
         ("42", "ok", 1, ""),
         ("43", "ok", 0, ""),
-        ("43 11", "", 0, "the checker asks for another pass, and rejects this one"),
-        ("9 11", "", 0, "the checker asks for another pass, and rejects this one"),
+        ("43 11", "", 0, "the checker asks for another pass but rejects this one"),
+        ("9 11", "", 0, "the checker asks for another pass but rejects this one"),
         ("9", "", 0, "the checker exited with code 9"),
     ],
 )

@@ -118,9 +118,9 @@ int main(int, char** names) {
 @pytest.mark.parametrize(
     ("watcher", "program", "words"),
     [
-        (0, SIGKILL, "the program was killed from outside, by no limit"),
-        (SIGTERM, 0, "the program was killed from outside, by no limit"),
-        (SIGTERM, SIGTERM, "the program was killed from outside, by no limit"),
+        (0, SIGKILL, "the program was killed from outside, not by a limit"),
+        (SIGTERM, 0, "the program was killed from outside, not by a limit"),
+        (SIGTERM, SIGTERM, "the program was killed from outside, not by a limit"),
         (SIGKILL, 0, "the supervisor died"),
     ],
 )

@@ -313,7 +313,7 @@ def test_nothing_of_others_is_in_its_memory(room: Bench, library: bytes, marks: 
 def test_without_namespaces_every_test_starts(workshop: Path, proctor: Path, library: bytes) -> None:
     bench = Bench(workshop=workshop, proctor=proctor, compiled=lambda _: Path(), layers=LANDLOCK_ALONE)
     found = judged(bench, library, b"print(5)", ["", ""], answer="5")
-    assert found.interpreter == "started: it takes namespaces"
+    assert found.interpreter == "started: forking needs namespaces"
     assert [line.score for line in found.tests.values()] == [1, 1]
 
 
@@ -336,4 +336,4 @@ def test_an_interpreter_that_does_not_wait(room: Bench, library: bytes, tool: st
 
 def test_programs_that_run_together_start(room: Bench, library: bytes) -> None:
     found = judged(room, library, b"print(5)", [""], task_type="TwoSteps")
-    assert found.interpreter == "started: programs that run together are started"
+    assert found.interpreter == "started: programs of this task type are not forked"
