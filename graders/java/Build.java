@@ -1,7 +1,8 @@
-// java Build.java JAR SOURCE...: compiles sources of any names, that with main first, into a jar that `java -jar` runs.
+// java Build.java JAR SOURCE...: compiles sources with any file names into a jar for `java -jar`. The source with `main`
+// comes first.
 //
-// javac alone wants a public class to lie in a file of its own name, and jar wants to be told where main is. Submissions
-// come as one text with any class in it, so this asks the compiler itself for both.
+// javac requires that a public class is in a file of the same name, and jar needs the name of the main class. A
+// submission is one source with any classes, so this gets both from the compiler's API.
 import com.sun.source.tree.ClassTree;
 import com.sun.source.tree.CompilationUnitTree;
 import com.sun.source.tree.Tree;
@@ -32,47 +33,47 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 public class Build {
-  // No annotation processors: they would be code of others in the compiler.
+  // No annotation processors, because they would run a submission's code in the compiler.
   private static final List<String> OPTIONS = List.of("-proc:none", "-nowarn", "-Xlint:none");
-  private static final int MAIN_NEED_NOT_BE_STATIC = 25;  // since this version
-  private static final long TIME = 315532800000L;  // of all entries: the same source makes the same jar
+  private static final int MAIN_NEED_NOT_BE_STATIC = 25;  // Java version
+  private static final long ENTRY_TIME_MS = 315532800000L;  // fixed, so that equal sources give equal jars
 
   public static void main(String[] args) throws Exception {
     JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-    DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
-    try (Made made = new Made(compiler.getStandardFileManager(said, null, StandardCharsets.UTF_8))) {
+    DiagnosticCollector<JavaFileObject> diagnostics = new DiagnosticCollector<>();
+    try (ClassOutput output = new ClassOutput(compiler.getStandardFileManager(diagnostics, null, StandardCharsets.UTF_8))) {
       List<Source> sources = new ArrayList<>();
       for (int i = 1; i < args.length; ++i) sources.add(new Source(Path.of(args[i])));
-      JavacTask task = (JavacTask) compiler.getTask(null, made, said, OPTIONS, null, sources);
+      JavacTask task = (JavacTask) compiler.getTask(null, output, diagnostics, OPTIONS, null, sources);
       List<String> types = types(task.parse());
-      if (!hasErrors(said)) task.generate();
-      for (Diagnostic<?> diagnostic : said.getDiagnostics()) System.err.println(diagnostic);
-      if (hasErrors(said)) System.exit(1);
-      write(Path.of(args[0]), main(types, made.classes), made.classes);
+      if (!hasErrors(diagnostics)) task.generate();
+      for (Diagnostic<?> diagnostic : diagnostics.getDiagnostics()) System.err.println(diagnostic);
+      if (hasErrors(diagnostics)) System.exit(1);
+      write(Path.of(args[0]), mainClass(types, output.classes), output.classes);
     }
   }
 
-  private static boolean hasErrors(DiagnosticCollector<JavaFileObject> said) {
-    return said.getDiagnostics().stream().anyMatch(diagnostic -> diagnostic.getKind() == Diagnostic.Kind.ERROR);
+  private static boolean hasErrors(DiagnosticCollector<JavaFileObject> diagnostics) {
+    return diagnostics.getDiagnostics().stream().anyMatch(diagnostic -> diagnostic.getKind() == Diagnostic.Kind.ERROR);
   }
 
-  // The names of all classes outside of others, in their order, public ones first, then the one that judges ask for.
+  // Returns the names of all top-level classes in source order, except that public ones come first, then `Main`.
   private static List<String> types(Iterable<? extends CompilationUnitTree> units) {
     List<String> types = new ArrayList<>();
-    int visible = 0;
+    int publicTypes = 0;
     for (CompilationUnitTree unit : units)
-      for (Tree declared : unit.getTypeDecls()) {
-        if (!(declared instanceof ClassTree)) continue;
-        ClassTree type = (ClassTree) declared;
+      for (Tree declaration : unit.getTypeDecls()) {
+        if (!(declaration instanceof ClassTree)) continue;
+        ClassTree type = (ClassTree) declaration;
         String name = (unit.getPackageName() == null ? "" : unit.getPackageName() + ".") + type.getSimpleName();
         boolean isPublic = type.getModifiers().getFlags().contains(javax.lang.model.element.Modifier.PUBLIC);
-        boolean isUsual = type.getSimpleName().contentEquals("Main");
-        types.add(isPublic ? visible++ : isUsual ? visible : types.size(), name);
+        boolean isMain = type.getSimpleName().contentEquals("Main");
+        types.add(isPublic ? publicTypes++ : isMain ? publicTypes : types.size(), name);
       }
     return types;
   }
 
-  private static String main(List<String> types, Map<String, byte[]> classes) {
+  private static String mainClass(List<String> types, Map<String, byte[]> classes) {
     Loader loader = new Loader(classes);
     for (String type : types)
       if (classes.containsKey(type) && hasMain(loader, type)) return type;
@@ -83,32 +84,32 @@ public class Build {
 
   private static boolean hasMain(Loader loader, String type) {
     try {
-      for (Class<?> at = Class.forName(type, false, loader); at != null; at = at.getSuperclass())
-        for (Method method : at.getDeclaredMethods())
+      for (Class<?> current = Class.forName(type, false, loader); current != null; current = current.getSuperclass())
+        for (Method method : current.getDeclaredMethods())
           if (isMain(method)) return true;
-    } catch (ClassNotFoundException | LinkageError broken) {
-      // It cannot be loaded when it is run either.
+    } catch (ClassNotFoundException | LinkageError error) {
+      // Java could not load the class when it runs the program either.
     }
     return false;
   }
 
   private static boolean isMain(Method method) {
     if (!method.getName().equals("main") || method.getReturnType() != void.class) return false;
-    Class<?>[] given = method.getParameterTypes();
-    boolean takesArguments = given.length == 1 && given[0] == String[].class;
+    Class<?>[] parameters = method.getParameterTypes();
+    boolean takesArguments = parameters.length == 1 && parameters[0] == String[].class;
     int modifiers = method.getModifiers();
     if (takesArguments && Modifier.isPublic(modifiers) && Modifier.isStatic(modifiers)) return true;
-    return Runtime.version().feature() >= MAIN_NEED_NOT_BE_STATIC && !Modifier.isPrivate(modifiers) && (takesArguments || given.length == 0);
+    return Runtime.version().feature() >= MAIN_NEED_NOT_BE_STATIC && !Modifier.isPrivate(modifiers) && (takesArguments || parameters.length == 0);
   }
 
   private static void write(Path jar, String main, Map<String, byte[]> classes) throws IOException {
     try (ZipOutputStream out = new ZipOutputStream(Files.newOutputStream(jar))) {
       add(out, "META-INF/MANIFEST.MF", manifest(main));
-      for (Map.Entry<String, byte[]> made : classes.entrySet()) add(out, made.getKey().replace('.', '/') + ".class", made.getValue());
+      for (Map.Entry<String, byte[]> type : classes.entrySet()) add(out, type.getKey().replace('.', '/') + ".class", type.getValue());
     }
   }
 
-  // A line of a manifest holds 72 bytes; what is longer goes on behind a blank.
+  // Returns the manifest. Its lines have at most 72 bytes; a longer one continues on the next line after a blank.
   private static byte[] manifest(String main) {
     byte[] line = ("Main-Class: " + main).getBytes(StandardCharsets.UTF_8);
     ByteArrayOutputStream text = new ByteArrayOutputStream();
@@ -123,7 +124,7 @@ public class Build {
 
   private static void add(ZipOutputStream out, String name, byte[] content) throws IOException {
     ZipEntry entry = new ZipEntry(name);
-    entry.setTime(TIME);
+    entry.setTime(ENTRY_TIME_MS);
     out.putNextEntry(entry);
     out.write(content);
     out.closeEntry();
@@ -134,7 +135,7 @@ public class Build {
 
     Source(Path path) throws IOException {
       super(path.toUri(), Kind.SOURCE);
-      text = new String(Files.readAllBytes(path), StandardCharsets.UTF_8).replaceFirst("^\\x{FEFF}", "");  // javac takes no mark
+      text = new String(Files.readAllBytes(path), StandardCharsets.UTF_8).replaceFirst("^\\x{FEFF}", "");  // javac rejects a byte order mark
     }
 
     @Override
@@ -149,15 +150,15 @@ public class Build {
 
     @Override
     public String getName() {
-      return Path.of(uri).getFileName().toString();  // errors name the file, not the folder that it happens to be in
+      return Path.of(uri).getFileName().toString();  // errors name the file without its folder
     }
   }
 
-  // Keeps what the compiler makes.
-  private static class Made extends ForwardingJavaFileManager<JavaFileManager> {
+  // Stores the compiler's output in memory.
+  private static class ClassOutput extends ForwardingJavaFileManager<JavaFileManager> {
     final Map<String, byte[]> classes = new TreeMap<>();
 
-    Made(JavaFileManager system) {
+    ClassOutput(JavaFileManager system) {
       super(system);
     }
 

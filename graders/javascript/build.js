@@ -1,50 +1,50 @@
-// build.js OUTPUT MAIN [MODULE...]: hands over what is run, if the interpreter that will run it takes it.
+// build.js OUTPUT MAIN [MODULE...]: checks that the interpreter compiles a program, and writes the file that will be run.
 //
-// One source is handed over byte for byte; several become one program that has them all, in which `require` of a
-// relative path finds them.
+// A single source is copied unchanged. Several become one program, in which `require` of a relative path finds the
+// others.
 "use strict";
 const fs = require("fs"), path = require("path"), vm = require("vm"), { wrap } = require("module");
 
 const [output, main, ...modules] = process.argv.slice(2);
 
-function checked(file) {
+function readChecked(file) {
   const source = fs.readFileSync(file, "utf8");
   try {
     new vm.Script(wrap(source.replace(/^#!.*/, "")), { filename: file });
   } catch (error) {
-    const [place, ...shown] = error.stack.split("\n    at ")[0].split("\n");
-    process.stderr.write([`${place}: ${error}`, ...shown.slice(0, -2), ""].join("\n"));  // what is wrong comes first
+    const [location, ...excerpt] = error.stack.split("\n    at ")[0].split("\n");
+    process.stderr.write([`${location}: ${error}`, ...excerpt.slice(0, -2), ""].join("\n"));  // the error comes before the excerpt
     process.exit(1);
   }
   return source;
 }
 
-// Part of the program that is made of several sources.
+// The start of a program with several sources; its text becomes part of that program.
 function start(main, sources) {
   const path = require("path"), vm = require("vm"), { wrap } = require("module"), loaded = {};
   function find(name) {
-    return [name, `${name}.js`, `${name}/index.js`].find((each) => each in sources);
+    return [name, `${name}.js`, `${name}/index.js`].find((candidate) => candidate in sources);
   }
   function load(name) {
     if (loaded[name]) return loaded[name].exports;
     const module = (loaded[name] = { exports: {}, id: name, filename: name });
-    const own = (wanted) => {
-      const found = /^\.\.?(\/|$)/.test(wanted) && find(path.posix.join(path.posix.dirname(name), wanted));
-      return found ? load(found) : require(wanted);
+    const requireModule = (request) => {
+      const file = /^\.\.?(\/|$)/.test(request) && find(path.posix.join(path.posix.dirname(name), request));
+      return file ? load(file) : require(request);
     };
-    own.main = loaded[main];
-    const called = vm.runInThisContext(wrap(sources[name].replace(/^#!.*/, "")), { filename: name });
-    called.call(module.exports, module.exports, own, module, name, path.posix.dirname(name));
+    requireModule.main = loaded[main];
+    const compiled = vm.runInThisContext(wrap(sources[name].replace(/^#!.*/, "")), { filename: name });
+    compiled.call(module.exports, module.exports, requireModule, module, name, path.posix.dirname(name));
     return module.exports;
   }
   load(main);
 }
 
-const first = checked(main);
+const first = readChecked(main);
 if (modules.length === 0) {
   fs.copyFileSync(main, output);
 } else {
   const folder = path.dirname(main), sources = { [path.basename(main)]: first };
-  for (const file of modules) sources[path.relative(folder, file)] = checked(file);
+  for (const file of modules) sources[path.relative(folder, file)] = readChecked(file);
   fs.writeFileSync(output, `(${start})(${JSON.stringify(path.basename(main))}, ${JSON.stringify(sources)});\n`);
 }

@@ -1,12 +1,13 @@
-"""Runs a program as eval-protocol's evaluator of APPS does, and says how it ended as that evaluator would.
+"""Runs a program like eval-protocol's evaluator of APPS, and writes its output or its error.
 
-What follows this file is one call of `main` with the program's source. It becomes a function's body: its
-imports come first, its other names are local, and what it reads and writes are texts in memory, so that
-sys.stdin has no buffer. Programs that rely on that, or fail of it, do the same here.
+This file is followed by one call of `main` with the program's source. The source becomes the body of a
+function: its imports come first, its other names are local, and standard input and output are strings in
+memory, so that sys.stdin has no buffer. Programs that depend on that, or fail because of it, behave here as
+they do there.
 
-The program shares this process and may do to it what it likes. That earns nothing: what leaves is a text
-that is compared elsewhere. Exit code 0: an output, or an error in its place. Any other: the program ended its
-own process.
+The program shares this process and may change anything in it. It gains nothing by that, because the result
+is a string that is compared elsewhere. Exit code 0 means an output, or an error in its place. Any other code
+means that the program has ended its own process.
 """
 
 import ast
@@ -34,18 +35,18 @@ import traceback
 import types
 import typing
 
-MARK = "ioi_eval apps: "  # an error begins with it
-LONGEST = 4000, 8000  # characters of an error and its traceback
+MARK = "ioi_eval apps: "  # the prefix of an error
+MAX_ERROR, MAX_TRACEBACK = 4000, 8000  # in characters
 MODULES = (string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools)
 MODULES += (functools, operator, io, sys, json)
-LANGUAGE = (builtins, typing)  # whose names win
-NAME, CALLED = "tmp_sol_std_input", "code"
+LANGUAGE = (builtins, typing)  # their names take precedence
+NAME, FUNCTION = "tmp_sol_std_input", "code"
 IMPORTS = ("from ", "import ")
 AS_PROGRAM = "__name__ == '__main__'"
 
 
-class Nowhere(io.RawIOBase):
-    """Takes what is written before it is the program's turn."""
+class NullStream(io.RawIOBase):
+    """A stream that discards what is written while the program is loaded."""
 
     def writable(self):
         return True
@@ -55,93 +56,92 @@ class Nowhere(io.RawIOBase):
 
 
 def main(source, only_load=False):
-    tell, leave, out = os.write, os._exit, os.dup(1)
+    write, exit_process, out = os.write, os._exit, os.dup(1)
     os.dup2(2, 1)
-    given = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
-    sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(Nowhere())
-    os._exit = lambda status: leave(3)  # a program that ends so has no result
+    input_text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
+    sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(NullStream())
+    os._exit = lambda status: exit_process(3)  # a program that calls this has no result
     try:
-        left = result(source, given, only_load).encode("utf-8", "surrogatepass")
-        while left:
-            left = left[tell(out, left) :]
-        leave(0)
+        remaining = result(source, input_text, only_load).encode("utf-8", "surrogatepass")
+        while remaining:
+            remaining = remaining[write(out, remaining) :]
+        exit_process(0)
     except BaseException:
-        leave(2)
+        exit_process(2)
 
 
-def result(source, given, only_load):
-    """Return what the program wrote, or which error ended it."""
+def result(source, input_text, only_load):
+    """Return the program's output, or the error that ended it."""
     code = -2
     try:
-        method = getattr(loaded(source), CALLED)
+        method = getattr(load_module(source), FUNCTION)
         code = -1
-        return "" if only_load else run(method, given)
+        return "" if only_load else run(method, input_text)
     except Exception as error:
         try:
-            return MARK + as_json(told(code, error))
-        except Exception:  # one that cannot be shown
+            return MARK + as_json(error_report(code, error))
+        except Exception:  # the error has no string
             return MARK + as_json({"code": None})
 
 
-def told(code, error):
-    longest_error, longest_traceback = LONGEST
-    words = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    start = words.find('File "<string>"')
+def error_report(code, error):
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    start = trace.find('File "<string>"')
     if start >= 0:
-        words = "Traceback (most recent call last):\n  " + words[start:]
-    return {"code": code, "error": repr(error)[:longest_error], "traceback": words[:longest_traceback]}
+        trace = "Traceback (most recent call last):\n  " + trace[start:]
+    return {"code": code, "error": repr(error)[:MAX_ERROR], "traceback": trace[:MAX_TRACEBACK]}
 
 
-as_json = json.JSONEncoder().encode  # a program may put its own in the place of json.dumps
+as_json = json.JSONEncoder().encode  # bound early, because a program may replace json.dumps
 
 
 # --- the program as a function -----------------------------------------------------------------------
 
 
-def loaded(source):
+def load_module(source):
     module = types.ModuleType(NAME)
-    exec(compile(wrapped(source), "<string>", "exec"), module.__dict__)
+    exec(compile(as_function(source), "<string>", "exec"), module.__dict__)
     return module
 
 
-def wrapped(source):
-    """Return the program as a function."""
+def as_function(source):
+    """Return the source of a module in which the program is the body of a function."""
     lines = [f"from {module.__name__} import *" for module in MODULES + LANGUAGE]
     lines += [f"import {module.__name__}" for module in MODULES]
     lines.append("sys.setrecursionlimit(6*10**5)")
-    own = textwrap.dedent(unguarded(source))
+    program = textwrap.dedent(without_main_guard(source))
     body = []
-    for line in own.split("\n"):
+    for line in program.split("\n"):
         stripped = line.strip()
         if stripped.startswith(IMPORTS):
             lines.append(stripped)
         else:
             body.append("\t" + line)
-    if "def main(" in own and not re.search(r"^\s*main\s*\(\s*\)", own, re.MULTILINE):
+    if "def main(" in program and not re.search(r"^\s*main\s*\(\s*\)", program, re.MULTILINE):
         body.append("\tmain()")
-    return "\n".join([*lines, "stdin = sys.stdin", "stdout = sys.stdout", f"def {CALLED}():", *body])
+    return "\n".join([*lines, "stdin = sys.stdin", "stdout = sys.stdout", f"def {FUNCTION}():", *body])
 
 
-def unguarded(source):
-    """Return the program without the condition that it is run as one, where that stands last."""
+def without_main_guard(source):
+    """Return the program without its last `if __name__ == '__main__'`, but with the body of it."""
     try:
         tree = ast.parse(source)
         last = tree.body[-1]
         if isinstance(last, ast.If) and ast.unparse(last.test).strip() == AS_PROGRAM:
             parts = (ast.Module(body=body, type_ignores=[]) for body in (tree.body[:-1], last.body))
             return "\n".join(map(ast.unparse, parts))
-    except Exception:  # the program is run as it is, and tells what is wrong with it
+    except Exception:  # the program runs unchanged, and reports its error
         pass
     return source
 
 
-# --- its turn ----------------------------------------------------------------------------------------
+# --- running the program -----------------------------------------------------------------------------
 
 
-def run(method, given):
-    hand_in(sys.stdin, given)
-    sys.stdin = io.StringIO(given)
-    builtins.open = lambda *args, **options: file_of(given)(*args, **options)
+def run(method, input_text):
+    set_input(sys.stdin, input_text)
+    sys.stdin = io.StringIO(input_text)
+    builtins.open = lambda *args, **options: open_of(input_text)(*args, **options)
     sys.stdout = captured = io.StringIO()
     captured.close = lambda: None
     with contextlib.suppress(SystemExit):
@@ -149,17 +149,17 @@ def run(method, given):
     return captured.getvalue()
 
 
-def hand_in(stream, given):
-    """Let a stream that the program took hold of while it was loaded read the input, too."""
-    lines = iter(given.split("\n"))
-    stream.read = lambda *args: given
-    stream.readlines = lambda *args: [line + "\n" for line in given.split("\n")]
+def set_input(stream, input_text):
+    """Make a stream that the program stored while it was loaded return the input."""
+    lines = iter(input_text.split("\n"))
+    stream.read = lambda *args: input_text
+    stream.readlines = lambda *args: [line + "\n" for line in input_text.split("\n")]
     stream.readline = lambda *args: next(lines) + "\n"
 
 
 @functools.cache
-def file_of(given):
-    """Return an `open` to which every file holds the input. Loads much, for the few that open files."""
-    from unittest.mock import mock_open
+def open_of(input_text):
+    """Return a replacement of `open` for which every file contains the input."""
+    from unittest.mock import mock_open  # slow to import, and few programs open files
 
-    return mock_open(read_data=given)
+    return mock_open(read_data=input_text)

@@ -1,9 +1,11 @@
-"""build.py OUTPUT MAIN [MODULE...]: hands over what is run, if the interpreter that will run it takes it.
-build.py: only says whether it takes a source, whose name is the first line of standard input.
+"""Builds a Python program: checks that the interpreter compiles it, and writes the file that will be run.
 
-One source is handed over byte for byte; several become an archive, which the interpreter runs by __main__.py.
+build.py OUTPUT MAIN [MODULE...]: a single source is copied unchanged; several become an archive with the main
+source as __main__.py.
+build.py: prints whether the interpreter compiles a source from standard input without warnings. The source's
+name is the first line.
 
-Every program is built, so this imports nothing that takes time.
+It runs for every program, so it imports nothing that is slow.
 """
 
 import io
@@ -18,7 +20,7 @@ def main():
 
 
 def check(path, data):
-    """Say `taken` of a source that the interpreter takes without a word, else nothing."""
+    """Print `taken` if the interpreter compiles the source without a warning, else nothing."""
     sys.stderr = io.StringIO()
     compile(data, path.decode(), "exec")
     if not sys.stderr.getvalue():
@@ -26,7 +28,7 @@ def check(path, data):
 
 
 def build(output, path, *modules):
-    sys.tracebacklimit = 0  # a source's error is told without where we are
+    sys.tracebacklimit = 0  # a syntax error is printed without our own frames
     data = read(path)
     compile(data, path, "exec")
     content = pack(path, data, modules) if modules else data
@@ -43,19 +45,19 @@ def pack(main, data, modules):
     import os
     import zipfile
 
-    archive, folders = io.BytesIO(), {}
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr(zipfile.ZipInfo("__main__.py"), data)
+    buffer, folders = io.BytesIO(), {}
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("__main__.py"), data)
         for path in modules:
             data = read(path)
             compile(data, path, "exec")
             name = os.path.relpath(path, os.path.dirname(main))
-            packed.writestr(zipfile.ZipInfo(name), data)
-            for place in (place for place, letter in enumerate(name) if letter == "/"):
-                folders.setdefault(name[: place + 1])
-        for folder in folders:  # which packages without an __init__.py are found by
-            packed.writestr(zipfile.ZipInfo(folder), b"")
-    return archive.getvalue()
+            archive.writestr(zipfile.ZipInfo(name), data)
+            for end in (index for index, letter in enumerate(name) if letter == "/"):
+                folders.setdefault(name[: end + 1])
+        for folder in folders:  # packages without an __init__.py are found by these entries
+            archive.writestr(zipfile.ZipInfo(folder), b"")
+    return buffer.getvalue()
 
 
 if __name__ == "__main__":

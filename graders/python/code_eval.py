@@ -1,20 +1,20 @@
-"""Runs a program with its tests in one text, as the metric code_eval does: it passes if it comes to its end.
+"""Runs a program and its tests as one source, like the metric code_eval: it passes if it runs to its end.
 
-What follows this file is one call of `main`. The text is no `__main__`, and has no input or output: what it
-prints goes nowhere, and what it reads is an error. At its end the word is written that came as input.
+This file is followed by one call of `main`. The source does not run as `__main__` and has no input or output:
+its prints are discarded, and reading is an error. At the end, the token from standard input is written.
 
-The tests share this process with what they test: a program that sets out to find that word may do so. One
-that merely ends early, whatever its exit code, has not passed.
+The tests share this process with the program, which may find the token if it tries to. A program that only
+exits early, with any exit code, has not passed.
 """
 
 import io
 import os
 import sys
 
-LONGEST = 250  # bytes of an error
+MAX_ERROR = 250  # in bytes
 
 
-class WriteOnly(io.StringIO):
+class WriteOnlyStream(io.StringIO):
     def read(self, *args):
         raise OSError
 
@@ -25,21 +25,21 @@ class WriteOnly(io.StringIO):
 
 
 def main(source):
-    tell, leave, out, word = os.write, os._exit, os.dup(1), sys.stdin.buffer.read()
+    write, exit_process, out, token = os.write, os._exit, os.dup(1), sys.stdin.buffer.read()
     os.dup2(2, 1)
-    sys.stdin = sys.stdout = sys.stderr = WriteOnly()
-    os._exit = lambda status: leave(3)
+    sys.stdin = sys.stdout = sys.stderr = WriteOnlyStream()
+    os._exit = lambda status: exit_process(3)
     try:
         exec(source, {})
     except BaseException as error:
-        tell(2, b"\n" + said(error).encode("utf-8", "replace")[:LONGEST])
-        leave(1)
-    tell(out, word)
-    leave(0)
+        write(2, b"\n" + message_of(error).encode("utf-8", "replace")[:MAX_ERROR])
+        exit_process(1)
+    write(out, token)
+    exit_process(0)
 
 
-def said(error):
+def message_of(error):
     try:
         return f"{error}"
-    except Exception:  # one that cannot be shown
+    except Exception:  # the error has no string
         return type(error).__name__

@@ -1,8 +1,8 @@
-"""Compares as DMOJ's judge does: by one of its own checkers, or by a `check` function of the problem's.
+"""Scores an output like DMOJ's judge: with a built-in checker, or with a problem's `check` function.
 
     dmoj_checker.py input answer output '{"check": "floats", "args": {"precision": 4}, "points": 5, ...}'
 
-Writes what the output is worth, from 0 to 1. Whatever a `check` raises is a failure of the judge.
+Prints the score, from 0 to 1. Any exception of a `check` function is a failure of the judge.
 """
 
 import importlib
@@ -15,11 +15,11 @@ from pathlib import Path
 
 
 class InternalError(Exception):
-    """The problem's data is at fault."""
+    """The problem's data is wrong."""
 
 
 class CheckerResult:
-    """What a `check` may return instead of true or false."""
+    """A result that a `check` function may return instead of a boolean."""
 
     def __init__(self, passed, points, feedback=None, extended_feedback=None):
         self.passed, self.points = passed, points
@@ -34,7 +34,7 @@ def utf8text(data, errors="strict"):
     return data if isinstance(data, str) else data.decode("utf-8", errors)
 
 
-# --- the judge's own checkers ------------------------------------------------------------------------
+# --- the built-in checkers ---------------------------------------------------------------------------
 
 
 def lines_of(data):
@@ -42,13 +42,13 @@ def lines_of(data):
 
 
 def standard(process_output, judge_output, **_):
-    """The words of all lines that have any."""
+    """Return whether all lines that are not blank have the same words."""
     ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
     return [words for words in ours if words] == [words for words in theirs if words]
 
 
 def easy(process_output, judge_output, **_):
-    """The same letters, as often."""
+    """Return whether both files have the same letters with the same counts, ignoring case."""
     ours, theirs = (
         Counter(re.sub(rb"\s+", b"", utf8bytes(data)).lower()) for data in (process_output, judge_output)
     )
@@ -80,24 +80,24 @@ MODES = {"default": either, "absolute": absolute, "relative": relative}
 
 
 def floats(process_output, judge_output, precision=6, error_mode="default", **_):
-    """Word by word; what is a number in the answer is compared as one."""
+    """Return whether all words are equal. Words that are numbers in the answer are compared as numbers."""
     if error_mode not in MODES:
         raise InternalError(f"error_mode {error_mode!r} is not one of {', '.join(MODES)}")
-    close, epsilon = MODES[error_mode], 10 ** -int(precision)
+    is_close, epsilon = MODES[error_mode], 10 ** -int(precision)
     ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
     if [len(words) for words in ours] != [len(words) for words in theirs]:
         return False
     pairs = [pair for rows in zip(ours, theirs, strict=True) for pair in zip(*rows, strict=True)]
-    return all(same_word(mine, expected, close, epsilon) for mine, expected in pairs)
+    return all(same_word(mine, expected, is_close, epsilon) for mine, expected in pairs)
 
 
-def same_word(mine, expected, close, epsilon):
+def same_word(ours, theirs, is_close, epsilon):
     try:
-        number = float(expected)
+        number = float(theirs)
     except ValueError:
-        return mine == expected
+        return ours == theirs
     try:
-        return close(float(mine), number, epsilon)
+        return is_close(float(ours), number, epsilon)
     except ValueError:
         return False
 
@@ -111,7 +111,7 @@ def floatsrel(process_output, judge_output, precision=6, **_):
 
 
 def in_any_order(process_output, judge_output, split_on="lines", **_):
-    """The same lines, or the same words, in whatever order."""
+    """Return whether both files have the same lines, or the same words, in any order."""
     if split_on not in ("lines", "whitespace"):
         raise InternalError(f"split_on {split_on!r} is neither lines nor whitespace")
     if split_on == "whitespace":
@@ -125,7 +125,7 @@ def unordered(process_output, judge_output, **_):
 
 
 def linecount(process_output, judge_output, point_value, feedback=True, **_):
-    """As much as there are lines that are right."""
+    """Return points in proportion to the number of correct lines."""
     ours, theirs = lines_of(process_output), lines_of(judge_output)
     if len(ours) > len(theirs):
         return False
@@ -143,10 +143,10 @@ def linematches(
     filler_lines_required=True,
     **_,
 ):
-    """Each line has points of its own."""
+    """Return the points of the correct lines; each line has its own points."""
     ours, theirs = lines_of(process_output), lines_of(judge_output)
     if len(theirs) != len(point_distribution) or sum(point_distribution) == 0:
-        raise InternalError("point_distribution is to have a number for each line of the answer")
+        raise InternalError("point_distribution must have a number for each line of the answer")
     if filler_lines_required and len(ours) != len(theirs):
         return False
     rows = zip(ours, theirs, point_distribution, strict=False)
@@ -155,7 +155,7 @@ def linematches(
 
 
 def rstripped(process_output, judge_output, filter_new_line=False, **_):
-    """Line by line, without white space at the ends of lines."""
+    """Return whether all lines are equal without trailing white space."""
     ours, theirs = (re.split(b"[\r\n]", utf8bytes(data)) for data in (process_output, judge_output))
     if filter_new_line:
         ours, theirs = list(filter(None, ours)), list(filter(None, theirs))
@@ -180,32 +180,35 @@ CHECKERS = {
 # --- one test ----------------------------------------------------------------------------------------
 
 
-def module(name, **members):
-    made = sys.modules[name] = types.ModuleType(name)
-    made.__dict__.update(members)
-    return made
+def add_module(name, **members):
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__dict__.update(members)
+    return module
 
 
-def lend():
-    """What the `check` functions of problems import."""
+def provide_dmoj_modules():
+    """Add the modules that the `check` functions of problems import."""
     checkers = {name: types.SimpleNamespace(check=check) for name, check in CHECKERS.items()}
-    made = module("dmoj", __path__=[])
-    made.result = module("dmoj.result", CheckerResult=CheckerResult)
-    made.error = module("dmoj.error", InternalError=InternalError)
-    made.checkers = module("dmoj.checkers", **checkers)
-    made.utils = module("dmoj.utils", __path__=[])
-    made.utils.unicode = module("dmoj.utils.unicode", utf8bytes=utf8bytes, utf8text=utf8text)
+    dmoj = add_module("dmoj", __path__=[])
+    dmoj.result = add_module("dmoj.result", CheckerResult=CheckerResult)
+    dmoj.error = add_module("dmoj.error", InternalError=InternalError)
+    dmoj.checkers = add_module("dmoj.checkers", **checkers)
+    dmoj.utils = add_module("dmoj.utils", __path__=[])
+    dmoj.utils.unicode = add_module("dmoj.utils.unicode", utf8bytes=utf8bytes, utf8text=utf8text)
 
 
 def check_of(name):
     if name in CHECKERS:
         return CHECKERS[name]
-    lend()
+    provide_dmoj_modules()
     return importlib.import_module(name).check
 
 
-def worth(result, points, *, stops):
-    """From 0 to 1. What is not passed ends its batch: its points are lost unless it comes last there."""
+def score_of(result, points, *, stops):
+    """Return the score, from 0 to 1.
+
+    A case that did not pass ends its batch, so its points are lost unless it is the last one there (`stops`).
+    """
     if not isinstance(result, CheckerResult):
         return float(bool(result))
     if (stops or not points) and not result.passed:
@@ -215,24 +218,24 @@ def worth(result, points, *, stops):
 
 def main():
     judge_input, judge_output, process_output = (Path(path).read_bytes() for path in sys.argv[1:4])
-    said = json.loads(sys.argv[4])
+    options = json.loads(sys.argv[4])
     try:
-        result = check_of(said["check"])(
+        result = check_of(options["check"])(
             process_output,
             judge_output,
             **{
                 "judge_input": judge_input,
-                "point_value": said["points"],
-                "case_position": said["position"],
-                "batch": said["batch"],
-                "binary_data": said["binary"],
-                "problem_id": said["problem"],
-                **said["args"],
+                "point_value": options["points"],
+                "case_position": options["position"],
+                "batch": options["batch"],
+                "binary_data": options["binary"],
+                "problem_id": options["problem"],
+                **options["args"],
             },
         )
     except UnicodeDecodeError:
         result = CheckerResult(False, 0, "invalid unicode")
-    print(worth(result, said["points"], stops=said["stops"]))
+    print(score_of(result, options["points"], stops=options["stops"]))
     print(getattr(result, "feedback", None) or "", file=sys.stderr)
 
 

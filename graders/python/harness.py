@@ -2,14 +2,17 @@
 
     python3 harness.py SUBMISSION FUNCTION DESCRIPTOR < ARGUMENTS
 
-ARGUMENTS is a JSON list; an object in it whose names are all whole numbers has these for keys, because JSON
-has no other way to say so. Or it is a tuple as Python writes it: then tuples and sets are told from lists,
-here and in the result (`tagged`). FUNCTION is a function of the submission, a method of its class Solution,
-or Class.method. The submission shares this process and may do to it what it likes. That earns nothing: the
-expected result is not here, and what leaves is a text that is compared elsewhere. All that matters here is
-that a submission which returns is heard, whatever it left behind: threads, atexit, __del__, a changed json.
+ARGUMENTS is a JSON list. An object in it whose names are all whole numbers becomes a dict with these numbers
+as keys, because JSON has no such keys. Or ARGUMENTS is a Python tuple literal; then the result distinguishes
+tuples and sets from lists, too (`tagged`). FUNCTION is a function of the submission, a method of its class
+Solution, or Class.method.
 
-No result is a wrong one: sys.exit(0), or what JSON has no word for. An exception ends with exit code 1.
+The submission shares this process and may change anything in it. It gains nothing by that, because the
+expected result is not here, and the result is a string that is compared elsewhere. The harness only ensures
+that a returned result is written despite threads, atexit, __del__ or a changed json module.
+
+Without a result, the output is wrong: after sys.exit(0), or if the result has no JSON form. An exception
+means exit code 1.
 """
 
 import importlib
@@ -21,7 +24,7 @@ import traceback
 import types
 from collections.abc import Iterator, Set, ValuesView
 
-# As in the harnesses that such submissions are written for: all public names of these, and they themselves.
+# Modules that are available without an import, with all their public names, as in the usual harnesses.
 MODULES = (
     "string",
     "re",
@@ -42,7 +45,7 @@ MODULES = (
     "json",
     "typing",
 )
-NAME = "submission"  # not __main__: what a program does when it is run by itself is not asked for
+NAME = "submission"  # not __main__, so that a submission's main block does not run
 SOLUTION = "Solution"
 RECURSION = 500_000
 WHOLE = re.compile(r"-?[0-9]+").fullmatch
@@ -52,27 +55,27 @@ def main():
     path, function, descriptor = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
-    written = sys.stdin.buffer.read()
-    literal = written.startswith(b"(")
-    arguments = literals(written) if literal else [with_whole_keys(value) for value in json.loads(written)]
+    source = sys.stdin.buffer.read()
+    is_literal = source.startswith(b"(")
+    arguments = literals(source) if is_literal else [with_whole_keys(value) for value in json.loads(source)]
     sys.argv[:] = [path]
     encode = json.JSONEncoder(allow_nan=False, default=plain).encode
-    leave, tell = os._exit, os.write  # a submission may put its own in their places
+    exit_process, write = os._exit, os.write  # bound early, because a submission may replace them
     try:
         result = call(load(path), function, arguments)
     except SystemExit as end:
-        leave(exit_code(end.code))
+        exit_process(exit_code(end.code))
     except BaseException:
-        tell(2, last_words())
-        leave(1)
+        write(2, formatted_exception())
+        exit_process(1)
     try:
-        text = encode(tagged(result, encode) if literal else result).encode("ascii")
+        text = encode(tagged(result, encode) if is_literal else result).encode("ascii")
     except BaseException:
-        tell(2, b"the result cannot be written as JSON\n")
-        leave(0)
+        write(2, b"the result cannot be written as JSON\n")
+        exit_process(0)
     while text:
-        text = text[tell(descriptor, text) :]
-    leave(0)
+        text = text[write(descriptor, text) :]
+    exit_process(0)
 
 
 def with_whole_keys(value):
@@ -81,21 +84,24 @@ def with_whole_keys(value):
     return {int(key): item for key, item in value.items()}
 
 
-def literals(written):
-    import ast  # takes time, and few need it
+def literals(source):
+    import ast  # slow, and rarely needed
 
-    return ast.literal_eval(written.decode())
+    return ast.literal_eval(source.decode())
 
 
 def plain(value):
-    """Single numbers of numpy, which are no arrays, are equal to Python's."""
+    """Return a numpy scalar as a Python number. Raises TypeError for anything else."""
     if getattr(value, "shape", None) != ():
         raise TypeError
     return value.item()
 
 
 def tagged(value, encode):
-    """As JSON that says what is no list. ioi_eval/rules/json_tests.py writes answers in the same way."""
+    """Return a JSON value that distinguishes tuples, sets and other types from lists.
+
+    ioi_eval/rules/json_tests.py encodes answers in the same way.
+    """
 
     def each(items):
         return [tagged(item, encode) for item in items]
@@ -111,7 +117,7 @@ def tagged(value, encode):
         return each(value)
     if isinstance(value, tuple):
         return {"tuple": each(value)}
-    if isinstance(value, Set):  # also frozen ones, and the keys of a dict
+    if isinstance(value, Set):  # also frozensets and the keys of a dict
         return {"set": in_order(each(value))}
     if isinstance(value, dict):
         return {"dict": in_order(map(each, value.items()))}
@@ -119,16 +125,16 @@ def tagged(value, encode):
         return {"bytes": value.hex()}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, (Iterator, ValuesView)):  # equal to nothing, but an assertion may go through it
+    if isinstance(value, (Iterator, ValuesView)):  # equals nothing, but an assertion may iterate over it
         return {"iterator": each(value)}
-    if hasattr(value, "__index__"):  # also whole numbers of numpy
+    if hasattr(value, "__index__"):  # also integers of numpy
         return int(value)
     number = float(value)
     return number if number - number == 0 else {"float": repr(number)}
 
 
 def spelled_alike(value):
-    """Equal values have equal texts then: 1, 1.0 and True are one number."""
+    """Return a value in which equal numbers (1, 1.0, True) have equal JSON forms."""
     if isinstance(value, list):
         return [spelled_alike(item) for item in value]
     if isinstance(value, dict):
@@ -137,26 +143,26 @@ def spelled_alike(value):
 
 
 def load(path):
-    """The submission as a module that is not the main one."""
+    """Return the submission as a module that is not `__main__`."""
     sys.setrecursionlimit(RECURSION)
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
-    # Below its own names: `gcd` as the function of a problem has to be the program's.
-    module.__dict__["__builtins__"] = usual_names()
+    # As builtins, so that the submission's own names take precedence, such as a function `gcd`.
+    module.__dict__["__builtins__"] = provided_names()
     sys.modules[NAME] = module  # dataclasses and the like look it up
     exec(code, module.__dict__)
     return module
 
 
-def usual_names():
-    """Modules win over what is called like them (datetime, copy, bisect), the language over all."""
+def provided_names():
+    """Return the provided names. Modules take precedence over their members, builtins over both."""
     modules = {name: importlib.import_module(name) for name in MODULES}
     names = {}
     for module in modules.values():
         names.update((name, getattr(module, name)) for name in public_names(module))
-    own = vars(importlib.import_module("builtins"))
-    return {**names, **modules, **own}
+    builtin_names = vars(importlib.import_module("builtins"))
+    return {**names, **modules, **builtin_names}
 
 
 def public_names(module):
@@ -180,11 +186,11 @@ def exit_code(code):
     return code & 0xFF if isinstance(code, int) else 1
 
 
-def last_words():
+def formatted_exception():
     try:
         return traceback.format_exc(limit=-3).encode(errors="replace")
     except BaseException:
-        return b"an exception that cannot be shown\n"
+        return b"an exception without a string\n"
 
 
 main()

@@ -1,8 +1,8 @@
-"""Starts a manager that is written in Python, as the other end of a submission's pipe.
+"""Runs a manager that is written in Python.
 
-A compiled manager whose submission has gone dies of a broken pipe, which the proctor understands. Python
-makes an exception of that. A manager that does not expect it ends like a compiled one, and not like one that
-is broken.
+If its submission has ended, a compiled manager is killed by SIGPIPE, which the proctor recognizes. Python
+raises BrokenPipeError instead. If the manager does not catch it, it ends with SIGPIPE too, so that it does
+not count as a failed manager.
 """
 
 import os
@@ -11,12 +11,12 @@ import signal
 import sys
 
 
-def end(kind, error, trace):
+def end_like_compiled(kind, error, trace):
     if issubclass(kind, BrokenPipeError):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)
     sys.__excepthook__(kind, error, trace)
 
 
-sys.excepthook = end
+sys.excepthook = end_like_compiled
 runpy.run_module("ioi_eval_manager", run_name="__main__", alter_sys=True)

@@ -1,10 +1,10 @@
-"""Runs a generator, a validator or a solution of a package in a box, and keeps what it writes.
+"""Runs a generator, a validator or a solution of a package in a sandbox, and stores its output.
 
-produce.py OUTPUT GIVEN READ WRITTEN INTERACTOR PROGRAM ARGUMENT...
+produce.py OUTPUT INPUT READ WRITTEN INTERACTOR PROGRAM ARGUMENT...
 
-GIVEN is a file for its standard input, or -. READ is the name under which it finds that instead, WRITTEN the
-file that it writes instead of its standard output, or stderr; or each of them -. INTERACTOR is a program that
-reads what it writes and writes what it reads, and WRITTEN that one's file; or -.
+INPUT is the file for its standard input. READ is the name of a file that the program reads instead of its
+standard input. WRITTEN is the file that it writes instead of its standard output, or `stderr`. INTERACTOR
+is a program that it talks to; then WRITTEN is the interactor's file. Each of them may be `-` for none.
 """
 
 import os
@@ -12,45 +12,47 @@ import shutil
 import subprocess
 import sys
 
-CONTROL = "ioi-eval-control.py"  # is tried in the place of a program that fails, and talks to nobody
+CONTROL = "ioi-eval-control.py"  # runs after a program that failed, to test the machine; has no interactor
 
 
 def command_of(program):
-    own = f"own-{os.path.basename(program)}"  # what was laid here may be a link, for this process alone
-    shutil.copyfile(program, own)
-    os.chmod(own, 0o700)
-    return [sys.executable, "-I", own] if program.endswith(".py") else [f"./{own}"]
+    copy = f"own-{os.path.basename(program)}"  # the file may be a link that only this process can follow
+    shutil.copyfile(program, copy)
+    os.chmod(copy, 0o700)
+    return [sys.executable, "-I", copy] if program.endswith(".py") else [f"./{copy}"]
 
 
 def talk(interactor, command):
-    shutil.copyfile(given, "input.txt")
-    partner = [*command_of(interactor), "input.txt", written]
-    with subprocess.Popen(partner, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        with subprocess.Popen(command, stdin=other.stdout, stdout=other.stdin) as own:
-            other.stdin.close()
-            other.stdout.close()
-        return own.returncode or other.wait()
+    shutil.copyfile(input_file, "input.txt")
+    interactor_command = [*command_of(interactor), "input.txt", written]
+    with subprocess.Popen(interactor_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as partner:
+        with subprocess.Popen(command, stdin=partner.stdout, stdout=partner.stdin) as solution:
+            partner.stdin.close()
+            partner.stdout.close()
+        return solution.returncode or partner.wait()
 
 
-output, given, read, written, interactor, program, *arguments = sys.argv[1:]
-if program == CONTROL:  # needs nothing that a program before it may have removed
-    given = read = written = interactor = "-"
-judges = {}
+output, input_file, read, written, interactor, program, *arguments = sys.argv[1:]
+if program == CONTROL:  # uses no file that the program before it may have removed
+    input_file = read = written = interactor = "-"
+judge_files = {}
 for name in (__file__, CONTROL):
     with open(name, "rb") as file:
-        judges[name] = file.read()
+        judge_files[name] = file.read()
 command = command_of(program)
 if read != "-":
-    shutil.copyfile(given, read)
-    given = "-"
+    shutil.copyfile(input_file, read)
+    input_file = "-"
 if interactor != "-":
     open(written, "wb").close()
     code = talk(interactor, command)
 else:
-    with open(os.devnull if given == "-" else given, "rb") as source, open(output, "wb") as kept:
-        streams = {"stdout": subprocess.DEVNULL, "stderr": kept} if written == "stderr" else {"stdout": kept}
+    with open(os.devnull if input_file == "-" else input_file, "rb") as source, open(output, "wb") as target:
+        streams = {"stdout": target}
+        if written == "stderr":
+            streams = {"stdout": subprocess.DEVNULL, "stderr": target}
         code = subprocess.run([*command, *arguments], stdin=source, **streams).returncode
-for name, content in judges.items():
+for name, content in judge_files.items():
     if not os.path.exists(name):
         with open(name, "wb") as file:
             file.write(content)

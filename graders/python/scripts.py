@@ -1,7 +1,7 @@
-"""Builds a program of a package by its own script `build`, and starts what is called `run` there.
+"""Builds a program of a package with the package's script `build`, and runs its `run`.
 
-scripts.py OUTPUT FOLDER: packs a copy of the folder, in which `build` ran, into the archive OUTPUT, with this
-file. python3 OUTPUT ARGUMENT...: unpacks it, and becomes `run` with these arguments.
+scripts.py OUTPUT FOLDER: runs `build` in a copy of the folder, and packs the copy and this file into the
+archive OUTPUT. python3 OUTPUT ARGUMENT...: unpacks the archive and executes `run` with these arguments.
 """
 
 import os
@@ -15,38 +15,38 @@ BUILT = "built"
 
 
 def files_below(folder):
-    return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+    return [os.path.join(path, name) for path, _, names in os.walk(folder) for name in names]
 
 
-def allow(folder):
+def make_executable(folder):
     for file in files_below(folder):
         os.chmod(file, 0o755)
 
 
 def build(output, folder, control=""):
-    """`control` is a program that says that Python itself works here."""
+    """Build the archive. If `control`, a program that tests Python itself, is set, copy it instead."""
     if control:
         shutil.copyfile(control, output)
         return
-    shutil.copytree(folder, BUILT)  # what was laid here may be links that only this process can follow
-    allow(BUILT)
+    shutil.copytree(folder, BUILT)  # the files may be links that only this process can follow
+    make_executable(BUILT)
     if os.path.exists(f"{BUILT}/build"):
         code = subprocess.run(["./build"], cwd=BUILT, stdin=subprocess.DEVNULL).returncode
         if code:
             sys.exit(f"error: the script build ended with {code}")
     if not os.path.exists(f"{BUILT}/run"):
         sys.exit("error: the script build made no file called run")
-    with zipfile.ZipFile(output, "w") as packed:
-        packed.write(__file__, "__main__.py")
+    with zipfile.ZipFile(output, "w") as archive:
+        archive.write(__file__, "__main__.py")
         for file in files_below(BUILT):
-            packed.write(file)
+            archive.write(file)
 
 
-def run(archive, *arguments):
+def run(path, *arguments):
     folder = tempfile.mkdtemp()
-    with zipfile.ZipFile(archive) as packed:
-        packed.extractall(folder)
-    allow(folder)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder)
+    make_executable(folder)
     program = os.path.join(folder, BUILT, "run")
     os.execv(program, [program, *arguments])
 

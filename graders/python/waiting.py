@@ -1,4 +1,4 @@
-# What a main module has before it runs.
+# Names that a main module has before it runs.
 _FRESH = tuple(name for name in globals() if name not in ("__file__", "__cached__"))
 
 
@@ -10,10 +10,10 @@ def _fresh_main(module):
 
 
 def _wait():
-    """Import what the proctor names, leave all else as it is after a start, and wait with the library.
+    """Import the modules that the proctor names, and serve as a fork server through the library.
 
-    Nothing of a submission is read here but the names of modules, which the judge picked from a list of its
-    own. Descriptor 3 leads to the proctor, 4 is the library.
+    Everything else stays as after a start. Only names of modules come from the proctor, which has chosen them
+    from a fixed list. Descriptor 3 is the socket to the proctor, 4 is the library.
     """
     import _imp
     import os
@@ -22,29 +22,30 @@ def _wait():
     from _frozen_importlib_external import FileFinder, _get_supported_file_loaders
 
     if not (3, 9) <= sys.version_info < (3, 16) or sys.implementation.name != "cpython":
-        raise NotImplementedError("it takes CPython 3.9 to 3.15")
+        raise NotImplementedError("forking needs CPython 3.9 to 3.15")
     for name in os.read(3, 1 << 16).decode().split():
         try:
             __import__(name)
-        except ImportError:  # the program is told itself
+        except ImportError:  # the program gets the same error itself
             continue
-    known = set(sys.modules)
+    loaded_modules = set(sys.modules)
     import gc
 
-    # What random does by itself, and what threading does not do.
+    # The module random does the same itself; threading does not.
     if "numpy.random" in sys.modules:
         os.register_at_fork(after_in_child=sys.modules["numpy.random"].seed)
     if "threading" in sys.modules:
-        first = sys.modules["threading"].main_thread()
-        os.register_at_fork(after_in_child=first._set_native_id)
-    sys.path_importer_cache.pop(os.path.abspath(sys.argv[0]), None)  # the next one there may be an archive
-    # A list that goes when the modules go; of the first one the interpreter has a copy.
+        main_thread = sys.modules["threading"].main_thread()
+        os.register_at_fork(after_in_child=main_thread._set_native_id)
+    # The next script at this path may be an archive.
+    sys.path_importer_cache.pop(os.path.abspath(sys.argv[0]), None)
+    # A list that is destroyed together with the modules; the interpreter has a copy of the first list.
     sys.path_hooks = [*sys.path_hooks[:-1], FileFinder.path_hook(*_get_supported_file_loaders())]
-    for name in set(sys.modules) - known:
+    for name in set(sys.modules) - loaded_modules:
         del sys.modules[name]
     gc.collect()
     gc.freeze()
-    # After that: what is frozen is never found to be garbage, and the main module holds all of a program.
+    # After the freeze, because frozen objects are never collected, and the main module refers to the program.
     sys.modules["__main__"] = _fresh_main(type(sys))
     _imp.create_dynamic(ModuleSpec("waiting", None, origin="/proc/self/fd/4"))
 
