@@ -1,4 +1,4 @@
-"""Runs the attacks of tests/attacks outside of the tests. See scripts/attacks."""
+"""Runs the attacks of tests/attacks outside of pytest. See scripts/attacks."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["try", file, *names] if not _unknown(names):
             return _try_all(Path(file), names)
-        case ["servers", *words] if words and not _unknown(names := [*filterfalse(is_server, words)]):
-            return _try_servers([*filter(is_server, words)], names)
+        case ["servers", *targets] if targets and not _unknown(names := [*filterfalse(is_server, targets)]):
+            return _try_servers([*filter(is_server, targets)], names)
         case ["write", which, *files] if files:
             return _write_table([Path(file) for file in files], whole=which == "all")
         case ["mutate", *names] if not _unknown(names):
@@ -51,8 +51,8 @@ def _unknown(names: list[str]) -> list[str]:
 
 
 @contextmanager
-def _places() -> Iterator[tuple[Path, Path]]:
-    """A folder that boxes may look into, and one for what is built."""
+def _folders() -> Iterator[tuple[Path, Path]]:
+    """Yield a folder that sandboxes may read, and a folder for builds."""
     workshop = Path(tempfile.mkdtemp(prefix="ioi-eval-attacks-", dir="/dev/shm"))
     workshop.chmod(0o711)
     try:
@@ -63,36 +63,36 @@ def _places() -> Iterator[tuple[Path, Path]]:
 
 
 def _try_all(file: Path, names: list[str]) -> int:
-    """All engines under all mixtures, as whoever we are. `names`: of attacks, where not all are tried."""
+    """Try attacks (all if `names` is empty) on all engines and mixtures of layers, as the current user."""
     os.environ["API_KEY"] = SECRET
     columns = {}
-    with _places() as (workshop, cache):
+    with _folders() as (workshop, cache):
         for engine, (name, layers) in product(ENGINES, MIXTURES.items()):
-            title, begun = f"{engine}, {name}", time.monotonic()
-            _tell(f"{title}, as {_USER} ...")
+            title, started = f"{engine}, {name}", time.monotonic()
+            _log(f"{title}, as {_USER} ...")
             with prepared(workshop) as ground:
                 columns[title] = asyncio.run(column(engine, layers, cache, ground, workshop, names))
-            _tell(f"    {time.monotonic() - begun:.0f} s")
+            _log(f"    {time.monotonic() - started:.0f} s")
     file.write_bytes(msgspec.json.encode(Half(_USER, columns)))
     return 0
 
 
 def _try_servers(urls: list[str], names: list[str]) -> int:
-    """All attacks, or some, on servers that run already. What their clients' scripts can do is not asked."""
+    """Try all attacks, or some, on running servers. Attacks by the scripts of a client are not included."""
     os.environ["API_KEY"] = SECRET
     faults = []
-    with _places() as (workshop, cache):
+    with _folders() as (workshop, cache):
         for url in urls:
             with prepared(workshop) as ground:
-                found = asyncio.run(column(url, EVERYTHING, cache, ground, workshop, names))
-            half = Half(_USER, {url: found})
+                outcomes = asyncio.run(column(url, EVERYTHING, cache, ground, workshop, names))
+            half = Half(_USER, {url: outcomes})
             print(f"{url}: {half.attempts} attempts, {len(half.faults)} successful", *half.faults, sep="\n")
             faults += half.faults
     return 1 if faults else 0
 
 
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def _log(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def _write_table(files: list[Path], *, whole: bool) -> int:
@@ -102,16 +102,16 @@ def _write_table(files: list[Path], *, whole: bool) -> int:
     document = _DOCUMENT.relative_to(_TOP)
     if _USER == _ROOT:
         put_into(_DOCUMENT, table.markdown())
-        print(f"{document} is written.")
+        print(f"{document} has been updated.")
     else:
-        print(f"{document} is left as it is: it is written by root, who tries as both.")
+        print(f"{document} is unchanged: only root, who tries as both users, updates it.")
     return 1 if table.faults else 0
 
 
 def _mutate(names: list[str]) -> int:
-    wrong = done = 0
+    faults = count = 0
     adopt_orphans()
-    with _places() as (workshop, cache):
+    with _folders() as (workshop, cache):
         proctor = built_once(cache / "proctor", partial(build_proctor, TEST_BUILD))
 
         def compiled(code: str) -> Path:
@@ -127,19 +127,19 @@ def _mutate(names: list[str]) -> int:
             waiting=library,
         )
         for trial in trials(names):
-            done += 1
-            why = trial.fault(bench)
-            wrong += bool(why)
-            print(_told(trial, why), flush=True)
-    print(f"{done} trials as {_USER}, {wrong} not as expected", flush=True)
-    return 1 if wrong else 0
+            count += 1
+            fault = trial.fault(bench)
+            faults += bool(fault)
+            print(_line(trial, fault), flush=True)
+    print(f"{count} trials as {_USER}, {faults} not as expected", flush=True)
+    return 1 if faults else 0
 
 
-def _told(trial: Trial, why: str) -> str:
-    away = f"without {', '.join(trial.away)}" if trial.away else "with everything"
-    wanted = "succeeds" if trial.succeeds else "fails"
-    return f"{trial.attack.name}, {trial.way.value}, {wanted} {away}" + (
-        f": NOT SO. {why[:600]}" if why else ""
+def _line(trial: Trial, fault: str) -> str:
+    layers = f"without {', '.join(trial.away)}" if trial.away else "with all layers"
+    expected = "succeeds" if trial.succeeds else "fails"
+    return f"{trial.attack.name}, {trial.way.value}, {expected} {layers}" + (
+        f": UNEXPECTED. {fault[:600]}" if fault else ""
     )
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""From a dump of generations to a report: as `ioi-eval score`, with the library.
+"""Score a dump of generations and write a report, like `ioi-eval score`, with the library.
 
     scripts/score_generations.py DUMP... --problems PACKAGES [--out DIR] [--limit N]
     scripts/score_generations.py DUMP... --problems ioi|codeforces|apps|livecodebench|code_contests
     scripts/score_generations.py DUMP... --problems PACKAGES --engine http://a:2000,http://b:2000
 
-Jobs run on the servers of --engine or PISTON_ENDPOINTS, else on this machine.
+Jobs run on the servers of --engine or PISTON_ENDPOINTS, or else on this machine.
 
-The same call again judges only what has no result yet. Exit code 0: everything is scored; 2: bad input;
-3: some submissions could not be judged, and are in no number.
+Called again, it judges only submissions without a result. Exit code 0: all submissions are scored; 2: bad
+input; 3: some submissions could not be judged, and are excluded from all numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def main(arguments: argparse.Namespace) -> int:
     engine = EngineChoice.meant(arguments.engine, os.environ, per_endpoint=arguments.per_endpoint)
     print(f"Judged on: {engine.text}")
 
-    # Load, score, report: results go into the folder one by one, so a run that is killed goes on from there.
+    # Load, score, report. Results are written one by one, so a run that was killed can be continued.
     scored = await score_dump(
         arguments.dumps,
         arguments.problems,
@@ -37,10 +37,10 @@ async def main(arguments: argparse.Namespace) -> int:
         choice=BenchmarkOptions(data_dir=arguments.data_dir, packages=arguments.packages),
         selection=Selection(limit=arguments.limit),
         engine=engine,
-        on_event=tell,
+        on_event=print_event,
     )
 
-    # Aggregate: as frames, of which a mean leaves out what could not be judged; count that.
+    # Aggregate as data frames. A mean ignores submissions that could not be judged, so count them, too.
     results = Results.open(arguments.out)
     frame, subtasks = results.to_frame(), results.subtasks_frame()
     print(frame.groupby(["model", "problem_id"])["points"].agg(["size", "count", "mean", "max"]).round(2))
@@ -50,13 +50,15 @@ async def main(arguments: argparse.Namespace) -> int:
 
     summary = scored.summary
     for model in summary.models:
-        passes = ", ".join(f"pass@{one.k} {one.value:.1%}" for one in model.pass_at if one.value is not None)
+        passes = ", ".join(
+            f"pass@{rate.k} {rate.value:.1%}" for rate in model.pass_at if rate.value is not None
+        )
         print(f"\n{model.model or '(no name)'}: {model.points:g} of {model.max_points:g} points; {passes}")
     print(f"{summary.scored} scored, {summary.unscored} unscored. Report: {arguments.out / 'report.html'}")
     return 3 if summary.unscored else 0
 
 
-def tell(event: Event) -> None:
+def print_event(event: Event) -> None:
     if isinstance(event, SubmissionJudged):
         print(f"{event.key}: {event.problem_id} {event.status}, {event.points:g} points")
     elif isinstance(event, SubmissionFailed):

@@ -1,6 +1,6 @@
-"""Pages of the site that docs/ does not hold: commands and public names from the code, files of elsewhere.
+"""Generates the pages of the site that are not in docs/: commands, public names, and files of other folders.
 
-MkDocs loads it (mkdocs.yml, `hooks`).
+MkDocs loads this file (mkdocs.yml, `hooks`).
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
-# Files of the repository that are pages of the site.
-BORROWED = {
+# Files outside of docs/ that are pages of the site.
+INCLUDED = {
     "piston/README.md": "servers.md",
     "examples/README.md": "examples.md",
     "CHANGELOG.md": "changes.md",
     "README.md": "README.md",
 }
 MODULES = {
-    "ioi_eval": "What most programs need.",
+    "ioi_eval": "The names that most programs need.",
     "ioi_eval.models": "All values.",
     "ioi_eval.errors": "All exceptions.",
     "ioi_eval.runs": "Use cases with their options, events and results.",
-    "ioi_eval.scoring": "Programs in replies, tests in rows, the worth of results.",
+    "ioi_eval.scoring": "Programs in replies, tests in rows, scores of results.",
     "ioi_eval.sources": "Problems of benchmarks, packages and files, and prompts for them.",
     "ioi_eval.engines": "What an engine implements, and engines by name.",
     "ioi_eval.plugins.contest": "Contests: rules, sessions, models that submit several times.",
     "ioi_eval.testing": "An engine for your tests.",
-    "ioi_eval.classic": "One test per job, as pipelines for Piston send them.",
+    "ioi_eval.classic": "One test per job, like pipelines for Piston.",
 }
-WIDE = {"comparison.md"}  # tables that need the whole width
+WIDE_PAGES = {"comparison.md"}  # their tables need the whole width
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(((?!https?:|#|mailto:)[^)\s#]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 
 
 def commands_page() -> str:
-    """Every command with its help."""
-    every = _help()
-    names = re.findall(r"^  ([a-z]+) {2,}", every, re.M)
-    about = "Made from the code: what `ioi-eval COMMAND --help-all` prints."
-    parts = [f"# Command line\n\n{about}\n", _block(every)]
+    """Return the page with the help of every command."""
+    overview = _help()
+    names = re.findall(r"^  ([a-z]+) {2,}", overview, re.M)
+    about = "Generated from the code: the output of `ioi-eval COMMAND --help-all`."
+    parts = [f"# Command line\n\n{about}\n", _block(overview)]
     parts += (f"\n## {name}\n\n{_block(_help(name))}" for name in names)
     return "\n".join(parts)
 
@@ -69,7 +69,7 @@ def _block(text: str) -> str:
 def api_page() -> str:
     parts = [
         "# Public names\n",
-        "Made from the docstrings. [The library](../library.md) has an example for each name.\n",
+        "Generated from the docstrings. [The library](../library.md) has an example for each name.\n",
     ]
     for module, about in MODULES.items():
         parts.append(f"## `{module}`\n\n{about}\n")
@@ -78,18 +78,18 @@ def api_page() -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    made = {"reference/commands.md": commands_page(), "reference/api.md": api_page()}
-    for source, page in BORROWED.items():
+    generated = {"reference/commands.md": commands_page(), "reference/api.md": api_page()}
+    for source, page in INCLUDED.items():
         if source != "README.md":
-            made[page] = _with_links((ROOT / source).read_text(), source, page)
-    for page, text in made.items():
+            generated[page] = _with_links((ROOT / source).read_text(), source, page)
+    for page, text in generated.items():
         files.append(File.generated(config, page, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     uri = page.file.src_uri
-    if uri in WIDE:
+    if uri in WIDE_PAGES:
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.generated_by is not None:
         return markdown
@@ -97,31 +97,31 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def _with_links(text: str, source: str, page: str) -> str:
-    """Links of a file in the repository, as links of a page of the site."""
+    """Return a file's text with links to files of the repository replaced by links to pages of the site."""
 
-    def linked(match: re.Match[str]) -> str:
-        image, words, target, anchor = match[1], match[2], match[3], match[4] or ""
-        place = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-        if not (ROOT / place).exists() and place not in _made():
-            return match[0]  # MkDocs complains
-        inside = place.removeprefix("docs/") if place.startswith("docs/") else BORROWED.get(place)
-        if words.endswith(target) and place not in _made():
-            words = _title(place)
+    def site_link(match: re.Match[str]) -> str:
+        image, label, target, anchor = match[1], match[2], match[3], match[4] or ""
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        if not (ROOT / path).exists() and path not in _generated():
+            return match[0]  # MkDocs reports it
+        inside = path.removeprefix("docs/") if path.startswith("docs/") else INCLUDED.get(path)
+        if label.endswith(target) and path not in _generated():
+            label = _title(path)
         if inside is None:
-            return words
-        return f"{image}[{words}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
+            return label
+        return f"{image}[{label}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
 
-    return "".join(part if fenced else _LINK.sub(linked, part) for fenced, part in _parts(text))
+    return "".join(part if is_code else _LINK.sub(site_link, part) for is_code, part in _parts(text))
 
 
-def _title(place: str) -> str:
-    """How the site calls a page that the repository calls by its file's name."""
-    heading = re.search(r"^# (.+)$", (ROOT / place).read_text(), re.M) if place.endswith(".md") else None
-    return heading[1] if heading else place
+def _title(path: str) -> str:
+    """Return the heading of a Markdown file, or the path of any other file."""
+    heading = re.search(r"^# (.+)$", (ROOT / path).read_text(), re.M) if path.endswith(".md") else None
+    return heading[1] if heading else path
 
 
 def _parts(text: str) -> Iterator[tuple[bool, str]]:
-    """Blocks of code, in which nothing is a link, and what is between them."""
+    """Yield the parts of a text, with whether each is a code block, in which there are no links."""
     end = 0
     for block in _FENCE.finditer(text):
         yield False, text[end : block.start()]
@@ -130,5 +130,5 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
     yield False, text[end:]
 
 
-def _made() -> set[str]:
+def _generated() -> set[str]:
     return {"docs/reference/commands.md", "docs/reference/api.md"}

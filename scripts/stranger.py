@@ -1,4 +1,4 @@
-"""The blocks of README.md and the tutorials, run in an empty Debian as a reader would.
+"""Runs the code blocks of README.md and the tutorials in an empty Debian, like a new reader.
 
 Called by scripts/stranger.
 """
@@ -16,20 +16,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.pages import PAGES, ROOT, Block, blocks, matches  # scripts/stranger says where it is
+from support.pages import PAGES, ROOT, Block, blocks, matches  # scripts/stranger sets the path
 from support.registry import for_uv, pip_settings
 
 UID = 1000
 HOME = "/home/stranger"
-SHARED = "/srv/shared"  # apt must find nothing mounted where it writes
-INSTALLS = "scripts/stranger"  # a block that is run here alone takes a registry
-PATIENCE = 3600  # seconds for one block; a machine may be busy
+SHARED = "/srv/shared"  # not in folders that apt writes to
+INSTALLS = "scripts/stranger"  # blocks that only this script runs may use the network
+BLOCK_TIMEOUT_S = 3600
 SUITE = ("./scripts/test", "./scripts/test tests/unit/rules/test_scoring.py")
-# The first one installs what all need.
+# The first tutorial installs the packages that all tutorials need.
 TUTORIALS = sorted((page for page in PAGES if "/tutorials/" in page), key=lambda page: "dump" not in page)
 
-# In namespaces of its own, with which all mounts end. A plain chroot would forbid user namespaces, which are
-# a layer of the judge.
+# Enters the Debian in new namespaces, so that all mounts disappear with them. A plain chroot would forbid
+# user namespaces, which the judge uses.
 ENTER = """
 root=$1 uid=$2 network=$3; shift 3
 mount --bind "$root" "$root"
@@ -50,7 +50,7 @@ LOOPBACK_UP = f"""#!{sys.executable}
 import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 """
-# Exported variables and the folder live on from block to block, as in one terminal.
+# Keeps exported variables and the working folder from one block to the next, like a terminal.
 SESSION = """
 set -euo pipefail
 sudo() { "$@"; }
@@ -61,26 +61,26 @@ declare -px >~/.terminal
 """
 
 
-class Surprise(Exception):
-    """Something else happened than a page says."""
+class PageError(Exception):
+    """A block of a page failed, or printed something else than the page shows."""
 
 
-class NotInstalled(Surprise):
-    """What a page installs did not arrive whole: no fault of the page, if a new machine takes it."""
+class InstallError(PageError):
+    """An installation failed. It is not the page's fault if it succeeds on a new machine."""
 
 
 def registry() -> tuple[dict[str, str], tuple[str, ...]]:
-    """Settings for pip and uv, and what lies on this machine of all that they name: shown below SHARED."""
+    """Return settings for pip and uv, and the local paths that they use, which are mounted below SHARED."""
     shares = set[str]()
 
-    def shown(match: re.Match[str]) -> str:
+    def share(match: re.Match[str]) -> str:
         if not Path(match[2]).exists():
             return match[0]
-        # The pages of an index lead to files beside it.
+        # The pages of a local index link to files next to it.
         shares.add(str(Path(match[2]).parent) if match[1] == "file://" else match[2])
         return f"{match[1]}{SHARED}{match[2]}"
 
-    pip = {name: re.sub(r"(^|\s|file://)(/\S+)", shown, value) for name, value in pip_settings().items()}
+    pip = {name: re.sub(r"(^|\s|file://)(/\S+)", share, value) for name, value in pip_settings().items()}
     pip["PIP_FIND_LINKS"] = f"/srv/packages {pip.get('PIP_FIND_LINKS', '')}".strip()
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     more = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}
@@ -89,7 +89,7 @@ def registry() -> tuple[dict[str, str], tuple[str, ...]]:
 
 @dataclass
 class Machine:
-    """An empty Debian; what is installed there stays until it is removed."""
+    """A copy of an empty Debian. Installed packages stay until it is removed."""
 
     root: Path
     shares: tuple[str, ...] = ()
@@ -106,32 +106,32 @@ class Machine:
         ):
             with (root / "etc" / name).open("a") as file:
                 file.write(f"{line}\n")
-        # Nothing of it outlives the test.
+        # Faster; the machine is removed after the test.
         (root / "etc/dpkg/dpkg.cfg.d/unsafe").write_text("force-unsafe-io\n")
-        # A mirror that hangs up once is no surprise.
+        # A mirror may close a connection.
         (root / "etc/apt/apt.conf.d/80-retries").write_text('Acquire::Retries "5";\n')
         for name in ("resolv.conf", "hosts"):
             (root / "etc" / name).write_text((Path("/etc") / name).read_text())
         subprocess.run(["cp", "-r", packages, root / "srv" / "packages"], check=True)
         settings, shares = registry()
         for share in shares:
-            there = Path(f"{root}{SHARED}{share}")
-            (there if Path(share).is_dir() else there.parent).mkdir(parents=True, exist_ok=True)
+            mount_point = Path(f"{root}{SHARED}{share}")
+            (mount_point if Path(share).is_dir() else mount_point.parent).mkdir(parents=True, exist_ok=True)
             if Path(share).is_file():
-                there.touch()
+                mount_point.touch()
         return cls(root, shares, settings)
 
     def run(
         self, command: str, *, root: bool = False, network: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """In a shell that goes on where the last one of this user ended."""
+        """Run a command in a shell with the variables and the folder of this user's last one."""
         home = "/root" if root else HOME
         (self.root / home[1:] / ".block").write_text(command)
         loopback = self.root.parent / "loopback_up"
         loopback.write_text(LOOPBACK_UP)
         loopback.chmod(0o755)
-        words = [*("unshare", "--mount", "--pid", "--fork", "--kill-child"), *([] if network else ["--net"])]
-        words += [
+        argv = [*("unshare", "--mount", "--pid", "--fork", "--kill-child"), *([] if network else ["--net"])]
+        argv += [
             "bash",
             "-euc",
             ENTER,
@@ -140,22 +140,22 @@ class Machine:
             "0" if root else str(UID),
             "yes" if network else "no",
         ]
-        words += [
+        argv += [
             *self.shares,
             "--",
             "env",
             "-i",
             *(f"{name}={value}" for name, value in self._environment(home).items()),
         ]
-        words += ["bash", "-c", f"cd; {SESSION}"]
+        argv += ["bash", "-c", f"cd; {SESSION}"]
         return subprocess.run(
-            words,
+            argv,
             env={**os.environ, "LOOPBACK_UP": str(loopback), "SHARED": SHARED},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=BLOCK_TIMEOUT_S,
         )
 
     def _environment(self, home: str) -> dict[str, str]:
@@ -169,39 +169,44 @@ class Machine:
             **self.settings,
         }
 
-    def must(self, what: str, command: str, *, root: bool = False, network: bool = False) -> str:
-        """What it prints; a command that asks for a package to be installed gets it, and is tried again."""
-        began = time.monotonic()
+    def check(self, name: str, command: str, *, root: bool = False, network: bool = False) -> str:
+        """Run a command and return its output; raise PageError if it fails.
+
+        If the command asks for a package, the package is installed, and the command runs again.
+        """
+        started = time.monotonic()
         done = self.run(command, root=root, network=network)
-        while done.returncode == 2 and (wish := re.search(r"Install it with\n    sudo (.*)\n", done.stderr)):
-            print(f"      {what} asks for: sudo {wish[1]}", flush=True)
-            self.must(f"{what}, as told", f"sudo {wish[1]}", root=True, network=True)
+        while done.returncode == 2 and (
+            request := re.search(r"Install it with\n    sudo (.*)\n", done.stderr)
+        ):
+            print(f"      {name} asks for: sudo {request[1]}", flush=True)
+            self.check(f"{name}, as requested", f"sudo {request[1]}", root=True, network=True)
             done = self.run(command, root=root, network=network)
         if done.returncode != 0:
-            kind = NotInstalled if network else Surprise
+            error = InstallError if network else PageError
             disk = shutil.disk_usage(self.root).free >> 20
             memory = re.findall(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
-            raise kind(
-                f"{what} ends with {done.returncode}; {disk} MiB of disk are free, {memory} KiB of memory:\n"
+            raise error(
+                f"{name} ends with {done.returncode}; {disk} MiB of disk are free, {memory} KiB of memory:\n"
                 f"{command}\n{done.stdout}\n{done.stderr}"
             )
-        print(f"ok    {what} ({time.monotonic() - began:.0f} s)", flush=True)
+        print(f"ok    {name} ({time.monotonic() - started:.0f} s)", flush=True)
         return done.stdout
 
     def follow(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
-        """All blocks of a page, from a folder that is made for it."""
-        self.must(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
+        """Run all blocks of a page in a new folder."""
+        self.check(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
         printed = ""
         for block in blocks(page):
             if block.not_run:
-                print(f"      {block} is left out: {block.not_run}", flush=True)
+                print(f"      {block} is skipped: {block.not_run}", flush=True)
             elif block.kind == "text":
                 self.compare(block, printed)
             elif block.kind in ("sh", "python"):
                 code = block.code if whole_suite else block.code.replace(*SUITE)
                 if block.kind == "python":
                     code = f"python - <<'END'\n{code}END\n"
-                printed = self.must(
+                printed = self.check(
                     f"{block} {block.code.splitlines()[0]}",
                     code,
                     root=block.code.startswith("sudo "),
@@ -210,15 +215,15 @@ class Machine:
 
     @staticmethod
     def compare(block: Block, printed: str) -> None:
-        shown = block.code
-        if shown.startswith("$ "):  # of one command of several
-            shown = f"{shown.partition(chr(10))[2]}...\n"
-        if not matches(shown, printed):
-            raise Surprise(f"{block} shows\n{shown}\nand this was printed:\n{printed}")
+        expected = block.code
+        if expected.startswith("$ "):  # the output of one of several commands
+            expected = f"{expected.partition(chr(10))[2]}...\n"
+        if not matches(expected, printed):
+            raise PageError(f"{block} shows\n{expected}\nbut the output is:\n{printed}")
 
 
 def _not_cloned(folder: str, names: list[str]) -> set[str]:
-    """Whatever a clone would not hold, or need not."""
+    """Return the names that a clone would not contain, or does not need."""
     unwanted = r"__pycache__|.*\.egg-info"
     if folder == str(ROOT):
         unwanted += r"|\.git|\.venv.*|\..*_cache|runs|build|dist"
@@ -233,7 +238,7 @@ def readme(machine: Machine, whole_suite: bool) -> None:
 
 
 def tutorials(machine: Machine) -> None:
-    """One after the other on one machine."""
+    """Follow all tutorials, one after another, on one machine."""
     for page in TUTORIALS:
         machine.follow(page, f"~/{Path(page).stem}")
 
@@ -245,7 +250,7 @@ ioi-eval new mine --type examples
 ioi-eval score mine/generations.jsonl --problems mine/problems --limit 3 --out runs/mine
 cd ..
 """
-# By what the wheel brings; the program is one of the examples, in a dump.
+# Uses the binaries in the wheel. The program is one of the examples, in a dump.
 WITHOUT_A_COMPILER = """
 if type g++ || type cc; then exit 1; fi
 ioi-eval doctor | tee doctor.txt
@@ -265,46 +270,46 @@ grep '"interpreter": "forked"' runs/bare/run.json
 
 
 def installation(machine: Machine) -> None:
-    """In each way that README names, up to the first result; the extras are looked up and not downloaded."""
+    """Install in each way that README names, up to the first result. The extras are only resolved."""
     apt = "apt-get update && apt-get install -y"
-    machine.must("python3-venv", f"{apt} --no-install-recommends python3-venv", root=True, network=True)
-    ways = {
+    machine.check("python3-venv", f"{apt} --no-install-recommends python3-venv", root=True, network=True)
+    commands = {
         "the wheel": f"{VENV} && pip install ioi-eval",
         "the source distribution": f"{VENV} && pip install --no-binary ioi-eval ioi-eval",
         "pipx": "pipx install ioi-eval",
         "uv": "python3 -m venv uv && uv/bin/pip install uv && uv/bin/uv tool install ioi-eval",
     }
-    for name, command in ways.items():
+    for name, command in commands.items():
         terminal = machine.root / HOME[1:] / ".terminal"
         terminal.unlink(missing_ok=True)
-        machine.must(f"installed from {name}", command, network=True)
+        machine.check(f"installed from {name}", command, network=True)
         if name == "the wheel":
-            machine.must("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
-            machine.must("g++, pipx", f"{apt} g++ pipx", root=True, network=True)
-        machine.must(f"the first result, installed from {name}", FIRST_RESULT)
+            machine.check("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
+            machine.check("g++, pipx", f"{apt} g++ pipx", root=True, network=True)
+        machine.check(f"the first result, installed from {name}", FIRST_RESULT)
         if name == "pipx":
-            machine.must("pipx takes it away", "pipx uninstall ioi-eval")
+            machine.check("pipx uninstalls it", "pipx uninstall ioi-eval")
     extras = ("datasets", "eval-protocol", "inspect-ai", "ray", "trl")
-    wish = " ".join(f"'ioi-eval[{extra}]'" for extra in extras)
+    requirements = " ".join(f"'ioi-eval[{extra}]'" for extra in extras)
     printed = machine.run(
-        f"uv/bin/uv pip install --dry-run --python one/bin/python {wish}", network=True
+        f"uv/bin/uv pip install --dry-run --python one/bin/python {requirements}", network=True
     ).stderr
     for package in ("eval-protocol", "inspect-ai", "ray", "trl"):
         if f" + {package}==" not in printed:
-            raise Surprise(f"the extras bring no {package}:\n{printed}")
-    print(f"ok    the extras {', '.join(extras)} can be had together", flush=True)
+            raise PageError(f"the extras do not include {package}:\n{printed}")
+    print(f"ok    the extras {', '.join(extras)} can be installed together", flush=True)
 
 
-def met(
-    part: str, action: Callable[[Machine], None], given: argparse.Namespace
-) -> Surprise | subprocess.TimeoutExpired | None:
-    """The surprise that a part meets on a machine of its own, printed."""
+def error_in(
+    part: str, action: Callable[[Machine], None], arguments: argparse.Namespace
+) -> PageError | subprocess.TimeoutExpired | None:
+    """Run a part on a new machine. Print and return its error, or return None."""
     print(f"--- {part}", flush=True)
-    machine = Machine.copied(given.empty, given.place / part, given.place / "packages")
+    machine = Machine.copied(arguments.empty, arguments.place / part, arguments.place / "packages")
     try:
         action(machine)
-    except (Surprise, subprocess.TimeoutExpired) as error:
-        print(f"SURPRISE: {error}", flush=True)
+    except (PageError, subprocess.TimeoutExpired) as error:
+        print(f"ERROR: {error}", flush=True)
         return error
     finally:
         subprocess.run(["rm", "-rf", "--one-file-system", machine.root], check=True)
@@ -313,24 +318,24 @@ def met(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("empty", type=Path, help="A Debian as debootstrap leaves it.")
-    parser.add_argument("place", type=Path, help="A folder with packages/, for what is made here.")
+    parser.add_argument("empty", type=Path, help="The folder of a Debian made by debootstrap.")
+    parser.add_argument("place", type=Path, help="A working folder, with packages/ in it.")
     parser.add_argument("parts", nargs="*", help="readme, tutorials, installation.")
     parser.add_argument("--whole-suite", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     actions: dict[str, Callable[[Machine], None]] = {
-        "readme": lambda machine: readme(machine, given.whole_suite),
+        "readme": lambda machine: readme(machine, arguments.whole_suite),
         "tutorials": tutorials,
         "installation": installation,
     }
-    for part in given.parts or actions:
-        surprise = met(part, actions[part], given)
-        if isinstance(surprise, NotInstalled):
-            print("Once more, on a new machine.", flush=True)
-            surprise = met(part, actions[part], given)
-        if surprise is not None:
+    for part in arguments.parts or actions:
+        error = error_in(part, actions[part], arguments)
+        if isinstance(error, InstallError):
+            print("Trying again on a new machine.", flush=True)
+            error = error_in(part, actions[part], arguments)
+        if error is not None:
             return 1
-    print("A stranger meets no surprise.")
+    print("All pages can be followed.")
     return 0
 
 

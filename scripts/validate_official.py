@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Do official solutions get from this judge what their authors say? As `ioi-eval validate`, with the library.
+"""Compare the verdicts of official solutions with their authors' expectations, like `ioi-eval validate`.
 
     scripts/validate_official.py PACKAGES
     scripts/validate_official.py SOLUTIONS.jsonl --problems PACKAGES [--expected-column NAME]
     scripts/validate_official.py --table [--generate] PACKAGES...
 
-The last one prints a table in Markdown with a line for each package of some folders, also of those that
-cannot be used, and what they come to together. `--generate`: the packages' own programs make tests that lack.
+The last form prints a Markdown table with a line for each package, also for unusable ones, and the totals.
+`--generate`: the packages' own programs generate missing tests.
 
 Exit code 0: no difference; 1: a difference; 3: some solutions could not be judged.
 """
@@ -35,27 +35,27 @@ async def main(arguments: argparse.Namespace) -> int:
         return await table(arguments.solutions, generates=arguments.generate)
     (solutions,) = arguments.solutions
     with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
-        found = await validate(solutions, arguments.problems, column=arguments.expected_column, out=out)
-    return report(found)
+        result = await validate(solutions, arguments.problems, column=arguments.expected_column, out=out)
+    return report(result)
 
 
-def report(found: ValidatedSolutions) -> int:
-    for solution in found.validation.solutions:
+def report(result: ValidatedSolutions) -> int:
+    for solution in result.validation.solutions:
         parts = " ".join(f"{part.subtask}:{part.status}" for part in solution.subtasks)
         points = f"{solution.points:g} of {solution.max_points:g} points"
         print(f"{solution.key}: got {solution.status}, {points}  {parts}")
-    for word, statuses in found.validation.confusion.items():
-        print(f"expected {word}: got", ", ".join(f"{status} {n} times" for status, n in statuses.items()))
-    for sentence, evidence in found.differences():
+    for expected, statuses in result.validation.confusion.items():
+        print(f"expected {expected}: got", ", ".join(f"{status} {n} times" for status, n in statuses.items()))
+    for sentence, evidence in result.differences():
         print("DIFFERENCE:", sentence, *evidence, sep="\n    ")
-    for missing in found.validation.unjudged:
+    for missing in result.validation.unjudged:
         print(f"not judged: {missing.key}: {missing.reason}")
-    print(found.conclusion)
-    return 1 if found.validation.differences else 3 if found.validation.unjudged else 0
+    print(result.conclusion)
+    return 1 if result.validation.differences else 3 if result.validation.unjudged else 0
 
 
-class PackageRow(NamedTuple):
-    """One package of the table."""
+class PackageLine(NamedTuple):
+    """One line of the table: a package, or the totals."""
 
     package: str
     format: str = ""
@@ -64,25 +64,25 @@ class PackageRow(NamedTuple):
     compared: int = 0
     differences: int = 0
     unjudged: int = 0
-    why: str = ""  # it cannot be used, or some solutions were not judged
+    reason: str = ""  # why it cannot be used, or why some solutions were not judged
 
     @property
     def cells(self) -> tuple[object, ...]:
         agreed = f"{self.compared - self.differences} of {self.compared}"
         usable = "yes" if self.usable else "no"
-        said = self.why.replace("|", "\\|").replace("\n", " ")
-        return self.package, self.format, usable, self.solutions, agreed, self.unjudged, said
+        reason = self.reason.replace("|", "\\|").replace("\n", " ")
+        return self.package, self.format, usable, self.solutions, agreed, self.unjudged, reason
 
 
 async def table(sources: list[str], *, generates: bool) -> int:
-    store, lines = Store.usual(), list[PackageRow]()
+    store, lines = Store.usual(), list[PackageLine]()
     print("| package | format | usable | solutions | expectations agreed | not judged | why |")
     print("|---|---|---|--:|--:|--:|---|")
-    with ExitStack() as kept:
-        for package in packages(sources, store, kept, generates=generates):
-            lines.append(await judged(package, store))
+    with ExitStack() as folders:
+        for package in packages(sources, store, folders, generates=generates):
+            lines.append(await validated(package, store))
             print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
-    together = PackageRow(
+    totals = PackageLine(
         package=f"{sum(line.usable for line in lines)} of {len(lines)} packages can be used",
         usable=bool(lines) and all(line.usable for line in lines),
         solutions=sum(line.solutions for line in lines),
@@ -90,47 +90,47 @@ async def table(sources: list[str], *, generates: bool) -> int:
         differences=sum(line.differences for line in lines),
         unjudged=sum(line.unjudged for line in lines),
     )
-    print(f"| {' | '.join(map(str, together.cells))} |")
-    return 1 if together.differences else 3 if together.unjudged or not together.usable else 0
+    print(f"| {' | '.join(map(str, totals.cells))} |")
+    return 1 if totals.differences else 3 if totals.unjudged or not totals.usable else 0
 
 
 def packages(
-    sources: Iterable[str | Path], store: Store, kept: ExitStack, *, generates: bool
+    sources: Iterable[str | Path], store: Store, folders: ExitStack, *, generates: bool
 ) -> Iterator[Package]:
-    """Packages, also those that cannot be used. What the programs of some make is there until `kept` ends."""
+    """Yield all packages, also unusable ones. Generated tests exist until `folders` is closed."""
     for source in sources:
         try:
             for package in check_problems(Path(source), cache=store.root / "packages"):
-                yield generated(package, store, kept) if generates and package.problem is None else package
+                yield generated(package, store, folders) if generates and package.problem is None else package
         except InputError as error:
             yield Package(where=str(source), errors=(error,))
 
 
-def generated(package: Package, store: Store, kept: ExitStack) -> Package:
-    """Return the package with the tests that its programs make; as it is, if it lacks more than these."""
-    folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="ioi-eval-generate-"))
+def generated(package: Package, store: Store, folders: ExitStack) -> Package:
+    """Return the package with generated tests, or unchanged if it lacks more than tests."""
+    folder = folders.enter_context(tempfile.TemporaryDirectory(prefix="ioi-eval-generate-"))
     command = (sys.executable, "-m", "ioi_eval", "problems", package.where, "--generate", folder)
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         return package
-    (whole,) = check_problems(Path(folder), cache=store.root / "packages")
-    return msgspec.structs.replace(whole, where=package.where)
+    (complete,) = check_problems(Path(folder), cache=store.root / "packages")
+    return msgspec.structs.replace(complete, where=package.where)
 
 
-async def judged(package: Package, store: Store) -> PackageRow:
+async def validated(package: Package, store: Store) -> PackageLine:
     if package.problem is None:
         more = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
-        return PackageRow(package.where, package.format, why=f"{package.errors[0]}{more}")
+        return PackageLine(package.where, package.format, reason=f"{package.errors[0]}{more}")
     name, solutions = package.problem.id, len(package.problem.solutions)
     if not solutions:
-        return PackageRow(name, package.format, usable=True, why="it brings no solutions")
+        return PackageLine(name, package.format, usable=True, reason="it has no solutions")
     try:
         with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
-            found = (await validate(Problems([package.problem]), out=out, store=store)).validation
+            validation = (await validate(Problems([package.problem]), out=out, store=store)).validation
     except InputError as error:  # a checker that does not compile
-        return PackageRow(name, package.format, solutions=solutions, unjudged=solutions, why=str(error))
-    reasons = "; ".join(dict.fromkeys(one.reason for one in found.unjudged))
-    counts = (solutions, found.expectations, found.differences, len(found.unjudged))
-    return PackageRow(name, package.format, True, *counts, why=reasons)
+        return PackageLine(name, package.format, solutions=solutions, unjudged=solutions, reason=str(error))
+    reasons = "; ".join(dict.fromkeys(missing.reason for missing in validation.unjudged))
+    counts = (solutions, validation.expectations, validation.differences, len(validation.unjudged))
+    return PackageLine(name, package.format, True, *counts, reason=reasons)
 
 
 if __name__ == "__main__":
@@ -141,10 +141,10 @@ if __name__ == "__main__":
     parser.add_argument("--expected-column", metavar="NAME")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--generate", action="store_true")
-    given = parser.parse_args()
-    if len(given.solutions) > 1 and not given.table:
-        parser.error("several sources are for --table")
+    arguments = parser.parse_args()
+    if len(arguments.solutions) > 1 and not arguments.table:
+        parser.error("several sources need --table")
     try:
-        sys.exit(asyncio.run(main(given)))
+        sys.exit(asyncio.run(main(arguments)))
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
