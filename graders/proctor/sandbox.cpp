@@ -283,7 +283,7 @@ Layers Layers::parse(const json::Value& document) {
   layers.seccomp = layers.seccomp && layers.is_on("seccomp");
   return layers;
 #else
-  sys::fail("without: layers can be disabled only in a test build");
+  sys::fail("without: layers can be disabled in a test build only");
 #endif
 }
 

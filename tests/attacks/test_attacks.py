@@ -99,7 +99,7 @@ def faults(found: Round) -> list[str]:
 @pytest.mark.usefixtures("built")
 @pytest.mark.nightly(unless="everything-(c[+][+] (two|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
-async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
+async def test_attacking_program_fails(scorer: Scorer, ground: Ground, part: str) -> None:
     if part == "java" and not HERE:
         lacks("without java")
     assert not faults(await programs(scorer, ground, PARTS[part]))
@@ -112,13 +112,17 @@ GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, whic
 @pytest.mark.usefixtures("built")
 @pytest.mark.nightly(unless="everything-two")
 @pytest.mark.parametrize("half", ["one", "two"])
-async def test_no_program_that_may_fork_succeeds(scorer: Scorer, ground: Ground, half: str) -> None:
+async def test_attacking_program_with_fork_permission_fails(
+    scorer: Scorer, ground: Ground, half: str
+) -> None:
     attacks = [attack for attack in PARTS[f"c++ {half}"] if attack.name not in GRANTED]
     assert not faults(await programs(scorer, ground, attacks, forks=2))
 
 
 @pytest.mark.nightly(unless="everything")
-async def test_what_a_program_that_may_fork_can_do(scorer: Scorer, ground: Ground) -> None:
+async def test_program_with_fork_permission_succeeds_only_in_documented_attacks(
+    scorer: Scorer, ground: Ground
+) -> None:
     attacks = [attack for attack in PROGRAMS if attack.name in GRANTED]
     found = faults(await programs(scorer, ground, attacks, forks=2))
     assert {fault.partition(":")[0] for fault in found} == GRANTED
@@ -140,7 +144,7 @@ WAYS = {
 @pytest.mark.nightly(unless="everything-forked-two")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize(("layers", "way"), WAYS.values(), indirect=["layers"], ids=WAYS)
-async def test_no_python_succeeds(
+async def test_attacking_python_program_fails(
     scorer: Scorer,
     ground: Ground,
     layers: tuple[str, ...],
@@ -174,19 +178,19 @@ async def test_no_python_succeeds(
 
 @pytest.mark.nightly(unless="everything-Communication")
 @pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
-async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
+async def test_attacking_pair_of_programs_fails(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
     assert not faults(await pairs(scorer, ground, task_type))
 
 
 @pytest.mark.nightly(unless="everything")
-async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
+async def test_attacking_submitted_file_fails(scorer: Scorer, ground: Ground) -> None:
     for task_type in FILED:
         assert not faults(await files(scorer, ground, task_type))
 
 
 @pytest.mark.nightly(unless="everything-two")  # it has some of every chapter
 @pytest.mark.parametrize("third", THIRDS)
-async def test_no_source_succeeds(
+async def test_attacking_source_fails(
     layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: Ground
 ) -> None:
     """With a store of its own: what another mixture has built, or refused, is built again."""
@@ -206,7 +210,7 @@ WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer"
 
 @pytest.mark.nightly(unless="bash")
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
-async def test_no_source_succeeds_on_a_server_that_does_not_confine(
+async def test_attacking_source_fails_on_unconfined_server(
     store: Store, tmp_path: Path, ground: Ground, runtime: str
 ) -> None:
     """The build brings the proctor along. Where it believes that the server confines, it does not."""
@@ -224,7 +228,7 @@ async def test_no_source_succeeds_on_a_server_that_does_not_confine(
 
 
 @pytest.mark.nightly(unless="everything")
-async def test_no_script_succeeds(
+async def test_attacking_script_fails(
     layers: tuple[str, ...], store: Store, workshop: Path, ground: Ground
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
@@ -235,12 +239,12 @@ async def test_no_script_succeeds(
     assert not list(boxes.iterdir())
 
 
-async def test_no_siege_succeeds(store: Store) -> None:
+async def test_attacking_siege_fails(store: Store) -> None:
     async with EmbeddedEngine(store=store, slots=1) as engine:
         assert not faults(await sieges(engine, WORKER, listens=True))
 
 
-def test_the_catalogue() -> None:
+def test_catalogue_has_unique_names_and_all_documented_attacks() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(names) == len(set(names))
     # None goes unnoticed: all that were ever tried are in the table, which may lack the newest.
@@ -253,7 +257,7 @@ def test_the_catalogue() -> None:
         assert attack.layers, f"what stops {attack.name} is said"
 
 
-def test_a_table_has_what_both_users_found() -> None:
+def test_table_has_outcomes_of_both_users() -> None:
     one, other = ATTACKS[0].name, ATTACKS[1].name
     halves = [
         Half("root", {"here": {one: [Found("RE")], other: [Found("WA")]}}),
@@ -268,7 +272,7 @@ def test_a_table_has_what_both_users_found() -> None:
     assert table.faults == [f"as an ordinary user: here: {other}: it won"]
 
 
-def test_the_table_of_the_documents_is_of_these_attacks() -> None:
+def test_documented_table_lists_these_attacks() -> None:
     """scripts/attacks writes it. What a layer is called is said there, too."""
     rows = rows_of(SECURITY)
     assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"

@@ -26,26 +26,26 @@ def scores(judged: Judged) -> list[float]:
 
 
 @pytest.mark.parametrize("way", TELLINGS)
-def test_a_function_wins_by_the_right_result_alone(shipped: Bench, way: str) -> None:
+def test_function_scores_only_with_right_result(shipped: Bench, way: str) -> None:
     telling = TELLINGS[way]
     tests = [(judged_there(["behave", False], right), telling.right) for right in ("fine", "other")]
     assert scores(call_with(shipped, calling(telling), tests)) == [1, 0]
 
 
 @pytest.mark.parametrize("way", TELLINGS)
-def test_a_program_wins_by_the_right_output_alone(shipped: Bench, workshop: Path, way: str) -> None:
+def test_program_scores_only_with_right_output(shipped: Bench, workshop: Path, way: str) -> None:
     with prepared(workshop) as ground:
         order = ground.order("behave", wild=False)
     tests = [judged_there(order, right) for right in ("fine", "other")]
     assert scores(run_with(shipped, TELLINGS[way], tests)) == [1, 0]
 
 
-def test_a_file_wins_by_the_right_content_alone(shipped: Bench) -> None:
+def test_file_scores_only_with_right_content(shipped: Bench) -> None:
     contents = [SECRET.encode(), b"other", b"/dev/null"]
     assert scores(files_with(shipped, contents, **with_belief())) == [1, 0, 0]
 
 
-def test_who_says_nothing_has_the_verdict_of_how_it_ended() -> None:
+def test_silent_program_has_verdict_of_its_ending() -> None:
     line = TestReport(v=1, nonce="n", test=0, end="exit", code=1, feedback="KeyError: 7")
     with words_are_believed():
         assert verdict_of(line, Limits()) == "RE"

@@ -196,7 +196,7 @@ async def verdict(
 
 
 @pytest.mark.parametrize("name", PYTHON)
-async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
+async def test_hostile_python_is_never_unscored(scorer: Scorer, name: str) -> None:
     assert await verdict(scorer, PYTHON[name], "python") in SCORED
 
 
@@ -210,7 +210,7 @@ int main(int, char** argv) {
 """
 
 
-async def test_no_output_that_a_checker_cannot_read_is_unscored(scorer: Scorer) -> None:
+async def test_unreadable_output_is_never_unscored(scorer: Scorer) -> None:
     sources = (NamedBlob(name="checker.cpp", content=Blob.of(CANNOT_READ)),)
     problem = msgspec.structs.replace(PROBLEM, checker=Checker(kind=CheckerKind.TESTLIB, sources=sources))
     for code, expected in (("print('{}')\n", Verdict.WA), ("print(7)\n", Verdict.AC)):
@@ -225,7 +225,7 @@ async def test_a_checker_that_fails_on_the_answer_too_is_a_judge_failure(scorer:
         await verdict(scorer, "print(7)\n", "python", problem=problem)
 
 
-async def test_no_result_that_fills_an_assertion_is_unscored(scorer: Scorer) -> None:
+async def test_huge_result_in_assertion_is_never_unscored(scorer: Scorer) -> None:
     """Its answer is the assertion, which is no result: no other output showed that the checker works."""
     asserted = read_assertions("def check(candidate):\n    assert set(candidate(3)) == {1}\n", "f")
     problem = asserted.of(PROBLEM, Blob.of)
@@ -244,12 +244,12 @@ async def test_no_result_that_fills_an_assertion_is_unscored(scorer: Scorer) -> 
     ],
     indirect=["builds"],
 )
-async def test_no_list_that_fills_a_compilers_memory_is_unscored(scorer: Scorer, number: int) -> None:
+async def test_list_that_fills_compiler_memory_is_never_unscored(scorer: Scorer, number: int) -> None:
     """A parser takes 1,400 bytes for each element."""
     assert await verdict(scorer, f"all = [{'[0],' * number}]\n", "python") in SCORED
 
 
-async def test_no_cpp_is_unscored(scorer: Scorer) -> None:
+async def test_hostile_cpp_is_never_unscored(scorer: Scorer) -> None:
     for name, code in CPP.items():
         assert await verdict(scorer, code, "c++") in REFUSED, name
     for name, names in NAMES.items():
@@ -257,14 +257,16 @@ async def test_no_cpp_is_unscored(scorer: Scorer) -> None:
 
 
 @pytest.mark.nightly  # tests/unit/judge/test_fitting.py has jobs that are too large
-async def test_what_is_too_large_to_travel_is_not_unscored(scorer: Scorer) -> None:
+async def test_program_too_large_for_a_request_is_not_unscored(scorer: Scorer) -> None:
     """It runs where it fits a request, or is refused: it is scored either way."""
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("tool", OTHERS)
-async def test_none_is_unscored_by_another_compiler(scorer: Scorer, place: str, tool: str) -> None:
+async def test_hostile_source_of_other_compiler_is_never_unscored(
+    scorer: Scorer, place: str, tool: str
+) -> None:
     if "=" in place:
         pytest.skip("these servers have no other compiler")
     language, code = OTHERS[tool]
@@ -273,13 +275,13 @@ async def test_none_is_unscored_by_another_compiler(scorer: Scorer, place: str, 
 
 
 @pytest.mark.nightly
-async def test_none_stalls(scorer: Scorer) -> None:
+async def test_hostile_program_never_stalls(scorer: Scorer) -> None:
     short = msgspec.structs.replace(PROBLEM, limits=Limits.contest(0.5, 256 << 20))
     for name, (language, code) in STALLS.items():
         assert await verdict(scorer, code, language, problem=short) is Verdict.TLE, name
 
 
-async def test_who_waits_for_a_manager_that_waits_has_idled(scorer: Scorer) -> None:
+async def test_deadlock_with_manager_exceeds_time_limit(scorer: Scorer) -> None:
     manager = Manager(sources=(NamedBlob(name="manager.cpp", content=Blob.of(LISTENING)),))
     limits = Limits.contest(0.5, 256 << 20)
     asked = msgspec.structs.replace(
@@ -289,7 +291,7 @@ async def test_who_waits_for_a_manager_that_waits_has_idled(scorer: Scorer) -> N
 
 
 @pytest.mark.nightly
-async def test_no_party_of_two_steps_stalls(scorer: Scorer) -> None:
+async def test_two_steps_programs_never_stall(scorer: Scorer) -> None:
     problem = msgspec.structs.replace(load_problems(FLOCK)["flock"], limits=Limits.contest(0.5, 256 << 20))
     for way, (first, second, before, expected) in STEPS.items():
         code = STEPPING.replace("BEFORE", before).replace("FIRST", first).replace("SECOND", second)
@@ -300,7 +302,7 @@ async def test_no_party_of_two_steps_stalls(scorer: Scorer) -> None:
 
 
 @pytest.mark.nightly
-async def test_none_takes_the_room_of_its_neighbours(scorer: Scorer) -> None:
+async def test_hostile_program_cannot_use_disk_space_of_others(scorer: Scorer) -> None:
     codes = [LARGE.replace("NUMBER", str(number)) for number in range(3)]
     alone = await verdict(scorer, codes[0], "c++")
     both = await asyncio.gather(*(verdict(scorer, code, "c++") for code in codes[1:]))

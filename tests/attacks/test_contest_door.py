@@ -104,7 +104,7 @@ async def opened(
             yield Door(address, held, http)
 
 
-async def test_requests_to_the_door(shared_cache: Path) -> None:
+async def test_hostile_requests_are_refused(shared_cache: Path) -> None:
     """Each wins by an answer that it must not get. None costs anything, and none ends the server."""
     wrong = []
     async with opened(shared_cache) as door:
@@ -135,7 +135,7 @@ async def _fault(door: Door, attack: Knocking) -> str:
     return "" if len(answer.content) < 4_000 else f"{len(answer.content)} bytes for an answer"
 
 
-async def test_calls_of_others_are_not_cancelled(shared_cache: Path) -> None:
+async def test_participant_cannot_cancel_calls_of_others(shared_cache: Path) -> None:
     """By their number, which is the same for both."""
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
     async with opened(shared_cache) as door:
@@ -180,7 +180,7 @@ async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> 
         assert not hidden_in(*told)
 
 
-async def test_hang_ups_cost_submissions(shared_cache: Path) -> None:
+async def test_closed_connections_count_as_submissions(shared_cache: Path) -> None:
     """Each program runs for long if a bit of a hidden input is set: its author looks how far judging has come,
     hangs up before there is an answer, and asks for the next bit. Each of these programs counts.
     """
@@ -206,7 +206,7 @@ async def test_hang_ups_cost_submissions(shared_cache: Path) -> None:
         await door.check_heron()
 
 
-async def test_half_requests_do_not_starve_others(shared_cache: Path) -> None:
+async def test_incomplete_requests_do_not_starve_others(shared_cache: Path) -> None:
     async with opened(shared_cache) as door:
         port = httpx.URL(door.address).port or 0
         halves = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
@@ -220,7 +220,7 @@ async def test_half_requests_do_not_starve_others(shared_cache: Path) -> None:
                 writer.close()
 
 
-async def test_only_so_many_requests_of_one_are_let_in(
+async def test_requests_of_one_participant_are_bounded(
     shared_cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The next one waits until one of them is gone; others' requests do not. Those that leave are not logged."""
@@ -278,14 +278,14 @@ async def test_connections_of_one_do_not_starve_others(shared_cache: Path) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_names_are_not_taken(name: str, store: Store, tmp_path: Path) -> None:
+async def test_hostile_participant_name_is_refused(name: str, store: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         async with open_contest(Problems([SUM]), out=tmp_path / "cup", participants=[name], store=store):
             pass
     assert not (tmp_path / "cup").exists() and str(refused.value).replace("\n", "").isprintable()
 
 
-async def test_pages_and_models_are_shown_text(store: Store, tmp_path: Path) -> None:
+async def test_markup_in_statements_and_programs_is_shown_as_text(store: Store, tmp_path: Path) -> None:
     """Nothing in statements or programs is opened, filled in or run: no link, no placeholder, no markup."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)

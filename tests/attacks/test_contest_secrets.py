@@ -34,7 +34,7 @@ async def session(store: Store) -> AsyncIterator[Session]:
 
 
 @pytest.mark.parametrize("asking", ASKING, ids=lambda one: one.name)
-async def test_no_answer_has_a_secret(asking: Asking, session: Session, hidden: list[Path]) -> None:
+async def test_replies_contain_no_secret(asking: Asking, session: Session, hidden: list[Path]) -> None:
     code = asking.code.replace("PATH", str(hidden[0]))
     told = [session.statement(asking.problem), session.standing()]
     words = []

@@ -169,7 +169,7 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
         ),
     ],
 )
-async def test_no_source_sees_what_is_prebuilt(
+async def test_source_cannot_detect_prebuilt_header(
     tmp_path: Path,
     store: Store,
     begins: str,
@@ -216,7 +216,9 @@ HOSTILE = {
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("begins", [FEW, BIG], ids=["few", "big"])
-async def test_nobody_puts_anything_into_a_header(tmp_path: Path, store: Store, begins: str) -> None:
+async def test_hostile_sources_do_not_change_the_prebuilt_header(
+    tmp_path: Path, store: Store, begins: str
+) -> None:
     async with bench(tmp_path, store, begins, plain_problem()) as tools:
         for name, text in HOSTILE.items():
             for number in range(3):
@@ -244,7 +246,7 @@ _STREAMS = (
 @pytest.mark.parametrize(
     "how", ['#include "{}"\n', 'asm(".incbin \\"{}\\"");\n'], ids=["included", "assembled"]
 )
-async def test_source_that_names_a_stream_is_built_once_and_beside_others(
+async def test_source_that_names_a_stream_is_built_once(
     tmp_path: Path, store: Store, layers: Sequence[str] | None, how: str
 ) -> None:
     """Each idled for 3 s, and was then built again with all else stopped."""

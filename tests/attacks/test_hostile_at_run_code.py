@@ -28,7 +28,7 @@ async def run(session: aiohttp.ClientSession, **asked: Any) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-async def test_none_holds_up_the_door(store: Store) -> None:
+async def test_hostile_job_does_not_block_run_code(store: Store) -> None:
     """One slot, so each honest program runs where a hostile one ran before."""
     async with (
         EmbeddedEngine(store=store, slots=1, max_stdout=OUTPUT) as engine,

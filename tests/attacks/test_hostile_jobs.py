@@ -12,7 +12,7 @@ from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 
 @pytest.mark.nightly
-async def test_a_normal_submission_after_hostile_jobs(store: Store, workshop: Path) -> None:
+async def test_normal_submission_is_judged_after_hostile_jobs(store: Store, workshop: Path) -> None:
     engine = EmbeddedEngine(store=store, slots=1)
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
         assert (await normal(scorer, 1)).points == 1

@@ -24,13 +24,13 @@ def bench(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> Ben
     return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
 
 
-def test_a_list_of_millions_does_not_fill_the_proctors_memory(bench: Bench) -> None:
+def test_huge_json_list_does_not_fill_proctor_memory(bench: Bench) -> None:
     judged = bench.judge(PRINTER.replace("BYTES", str(8 << 20)), [("", "[1, 2]")], checker=JSON, limits=ROOMY)
     assert judged.tests[0].score == 0 and judged.lines[-1].done
     assert judged.boxed.report["memory"] < 128 << 20
 
 
-def test_whole_numbers_of_any_length_are_numbers(bench: Bench) -> None:
+def test_json_whole_numbers_may_have_any_length(bench: Bench) -> None:
     digits = "1" + "0" * 400
     judged = bench.judge(
         f'#include <cstdio>\nint main() {{ puts("[{digits}]"); }}',
@@ -43,7 +43,7 @@ def test_whole_numbers_of_any_length_are_numbers(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "loader", ["/nowhere", "/usr/bin/ldd", "/", "/lib/ld-musl-x86_64.so.1", "a" * 5000, ""], ids=len
 )
-def test_a_program_that_nobody_can_start_has_failed(bench: Bench, loader: str) -> None:
+def test_invalid_program_file_is_a_runtime_error(bench: Bench, loader: str) -> None:
     """It names a loader of its own, of which nobody hears before it is to be started."""
     source = (
         f"""asm(".section .interp,\\"a\\",@progbits\\n.string \\"{loader}\\"\\n.text");\nint main() {{}}"""
@@ -73,7 +73,7 @@ TIRELESS = "int main() { for (;;) {} }"
     [(PATIENT, "Communication"), (GREEDY, "Communication"), (PATIENT, "Interactive")],
     ids=["patient", "greedy", "interactive"],
 )
-def test_who_drowns_the_one_who_judges_is_to_blame(
+def test_submission_that_floods_the_judge_exceeds_output_limit(
     bench: Bench, manager: str, task_type: str, layers: tuple[str, ...]
 ) -> None:
     bench = replace(bench, layers=layers)
@@ -85,7 +85,7 @@ def test_who_drowns_the_one_who_judges_is_to_blame(
 
 
 @pytest.mark.parametrize("task_type", ["Communication", "Interactive"])
-def test_a_judge_that_nobody_drowns_has_failed_by_itself(bench: Bench, task_type: str) -> None:
+def test_judge_that_was_not_flooded_has_failed_itself(bench: Bench, task_type: str) -> None:
     own = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=100))
     line = bench.one("int main() {}", task_type=task_type, manager_source=TIRELESS, manager=own)
     assert line.failure == "the manager ran out of CPU time"

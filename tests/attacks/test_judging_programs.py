@@ -160,7 +160,7 @@ async def verdicts(scorer: Scorer, checker: Checker, *inputs: str) -> list[Verdi
     return [test.status for test in (await scorer.score(problem(checker, inputs), own)).tests]
 
 
-async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int], home: Path) -> None:
+async def test_validator_cannot_access_the_machine(judge: tuple[Scorer, int], home: Path) -> None:
     scorer, port = judge
     for table, won, make in ((CPP, "won();", validators), (PYTHON, "won(True)", scripts)):
         bodies = [won, *table.values()]
@@ -171,7 +171,7 @@ async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int]
     assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
 
 
-def test_where_nothing_confines_it_it_does(home: Path, tmp_path: Path) -> None:
+def test_unconfined_validator_can_access_the_machine(home: Path, tmp_path: Path) -> None:
     names = ("the environment", "a file of the user", "a file in the user's folder")
     (source,) = validators([CPP[name] for name in names]).sources
     (tmp_path / "bare.cpp").write_bytes(source.content.read())
@@ -182,7 +182,7 @@ def test_where_nothing_confines_it_it_does(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-async def test_a_validator_takes_no_more_than_it_may(judge: tuple[Scorer, int]) -> None:
+async def test_validator_over_its_limits_is_a_judge_failure(judge: tuple[Scorer, int]) -> None:
     scorer, _ = judge
     checker = validators(["won();", *WASTEFUL.values()])
     for number, way in enumerate(WASTEFUL, start=1):

@@ -74,7 +74,7 @@ async def judged(scorer: Scorer, code: str, language: str = "c#") -> SubmissionR
 
 
 @pytest.mark.usefixtures("mono")
-async def test_a_program_reads_nothing_of_others(scorer: Scorer, tmp_path: Path) -> None:
+async def test_mono_program_cannot_read_other_processes(scorer: Scorer, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
     paths = [secret, "/etc/passwd", "/proc/loadavg", "/proc/self/environ", "/proc/self/net/tcp"]
@@ -86,13 +86,13 @@ async def test_a_program_reads_nothing_of_others(scorer: Scorer, tmp_path: Path)
 
 @pytest.mark.usefixtures("mono")
 @pytest.mark.parametrize("code", [ASKS, RAISES], ids=["asks", "raises"])
-async def test_a_program_hears_nothing_of_priorities(scorer: Scorer, code: str) -> None:
+async def test_mono_program_cannot_see_other_priorities(scorer: Scorer, code: str) -> None:
     result = await judged(scorer, code)
     assert [test.status for test in result.tests] == [V.AC], result
 
 
 @pytest.mark.usefixtures("mono")
-async def test_a_source_that_names_files_as_keys(scorer: Scorer, tmp_path: Path) -> None:
+async def test_source_that_names_files_as_keys_cannot_read_them(scorer: Scorer, tmp_path: Path) -> None:
     """The one way in which a source names a file: what stands there is in no words of the compiler."""
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
@@ -104,13 +104,13 @@ async def test_a_source_that_names_files_as_keys(scorer: Scorer, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("mono")
-async def test_without_namespaces_the_machines_processes_stay_closed(store: Store, tmp_path: Path) -> None:
+async def test_mono_without_namespaces_is_a_judge_failure(store: Store, tmp_path: Path) -> None:
     engine = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp"))
     async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
         with pytest.raises(JudgeFailure, match="pthread_getattr_np"):
             await judged(scorer, KEY.replace("PATH", "/proc/1/environ"))
 
 
-async def test_no_other_compiler_sees_the_boxs_processes() -> None:
+async def test_other_compilers_cannot_see_sandbox_processes() -> None:
     assert {name for name, tool in toolchains_once().items() if "/proc" in tool.read} <= {"mcs"}
     assert find("c#").command == "mcs"

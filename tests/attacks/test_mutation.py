@@ -40,7 +40,7 @@ def jar_of(code: str, binaries: Path) -> Path:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", dict.fromkeys(trial.attack.name for trial in trials()))
-def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) -> None:
+def test_only_the_named_layers_stop_an_attack(weakened: Bench, name: str) -> None:
     found = list(trials([name]))
     assert any(trial.succeeds for trial in found)
     assert not [why for trial in found if (why := _told(trial, weakened))]
@@ -54,13 +54,13 @@ def _told(trial: Trial, bench: Bench) -> str:
 
 
 @pytest.mark.parametrize("layer", REPLACED)
-def test_what_stands_in_for_a_layer_finds_it(layer: str) -> None:
+def test_every_mutation_finds_what_it_replaces(layer: str) -> None:
     """Most of these attacks are tried in the long run alone, and names move."""
     with REPLACED[layer]():
         pass
 
 
-def test_every_layer_stops_something() -> None:
+def test_every_layer_stops_an_attack() -> None:
     """All that the proctor can do without is in the table, and all in the table can be done without."""
     sources = "".join(path.read_text() for path in sorted(SOURCES.glob("*.cpp")))
     known = set(re.findall(r'\bon\("([a-z-]+)"\)', sources)) | {"landlock", "namespaces", "seccomp"}
@@ -72,14 +72,14 @@ def shipped(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> B
     return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
 
 
-def test_what_is_shipped_can_do_without_nothing(shipped: Bench, proctor: Path) -> None:
+def test_shipped_proctor_cannot_disable_layers(shipped: Bench, proctor: Path) -> None:
     assert "test build only" in shipped.box("true", without=["rlimit-core"]).report["failure"]
     program = proctor.read_bytes()
     assert b"rlimit-msgqueue" not in program
     assert b"unlinking" not in program
 
 
-def test_a_plan_cannot_ask_for_less_either(shipped: Bench) -> None:
+def test_plan_cannot_disable_layers(shipped: Bench) -> None:
     judged = shipped.judge("int main(){}", [("", "")])
     assert judged.lines[-1].done
     script = """sed -i 's/"version":2/"version":2,"without":[]/' plan.json; exec ./proctor run plan.json"""

@@ -87,7 +87,9 @@ async def port() -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_nothing_is_open(scorer: Scorer, port: int, name: str, tmp_path: Path) -> None:
+async def test_program_of_other_runtime_has_no_access(
+    scorer: Scorer, port: int, name: str, tmp_path: Path
+) -> None:
     needs(name)
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
@@ -110,7 +112,7 @@ async def test_nothing_is_open(scorer: Scorer, port: int, name: str, tmp_path: P
         ),
     ],
 )
-async def test_what_haskell_runs_while_it_is_built_is_its_own_fault(scorer: Scorer, body: str) -> None:
+async def test_haskell_template_that_breaks_its_build_is_a_compile_error(scorer: Scorer, body: str) -> None:
     needs("haskell")
     code = f"""{{-# LANGUAGE TemplateHaskell #-}}
 import Language.Haskell.TH
@@ -122,7 +124,7 @@ main = print $(runIO ({body}) >> litE (integerL 3))
     assert [test.status for test in result.tests] == [V.CE], result
 
 
-def test_the_page_says_what_each_language_has() -> None:
+def test_security_page_lists_each_language() -> None:
     section = SECURITY.read_text().partition("### What languages have\n")[2].partition("\n### ")[0]
     rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (no|its own)", section, re.M)
     said = {name: (int(threads), proc) for names, threads, proc in rows for name in names.split(", ")}

@@ -70,7 +70,9 @@ def check_extraction(place: Path, archive: Path) -> None:
 
 @quick
 @given(MEMBERS)
-def test_any_members(tmp_path_factory: pytest.TempPathFactory, members: Any) -> None:
+def test_zip_with_any_members_is_extracted_safely(
+    tmp_path_factory: pytest.TempPathFactory, members: Any
+) -> None:
     place = tmp_path_factory.mktemp("zip")
     with zipfile.ZipFile(place / "x.zip", "w") as archive, contextlib.suppress(UnicodeEncodeError):
         for name, kind, content in members:
@@ -85,7 +87,9 @@ def test_any_members(tmp_path_factory: pytest.TempPathFactory, members: Any) -> 
 
 @quick
 @given(damage, st.floats(0, 1))
-def test_a_damaged_zip(tmp_path_factory: pytest.TempPathFactory, changes: Any, keep: float) -> None:
+def test_damaged_zip_is_extracted_safely(
+    tmp_path_factory: pytest.TempPathFactory, changes: Any, keep: float
+) -> None:
     place = tmp_path_factory.mktemp("zip")
     with zipfile.ZipFile(place / "good.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("p/problem.json", "{}" * 50)
@@ -100,7 +104,7 @@ def test_a_damaged_zip(tmp_path_factory: pytest.TempPathFactory, changes: Any, k
 
 @quick
 @given(st.lists(LINE, max_size=5), st.booleans())
-def test_verdict_lines(lines: list[str], ours: bool) -> None:
+def test_arbitrary_verdict_lines_are_decoded_or_refused(lines: list[str], ours: bool) -> None:
     said = "\n".join(f'{{"v":2,"nonce":"n"{text}' if ours else text for text in lines)
     with contextlib.suppress(BrokenReply):
         assert all(line.nonce == "n" for line in decode_lines(said + "\n", "n"))
@@ -108,7 +112,9 @@ def test_verdict_lines(lines: list[str], ours: bool) -> None:
 
 @quick
 @given(st.sampled_from(SAMPLES), damage, st.floats(0, 1), st.sampled_from([200, 400, 404, 500, 503]))
-def test_replies_and_requests(sample: Path, changes: Any, keep: float, status: int) -> None:
+def test_damaged_replies_and_requests_are_decoded_or_refused(
+    sample: Path, changes: Any, keep: float, status: int
+) -> None:
     body = damaged(sample.read_bytes(), changes, keep)
     for decode in (decode_reply, decode_runtimes):
         with contextlib.suppress(EngineError):
@@ -121,7 +127,7 @@ def test_replies_and_requests(sample: Path, changes: Any, keep: float, status: i
 
 @quick
 @given(st.text(max_size=200), st.booleans())
-def test_deliveries(said: str, killed: bool) -> None:
+def test_arbitrary_deliveries_are_read_or_refused(said: str, killed: bool) -> None:
     stage = Ending(stdout=said, code=None if killed else 0, signal="SIGKILL" if killed else None)
     with contextlib.suppress(EngineError, JudgeFailure):
         read_delivery(stage)
@@ -140,7 +146,7 @@ def check_dump(path: Path) -> None:
 
 @quick
 @given(damage, st.floats(0, 1), st.sampled_from([".jsonl", ".json", ".csv"]))
-def test_damaged_dumps(
+def test_damaged_dump_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, changes: Any, keep: float, suffix: str
 ) -> None:
     good = {
@@ -155,7 +161,9 @@ def test_damaged_dumps(
 
 @quick
 @given(damage, st.floats(0.5, 1))
-def test_a_damaged_table(tmp_path_factory: pytest.TempPathFactory, changes: Any, keep: float) -> None:
+def test_damaged_parquet_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, changes: Any, keep: float
+) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -167,7 +175,9 @@ def test_a_damaged_table(tmp_path_factory: pytest.TempPathFactory, changes: Any,
 
 @quick
 @given(st.sampled_from(["lanterns", "relay", "calm"]), st.data())
-def test_damaged_packages(tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject) -> None:
+def test_damaged_package_is_loaded_or_has_errors(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
     package = tmp_path_factory.mktemp("package") / name
     shutil.copytree(EXAMPLES / "problems" / name, package)
     small = sorted(

@@ -13,7 +13,7 @@ import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, Bench
 
 
-def test_a_box_reports_what_it_used(bench: Bench) -> None:
+def test_sandbox_report_has_usage(bench: Bench) -> None:
     boxed = bench.box("echo out; echo err >&2; exit 3")
     assert (boxed.stdout, boxed.stderr) == ("out\n", "err\n")
     assert (boxed.report["code"], boxed.report["signal"], boxed.report["killed"]) == (3, 0, "")
@@ -25,7 +25,7 @@ def test_a_box_reports_what_it_used(bench: Bench) -> None:
     assert confinement["missing"] == []
 
 
-def test_files_of_the_host_come_by_descriptor(bench: Bench, tmp_path: Path) -> None:
+def test_host_files_are_passed_by_descriptor(bench: Bench, tmp_path: Path) -> None:
     given, other = tmp_path / "given.txt", tmp_path / "other.txt"
     given.write_text("only by name\n")
     other.write_text("not given\n")
@@ -33,24 +33,24 @@ def test_files_of_the_host_come_by_descriptor(bench: Bench, tmp_path: Path) -> N
     assert boxed.stdout == "only by name\n"
 
 
-def test_nothing_of_the_host_can_be_written_or_read(bench: Bench) -> None:
+def test_host_files_are_neither_readable_nor_writable(bench: Bench) -> None:
     boxed = bench.box(
         "cat /etc/passwd /etc/shadow; ls /root /home /dev/shm; touch /usr/x /etc/x /x /dev/shm/x && echo written; touch mine && echo mine"
     )
     assert boxed.stdout == "mine\n"
 
 
-def test_wall_time(bench: Bench) -> None:
+def test_sleeping_program_is_killed_for_wall_time(bench: Bench) -> None:
     assert bench.box("sleep 30", limits={"wall_ms": 300}).report["killed"] == "wall"
 
 
 @pytest.mark.nightly(unless="everything")
-def test_cpu_time_of_all_processes(bench: Bench) -> None:
+def test_cpu_limit_counts_all_processes(bench: Bench) -> None:
     report = bench.box("(while :; do :; done) & while :; do :; done", limits={"cpu_ms": 200}).report
     assert report["killed"] == "cpu"
 
 
-def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -> None:
+def test_memory_limit_kills_largest_process_and_spares_shell(bench: Bench) -> None:
     boxed = bench.box(
         "python3 -c 'import time; held = bytearray(150 << 20); time.sleep(60)'; echo after $?",
         profile="stage",
@@ -59,7 +59,7 @@ def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -
     assert boxed.stdout == "after 137\n"
 
 
-def test_a_compilers_box_ends_where_one_of_its_processes_takes_too_much_memory(bench: Bench) -> None:
+def test_memory_limit_kills_all_processes_of_a_compiler(bench: Bench) -> None:
     """Who killed it is the box's word: a shell says the same, whoever it was."""
     script = "python3 -c 'held = bytearray(150 << 20); import time; time.sleep(60)'; exit 137"
     boxed = bench.box(script, limits={"memory": 60 << 20})
@@ -68,13 +68,13 @@ def test_a_compilers_box_ends_where_one_of_its_processes_takes_too_much_memory(b
     assert (report["killed"], report["code"]) == ("", 137)
 
 
-def test_a_compiler_reads_neither_devices_nor_what_it_writes_to(bench: Bench) -> None:
+def test_compiler_cannot_read_devices_or_its_output_pipes(bench: Bench) -> None:
     files = "/dev/stdout /dev/stderr /proc/self/fd/1 /dev/zero /dev/urandom /dev/random /dev/full /dev/tty"
     script = f"for file in {files}; do head -c 1 $file > got 2> why; [ -s got ] && echo $file; done; head -c 1 /dev/stdin; echo end"
     assert bench.box(script, limits={"wall_ms": 5000}).stdout == "end\n"
 
 
-def test_box_without_proc_has_no_names_for_what_is_open(bench: Bench) -> None:
+def test_sandbox_without_proc_has_no_paths_of_descriptors(bench: Bench) -> None:
     """Nor for its processes. Where nothing can be mounted, Landlock refuses to read what is there."""
     places = "/proc/self/cmdline /proc/self/maps /proc/1/environ /proc/$$/io /proc/$$/stat /proc/self/fd/64"
     script = (
@@ -90,7 +90,7 @@ def test_box_without_proc_has_no_names_for_what_is_open(bench: Bench) -> None:
     ["os.fork() or (time.sleep(60), os._exit(0))", "threading.Thread(target=time.sleep, args=(60,)).start()"],
     ids=["processes", "threads"],
 )
-def test_there_are_never_more_than_allowed(bench: Bench, one_more: str) -> None:
+def test_process_limit_is_never_exceeded(bench: Bench, one_more: str) -> None:
     """In a namespace, where the kernel counts. Elsewhere somebody has to look."""
     started = f"""python3 -c "
 import os, threading, time
@@ -119,7 +119,7 @@ while True:
 
 
 @pytest.mark.nightly(unless="everything")
-def test_a_fork_bomb_ends(bench: Bench) -> None:
+def test_fork_bomb_is_killed(bench: Bench) -> None:
     script = f"exec python3 -c {shlex.quote(FORK_BOMB)}"
     report = bench.box(script, limits={"processes": 20, "wall_ms": 300, "hard_ms": 600_000}).report
     assert report["killed"] in ("wall", "processes")
@@ -129,7 +129,7 @@ def _tasks() -> int:
     return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
 
 
-def test_a_fork_bomb_leaves_the_machine_its_numbers(bench: Bench) -> None:
+def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
     """Elsewhere than in a namespace the kernel counts all of the user's, and ends a bomb above what others may start."""
     before = _tasks()
     most = int(
@@ -143,14 +143,14 @@ def test_a_fork_bomb_leaves_the_machine_its_numbers(bench: Bench) -> None:
 
 
 @pytest.mark.nightly(unless="everything")  # it is a matter of users
-def test_a_crowd_of_the_same_user_is_waited_for(bench: Bench) -> None:
+def test_start_waits_for_ending_processes_of_same_user(bench: Bench) -> None:
     """The judge can start nothing until it is gone, and fails nobody for that."""
     crowded = "(for i in $(seq 80); do sleep 2 & done); ulimit -u 40; exec ./proctor run plan.json"
     line = bench.one('#include <cstdio>\nint main() { puts("7"); }', answer="7", script=crowded)
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_nothing_outlives_the_box(bench: Bench) -> None:
+def test_no_process_outlives_the_sandbox(bench: Bench) -> None:
     mark = f"{os.getpid()}.{threading.get_ident()}"
     bench.box(
         f"setsid sleep 31{mark} & (setsid sleep 32{mark} &) ; nohup sleep 33{mark} >/dev/null 2>&1 & echo started"
@@ -158,7 +158,7 @@ def test_nothing_outlives_the_box(bench: Bench) -> None:
     assert not [line for line in command_lines() if mark in line]
 
 
-def test_the_leash(bench: Bench) -> None:
+def test_closed_kill_switch_kills_the_program(bench: Bench) -> None:
     reading, writing = os.pipe()
     sleeping = f"sleep 30.{os.getpid()} "
 
@@ -173,12 +173,12 @@ def test_the_leash(bench: Bench) -> None:
     assert report["killed"] == "leash"
 
 
-def test_the_environment_is_what_the_spec_says(bench: Bench) -> None:
+def test_environment_is_that_of_the_spec(bench: Bench) -> None:
     os.environ["SECRET_KEY"] = "canary"
     assert "canary" not in bench.box("env").stdout
 
 
-def test_home_can_be_written(bench: Bench) -> None:
+def test_home_folder_is_writable(bench: Bench) -> None:
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
     boxed = bench.box(
         'mkdir -p "$HOME/.cache" && mktemp -u > "$HOME/.cache/x" && env | grep -c ^HOME=', env=environment
@@ -186,7 +186,7 @@ def test_home_can_be_written(bench: Bench) -> None:
     assert boxed.stdout == "1\n"
 
 
-def test_a_refused_spec_says_what_is_wrong(bench: Bench) -> None:
+def test_wrong_spec_is_refused_with_reason(bench: Bench) -> None:
     assert bench.box("true", profile="chair").report == {
         "v": 2,
         "failure": "profile: tool or stage expected, not chair",
@@ -194,12 +194,12 @@ def test_a_refused_spec_says_what_is_wrong(bench: Bench) -> None:
     assert "cannot open" in bench.box("true", files={"a": Path("/nowhere")}).report["failure"]
 
 
-def test_without_any_layer_it_refuses(bench: Bench) -> None:
+def test_sandbox_without_layers_is_refused(bench: Bench) -> None:
     assert "neither Landlock nor namespaces" in bench.box("true", layers=["seccomp"]).report["failure"]
     assert bench.box("true", layers=["seccomp"], allow_unconfined=True).report["code"] == 0
 
 
-def test_a_tool_gets_no_namespaces_and_no_sockets(bench: Bench) -> None:
+def test_tool_cannot_make_namespaces_or_sockets(bench: Bench) -> None:
     boxed = bench.box(
         "unshare -Ur true && echo namespaces; mount -t tmpfs x /tmp && echo mounted;"
         "python3 -c 'import socket; socket.socket()' && echo sockets; true"
@@ -207,7 +207,7 @@ def test_a_tool_gets_no_namespaces_and_no_sockets(bench: Bench) -> None:
     assert boxed.stdout == ""
 
 
-def test_boxes_nest(bench: Bench) -> None:
+def test_sandboxes_nest(bench: Bench) -> None:
     if tuple(bench.layers) not in (EVERYTHING, LANDLOCK_ALONE):
         return
     boxed = bench.box("./proctor probe", files={"proctor": bench.proctor}, profile="stage")
@@ -226,24 +226,24 @@ def command_lines() -> list[str]:
     return found
 
 
-def test_the_disk_is_limited(bench: Bench) -> None:
+def test_disk_limit_kills_program(bench: Bench) -> None:
     script = "mkdir d; for i in $(seq 100); do printf '%4000000s' '' > d/$i; sleep 0.02; done; sleep 20"
     assert bench.box(script, limits={"disk": 20 << 20}).report["killed"] == "disk"
 
 
-def test_the_number_of_files_is_limited(bench: Bench) -> None:
+def test_file_count_limit_kills_program(bench: Bench) -> None:
     script = "mkdir a; touch a/$(seq -s ' a/' 600); sleep 20"
     assert bench.box(script, limits={"names": 500}).report["killed"] == "disk"
 
 
-def test_who_stays_below_the_limits_may_write(bench: Bench) -> None:
+def test_writes_below_the_limits_succeed(bench: Bench) -> None:
     script = "mkdir a; touch a/$(seq -s ' a/' 200); printf '%4000000s' '' > b; sleep 0.6; echo done"
     boxed = bench.box(script, limits={"disk": 20 << 20, "names": 500})
     assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")
 
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
-def test_every_right_that_landlock_knows_is_refused(bench: Bench) -> None:
+def test_all_landlock_rights_are_refused(bench: Bench) -> None:
     """On a file that everybody may write, in a folder that everybody may write: no mode stands in the way.
 
     In namespaces there is no such file.

@@ -29,7 +29,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", ["cms", "codeforces", "icpc"])
-def test_what_broke_a_checker_in_python_is_named(bench: Bench, kind: str) -> None:
+def test_python_checker_failure_names_the_exception(bench: Bench, kind: str) -> None:
     checker = PlanChecker(kind=kind, argv=PYTHON, limits=LIMITS)
     each = f"import sys\neach = {list(BROKEN)}\nexec(each[int(open(sys.argv[1]).read())])"
     no_python = "this is no Python"  # which has no traceback
@@ -40,7 +40,7 @@ def test_what_broke_a_checker_in_python_is_named(bench: Bench, kind: str) -> Non
         assert told == [f"the checker exited with code 1: {error}" for error in errors]
 
 
-def test_a_crash_in_python_is_no_verdict_of_testlib(bench: Bench) -> None:
+def test_python_crash_is_not_a_testlib_verdict(bench: Bench) -> None:
     """Both end with code 1."""
     checker = PlanChecker(kind="testlib", argv=PYTHON, limits=LIMITS)
     judged = bench.judge(ECHO, [("x", "x")], checker=checker, extra={"checker.py": b"1 / 0"})
@@ -134,7 +134,7 @@ def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIM
 
 
 @pytest.mark.parametrize("name", TO_BLAME)
-def test_an_output_that_breaks_a_checker_is_to_blame(bench: Bench, name: str) -> None:
+def test_output_that_breaks_a_checker_is_wrong(bench: Bench, name: str) -> None:
     """Otherwise a program that is not sure could choose not to be scored."""
     _, limits, reason = TO_BLAME[name]
     line = fragile(bench, name, limits=limits)
@@ -144,12 +144,12 @@ def test_an_output_that_breaks_a_checker_is_to_blame(bench: Bench, name: str) ->
 
 
 @pytest.mark.parametrize("name", OWN_FAULTS)
-def test_what_is_not_the_outputs_fault_stays_a_failure(bench: Bench, name: str) -> None:
+def test_failure_not_caused_by_output_stays_a_failure(bench: Bench, name: str) -> None:
     line = fragile(bench, name, OWN_FAULTS[name][0])
     assert line.failure is not None and "the checker" in line.failure
 
 
-def test_a_checker_that_does_not_take_the_answer_has_failed(bench: Bench) -> None:
+def test_checker_that_rejects_the_answer_has_failed(bench: Bench) -> None:
     line = fragile(bench, "takes nothing")
     assert line.failure == "the checker exited with code 1: looked at x"
     assert line.provoked, "a right solution of the package may show who is to blame"
@@ -160,7 +160,7 @@ def test_a_checker_that_does_not_take_the_answer_has_failed(bench: Bench) -> Non
     [("{}", True), ("30512 31000", False), ("", False), (None, False)],
     ids=["an output", "a score to compare with", "empty", "none"],
 )
-def test_a_reported_failure_counts_by_what_the_checker_says_of_the_answer(
+def test_reported_failure_depends_on_result_for_answer(
     bench: Bench, answer: str | None, is_blamed: bool
 ) -> None:
     checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
@@ -176,20 +176,20 @@ def test_a_reported_failure_counts_by_what_the_checker_says_of_the_answer(
         assert (line.failure, line.provoked) == (words, True)
 
 
-def test_a_checker_that_fails_once_has_the_word_of_its_second_run(bench: Bench) -> None:
+def test_result_of_second_run_counts_after_one_failure(bench: Bench) -> None:
     line = fragile(bench, "fails once")
     assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
     line = fragile(bench, "fails once and is killed")
     assert line.failure is not None and "killed by signal 9" in line.failure and not line.provoked, line
 
 
-def test_a_checker_that_needs_more_time_is_not_the_outputs_fault(bench: Bench) -> None:
+def test_slow_checker_is_not_the_outputs_fault(bench: Bench) -> None:
     """On a busy machine the same work takes up to 1.6 times as much."""
     line = fragile(bench, "takes its time", limits=SPINNING)
     assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
 
 
-def test_what_a_validator_left_when_it_broke_is_gone_at_its_trial(bench: Bench) -> None:
+def test_feedback_of_failed_validator_is_removed_before_its_trial(bench: Bench) -> None:
     source = """#include <cstdio>
 #include <unistd.h>
 int main(int, char** argv) {
@@ -204,7 +204,7 @@ int main(int, char** argv) {
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
 
 
-def test_a_checker_is_tried_on_each_test_that_has_no_answer(bench: Bench) -> None:
+def test_checker_is_tried_on_each_test_without_answer(bench: Bench) -> None:
     """The checker's word on an empty output depends on the input."""
     source = """#include <cstdio>
 int main(int, char** argv) {
@@ -216,7 +216,7 @@ int main(int, char** argv) {
     assert [judged.tests[i].failure is None for i in range(3)] == [True, False, True], judged
 
 
-def test_a_checker_in_python_that_takes_numbers_only(bench: Bench) -> None:
+def test_python_checker_that_needs_numbers_makes_other_output_wrong(bench: Bench) -> None:
     script = "import sys\nprint(int(int(open(sys.argv[3]).read()) == int(open(sys.argv[2]).read())))"
     checker = PlanChecker(kind="codeforces", argv=PYTHON, limits=LIMITS)
     tests = [(given, "5") for given in ("5", "4", "x", "", "five")]

@@ -43,7 +43,7 @@ def test_scores(bench: Bench, answer: str, score: float) -> None:
 @pytest.mark.parametrize(
     "answer", ["nan", "inf", "-0.1", "1.01", "", "0x1", "0.5 points", "1_0", "1e400", "yes"]
 )
-def test_not_a_score(bench: Bench, answer: str) -> None:
+def test_checker_output_that_is_not_a_score_is_a_failure(bench: Bench, answer: str) -> None:
     line = bench.one(ECHO, "hello", answer, checker=CMS, checker_source=SAYS)
     assert line.failure is not None and "no score between 0 and 1" in line.failure
 
@@ -63,7 +63,7 @@ BREAKING = by_word(
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_checker_that_breaks_is_no_verdict(bench: Bench, name: str) -> None:
+def test_broken_checker_gives_no_verdict(bench: Bench, name: str) -> None:
     _, limits, reason = BREAKS[name]
     checker = PlanChecker(kind="cms", argv=("checker", name), limits=limits)
     line = bench.one(ECHO, "x", "x", checker=checker, checker_source=BREAKING)
@@ -78,16 +78,14 @@ int main() { while (clock() < CLOCKS_PER_SEC / 200); puts("1"); }
 BRIEF = PlanLimits(cpu_ms=2, wall_ms=30_000)
 
 
-def test_a_checker_is_over_its_limit_also_where_it_ends_before_anybody_looks(bench: Bench) -> None:
+def test_short_checker_over_its_limit_is_detected(bench: Bench) -> None:
     checker = PlanChecker(kind="cms", argv=("checker",), limits=BRIEF)
     line = bench.one(ECHO, "x", "x", checker=checker, checker_source=BETWEEN_LOOKS)
     assert line.failure is not None and "the checker ran out of CPU time" in line.failure
 
 
 @pytest.mark.parametrize("is_checked", [False, True])
-def test_a_manager_is_over_its_limit_also_where_it_ends_before_anybody_looks(
-    bench: Bench, is_checked: bool
-) -> None:
+def test_short_manager_over_its_limit_is_detected(bench: Bench, is_checked: bool) -> None:
     checked = {"checker": CMS, "checker_source": 'int main() { return __builtin_puts("1") < 0; }'}
     line = bench.one(
         "int main() {}", "x", "x", task_type="Communication", **(checked if is_checked else {}),
@@ -110,23 +108,25 @@ def test_a_manager_is_over_its_limit_also_where_it_ends_before_anybody_looks(
         (1, "partially correct (20) but its code is another", 0),
     ],
 )
-def test_exit_codes_and_words_of_testlib(bench: Bench, code: int, said: str, score: float) -> None:
+def test_testlib_exit_codes_and_messages_give_scores(
+    bench: Bench, code: int, said: str, score: float
+) -> None:
     line = bench.one(ECHO, "x", "y", **saying("testlib", code, said))
     assert (line.end, line.score, line.feedback) == ("ok", score, said)
 
 
 @pytest.mark.parametrize("code", [3, 5, 7, 42])
-def test_exit_codes_that_are_failures(bench: Bench, code: int) -> None:
+def test_other_testlib_exit_codes_are_failures(bench: Bench, code: int) -> None:
     line = bench.one(ECHO, "x", "x", **saying("testlib", code))
     assert line.failure is not None and "the checker" in line.failure
 
 
-def test_a_checker_never_looks_at_a_submission_that_failed(bench: Bench) -> None:
+def test_checker_does_not_run_for_failed_submission(bench: Bench) -> None:
     line = bench.one("int main(){return 1;}", "x", "x", **saying("cms", 1))
     assert (line.end, line.failure) == ("exit", None)
 
 
-def test_feedback_is_made_printable_and_short(bench: Bench) -> None:
+def test_feedback_is_printable_and_bounded(bench: Bench) -> None:
     source = (
         '#include <cstdio>\nint main(){puts("1"); fputs("a\\x1b[31mb\\xff\\xe2\\x80\\xae" "c\\0d",stderr);'
         'for(int i=0;i<9000;i++) fputs("\\xc3\\xa9",stderr);}'
@@ -136,12 +136,12 @@ def test_feedback_is_made_printable_and_short(bench: Bench) -> None:
     assert len(line.feedback.encode()) <= 4096
 
 
-def test_no_answer_is_an_empty_file(bench: Bench) -> None:
+def test_missing_answer_is_an_empty_file(bench: Bench) -> None:
     assert bench.one(ECHO, "", None).score == 1
     assert bench.one(ECHO, "x", None).score == 0
 
 
-def test_stripped_compares_the_inside_byte_for_byte(bench: Bench) -> None:
+def test_stripped_compares_inner_bytes_exactly(bench: Bench) -> None:
     judged = bench.judge(
         ECHO,
         [(" a  b\n\n", "a  b"), ("a b", "a  b"), ("a\nb", "a\r\nb"), ("", " \n")],
@@ -244,7 +244,7 @@ def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], sco
         ({"score_multiplier.txt": ""}, "printed no score between 0 and 1"),
     ],
 )
-def test_scores_that_say_nothing(bench: Bench, writes: dict[str, str], words: str) -> None:
+def test_invalid_scores_are_failures(bench: Bench, writes: dict[str, str], words: str) -> None:
     assert words in (written(bench, writes).failure or "")
 
 
@@ -280,7 +280,7 @@ int main() {
 """
 
 
-def test_several_passes(bench: Bench) -> None:
+def test_submission_runs_in_several_passes(bench: Bench) -> None:
     three = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
     judged = bench.judge(AGAIN, [("1", ""), ("1", "")], checker=three, checker_source=PASSES)
     for index in range(2):  # nothing of a test is left for the next one
@@ -291,7 +291,7 @@ def test_several_passes(bench: Bench) -> None:
     assert failure == "the checker asked for more than 2 passes"
 
 
-def test_a_test_of_several_passes_tells_the_most_that_one_of_them_used(bench: Bench) -> None:
+def test_several_passes_report_largest_usage_of_a_pass(bench: Bench) -> None:
     checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
     line = bench.one(AGAIN, "1", checker=checker, checker_source=PASSES)
     assert (line.end, line.score) == ("ok", 1) and line.memory > 40 << 20
@@ -307,7 +307,9 @@ def test_a_test_of_several_passes_tells_the_most_that_one_of_them_used(bench: Be
         ("9", "", 0, "the checker exited with code 9"),
     ],
 )
-def test_the_end_of_a_pass(bench: Bench, says: str, end: str, score: float, failure: str) -> None:
+def test_last_pass_gives_end_score_and_failure(
+    bench: Bench, says: str, end: str, score: float, failure: str
+) -> None:
     source = "#include <cstdio>\nint main(int, char** argv) { puts(argv[1]); }"
     submission = PlanSubmission(argv=("submission", says))
     checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=4)
@@ -317,7 +319,7 @@ def test_the_end_of_a_pass(bench: Bench, says: str, end: str, score: float, fail
 
 
 @pytest.mark.nightly(unless="")
-def test_arguments_of_single_tests(bench: Bench) -> None:
+def test_checker_gets_arguments_of_the_test(bench: Bench) -> None:
     icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
     tests, own = [("x", "x")] * 3, {0: ["15"], 2: ["60"]}
     judged = bench.judge(ECHO, tests, checker=icpc, checker_source=VALIDATOR, arguments=own)
@@ -350,7 +352,7 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
         ("partial 5/4", None),
     ],
 )
-def test_points_of_testlib_count_as_they_are(bench: Bench, said: str, score: float | None) -> None:
+def test_testlib_points_are_absolute(bench: Bench, said: str, score: float | None) -> None:
     line = bench.one(ECHO, "x", "y", **saying("testlib", 7, said, full=40))
     assert (None if line.failure else line.score) == score
     assert line.part == (said.startswith("partial") and score is not None)
@@ -358,14 +360,14 @@ def test_points_of_testlib_count_as_they_are(bench: Bench, said: str, score: flo
 
 
 @pytest.mark.parametrize(("code", "score"), [(0, 1), (1, 0), (2, None)])
-def test_exit_codes_alone(bench: Bench, code: int, score: float | None) -> None:
+def test_exit_code_checker_scores_by_exit_code(bench: Bench, code: int, score: float | None) -> None:
     line = bench.one(ECHO, "x", "y", **saying("exit-code", code))
     assert (None if line.failure else line.score) == score
 
 
 @pytest.mark.nightly(unless="everything|0.5")
 @pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
-def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:
+def test_codeforces_checker_script_gives_scores(bench: Bench, said: str, score: float) -> None:
     script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"
     checker = PlanChecker(kind="codeforces", argv=("/usr/bin/python3", "checker.py"), limits=LIMITS)
     judged = bench.judge(ECHO, [("x", "y")], checker=checker, extra={"checker.py": script.encode()})

@@ -104,7 +104,7 @@ PROGRAM = by_word(
 
 
 @pytest.mark.parametrize("name", BY_FILES)
-def test_on_files(bench: Bench, name: str) -> None:
+def test_cms_programs_run_with_files(bench: Bench, name: str) -> None:
     _, right = BY_FILES[name]
     submission = PlanSubmission(argv=("submission", name), address_space=True)
     judged = bench.judge(PROGRAM, TESTS, submission=submission, limits=LIMITS, **FILES)
@@ -112,7 +112,7 @@ def test_on_files(bench: Bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BY_STREAMS)
-def test_on_standard_streams(bench: Bench, name: str) -> None:
+def test_cms_programs_run_with_standard_streams(bench: Bench, name: str) -> None:
     body, right, end = BY_STREAMS[name]
     program = f"{HEAD}int main() {{ {body} }}" if name == "oom-static" else PROGRAM
     submission = PlanSubmission(argv=("submission", name), address_space=True)

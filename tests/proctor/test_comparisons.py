@@ -145,7 +145,7 @@ def test_json(one_bench: Bench, pairs: list[tuple[Any, Any]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="json"), written) == expected
 
 
-def test_json_of_numbers_that_are_nearly_equal(one_bench: Bench) -> None:
+def test_json_nearly_equal_numbers_differ(one_bench: Bench) -> None:
     told = {
         ("1e18", "1000000000000000007"): False,
         ("1e+18", "1000000000000000000"): True,
@@ -183,7 +183,9 @@ _of_python = st.recursive(
 
 @FEW
 @given(pairs=pairs_of(_of_python))
-def test_json_that_tells_tuples_and_sets_from_lists(one_bench: Bench, pairs: list[tuple[Any, Any]]) -> None:
+def test_json_distinguishes_tuples_and_sets_from_lists(
+    one_bench: Bench, pairs: list[tuple[Any, Any]]
+) -> None:
     """As Python compares, exactly: the harness writes the one and the benchmark the other."""
     tagged = harness_of_functions()["tagged"]
     encode = json.JSONEncoder(allow_nan=False).encode
@@ -349,7 +351,7 @@ LINES_OF_FLOATS = [
 ]
 
 
-def test_float_lines_of_what_is_no_text(one_bench: Bench) -> None:
+def test_float_lines_of_invalid_utf8(one_bench: Bench) -> None:
     pairs = [(b"\xff", b"\xff"), (b"\xff", b"\xfe"), (b"\xe2\x80", b"\xe2\x80"), (b"\xc2\n1", b"\xc2\n1.0")]
     assert verdicts(one_bench, PlanChecker(kind="float-lines"), pairs) == [True, False, True, False]
 
@@ -481,7 +483,7 @@ def test_prime_code(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
     ],
     ids=["lines", "float-lines", "apps", "prime-code"],
 )
-def test_outputs_chosen_by_hand(
+def test_comparisons_of_chosen_outputs(
     one_bench: Bench, kind: str, equal: Callable[[str, str], bool], told: list[tuple[str, str, bool]]
 ) -> None:
     pairs = [(output, answer) for output, answer, _ in told]
@@ -490,13 +492,13 @@ def test_outputs_chosen_by_hand(
     assert verdicts(one_bench, PlanChecker(kind=kind), encoded(pairs)) == expected
 
 
-def test_json_that_may_be_wrapped(one_bench: Bench) -> None:
+def test_json_wrapped_accepts_value_of_single_element_list(one_bench: Bench) -> None:
     pairs = [(b"3", b"[3]"), (b"[3]", b"[3]"), (b"[3]", b"[[3]]"), (b"3", b"[[3]]"), (b"3", b"[3, 4]")]
     assert verdicts(one_bench, PlanChecker(kind="json-wrapped"), pairs) == [True, True, True, False, False]
     assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == [False, True, False, False, False]
 
 
-def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:
+def test_json_accepts_huge_numbers_and_rejects_invalid_json(one_bench: Bench) -> None:
     pairs = [
         (b"10000000000000000000001", b"10000000000000000000000"),
         (b"1e3", b"1000"),

@@ -29,7 +29,7 @@ def namespaces() -> None:
         pytest.skip("this user may not make namespaces")
 
 
-def test_a_proc_of_its_own_is_tried_before_namespaces_are_entered(proctor: Path) -> None:
+def test_covered_proc_is_detected_before_namespaces_are_entered(proctor: Path) -> None:
     found = subprocess.run([*_COVERED, str(proctor), "probe"], capture_output=True, check=True)
     report = json.loads(found.stdout)
     assert report["missing"] == ["namespaces: own /proc: Operation not permitted"]
@@ -37,7 +37,7 @@ def test_a_proc_of_its_own_is_tried_before_namespaces_are_entered(proctor: Path)
     assert report["landlock"] > 0 and report["seccomp"]
 
 
-def test_programs_are_judged_there(shared_cache: Path, tmp_path: Path) -> None:
+def test_programs_are_judged_with_covered_proc(shared_cache: Path, tmp_path: Path) -> None:
     write_package(tmp_path / "problems" / "add", checker=_CHECKER)
     rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]
     cli = CommandLine(folder=tmp_path, cache=shared_cache)

@@ -64,13 +64,13 @@ def family(processes: int, threads: int = 1, *words: str) -> PlanSubmission:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_two_phases_of_one_solution(bench: Bench, threads: int) -> None:
+def test_runner_starts_two_phases_of_a_solution(bench: Bench, threads: int) -> None:
     submission = family(2, threads)
     line = bench.one(TWO_PHASES, given="21\n", answer="42", submission=submission, limits=LIMITS)
     assert (line.end, line.score, line.processes) == ("ok", 1, 2)
 
 
-def test_each_process_has_its_threads(bench: Bench) -> None:
+def test_each_process_may_have_threads(bench: Bench) -> None:
     """They last for several looks."""
     source = """
     #include <pthread.h>
@@ -91,7 +91,7 @@ def test_each_process_has_its_threads(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_without_a_grant_there_is_none(bench: Bench) -> None:
+def test_process_start_without_permission_fails(bench: Bench) -> None:
     line = bench.one(TWO_PHASES, given="21\n", answer="42", limits=LIMITS)
     assert (line.end, line.processes) == ("exit", 0)
 
@@ -108,7 +108,7 @@ def told(source: str, answer: str, bench: Bench, processes: int = 3) -> None:
     assert (line.end, line.output, line.score) == ("ok", "", 1)
 
 
-def test_those_that_have_ended_count_too(bench: Bench) -> None:
+def test_ended_processes_count_against_permission(bench: Bench) -> None:
     source = """
     int main() {
       int made = 0;
@@ -124,7 +124,7 @@ def test_those_that_have_ended_count_too(bench: Bench) -> None:
     told(source, "2", bench)
 
 
-def test_grandchildren_count_too(bench: Bench) -> None:
+def test_grandchildren_count_against_permission(bench: Bench) -> None:
     source = """
     int main() {
       if (fork() == 0) {
@@ -139,12 +139,12 @@ def test_grandchildren_count_too(bench: Bench) -> None:
     told(source, "0 1", bench)
 
 
-def test_a_bomb_ends(bench: Bench) -> None:
+def test_fork_bomb_with_permission_is_killed(bench: Bench) -> None:
     line = bench.one(START + "int main() { for (;;) fork(); }", submission=family(3), limits=LIMITS)
     assert (line.end, line.score, line.processes) == ("threads", 0, 3)
 
 
-def test_only_plain_forks(bench: Bench) -> None:
+def test_clone_with_other_flags_is_refused(bench: Bench) -> None:
     """No process that shares memory, stops its parent, or is another's child; and nothing that reaches another."""
     source = """
     static long made(unsigned long flags) {
@@ -169,7 +169,7 @@ def test_only_plain_forks(bench: Bench) -> None:
     told(source, "system refused\npopen refused\nfork got\n", bench, 2)
 
 
-def test_relatives_are_left_alone(bench: Bench) -> None:
+def test_signals_to_relatives_are_refused(bench: Bench) -> None:
     source = """
     int main() {
       const int main_one = getpid(), child = fork();
@@ -208,14 +208,14 @@ AT_WORK = {
 
 
 @pytest.mark.parametrize("work", AT_WORK)
-def test_the_time_of_all_is_counted(bench: Bench, work: str) -> None:
+def test_cpu_time_of_all_processes_counts(bench: Bench, work: str) -> None:
     limits = PlanLimits(cpu_ms=150, wall_ms=20_000, hard_ms=600_000, memory=512 << 20)
     line = bench.one(by_word(START, AT_WORK), submission=family(3, 1, work), limits=limits)
     assert (line.end, line.score) == ("cpu", 0)
     assert line.cpu_us < 3_000_000, "ended when it was over the limit"
 
 
-def test_the_time_of_those_that_ended_is_in_the_sum(bench: Bench) -> None:
+def test_cpu_time_of_ended_processes_counts(bench: Bench) -> None:
     source = """
     int main() {
       for (int i = 0; i < 2; ++i) { if (fork() == 0) { burn(0.1); _exit(0); } }
@@ -233,14 +233,14 @@ static char* fill(size_t size) { kept = (char*)malloc(size); memset(kept, 1, siz
 """
 
 
-def test_the_memory_of_all_is_counted(bench: Bench) -> None:
+def test_memory_of_all_processes_counts(bench: Bench) -> None:
     source = FILL + "int main() { fork(); fork(); fill(30 << 20); for (;;) pause(); }"
     limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=64 << 20)
     line = bench.one(START + source, submission=family(4), limits=limits)
     assert (line.end, line.score) == ("memory", 0)
 
 
-def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
+def test_shared_memory_counts_once(bench: Bench) -> None:
     source = (
         FILL
         + """
@@ -259,7 +259,7 @@ def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
     assert line.memory < 64 << 20
 
 
-def test_all_end_with_the_first(bench: Bench) -> None:
+def test_all_processes_end_with_the_first(bench: Bench) -> None:
     """What a child still would have written is not in the output."""
     source = (
         START + 'int main() { if (fork() == 0) { usleep(300000); puts("late"); _exit(0); } puts("ended"); }'
@@ -268,18 +268,18 @@ def test_all_end_with_the_first(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_a_family_that_waits_idles(bench: Bench) -> None:
+def test_waiting_processes_are_idle(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=500, hard_ms=5000)
     line = bench.one(START + "int main() { fork(); for (;;) pause(); }", submission=family(2), limits=limits)
     assert line.end == "wall"
 
 
-def test_a_plan_grants_a_few_only(bench: Bench) -> None:
+def test_plan_permits_at_most_sixteen_processes(bench: Bench) -> None:
     judged = bench.judge(TWO_PHASES, [("1", "2")], submission=family(17), limits=LIMITS)
     assert "submission.processes: a number from 1 to 16 expected" in judged.boxed.stdout
 
 
-def test_without_filters_nobody_is_granted_any(bench: Bench) -> None:
+def test_permission_without_seccomp_is_a_failure(bench: Bench) -> None:
     bare = replace(bench, layers=tuple(layer for layer in bench.layers if layer != "seccomp"))
     judged = bare.judge(TWO_PHASES, [("1", "2")], submission=family(2), limits=LIMITS)
     assert "cannot be counted" in str(judged.tests[0].failure)

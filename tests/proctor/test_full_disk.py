@@ -57,7 +57,7 @@ def small(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
 
 
 @pytest.mark.parametrize("ending", ["WA", "RE"])
-def test_an_output_that_found_no_room_has_no_verdict(bench: Bench, small: Bench, ending: str) -> None:
+def test_output_on_full_disk_has_no_verdict(bench: Bench, small: Bench, ending: str) -> None:
     source = WRITES.replace("ENDING", ENDINGS[ending])
     assert bench.one(source, "", ANSWER, **FILES).score == 1
     line = small.one(source, "", ANSWER, **FILES)
@@ -65,7 +65,7 @@ def test_an_output_that_found_no_room_has_no_verdict(bench: Bench, small: Bench,
     assert "the disk is full" in (line.failure or "")
 
 
-def test_what_found_room_is_judged_all_the_same(small: Bench) -> None:
+def test_output_that_fits_on_the_disk_is_judged(small: Bench) -> None:
     source = '#include <cstdio>\nint main() { std::fputc(51, std::fopen("out.txt", "w")); }'
     assert small.one(source, "", "3", **FILES).score == 1
     by_stream = WRITES.replace('std::fopen("out.txt", "w")', "stdout").replace("ENDING", "")
@@ -96,7 +96,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_neighbours_never_take_each_others_room(workshop: Path, store: Store) -> None:
+async def test_jobs_cannot_use_disk_space_of_others(workshop: Path, store: Store) -> None:
     """Two programs of 120 MB, where there is room for one at a time."""
     codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
@@ -132,7 +132,7 @@ async def what_an_engine_builds_first(cache: Path) -> dict[str, Path]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("uid", [0, 65534])
-def test_engines_never_take_each_others_room(workshop: Path, shared_cache: Path, uid: int) -> None:
+def test_engines_cannot_use_disk_space_of_others(workshop: Path, shared_cache: Path, uid: int) -> None:
     """The same from two processes: each has a slot, or is told that it has none. A killed one holds nothing."""
     with tempfile.TemporaryDirectory() as name, mounted(workshop / "engines", "320m") as disk:
         home, built = Path(name), asyncio.run(what_an_engine_builds_first(shared_cache))

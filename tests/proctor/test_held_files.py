@@ -18,7 +18,7 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("profile", ["tool", "stage"])
-def test_a_file_of_the_same_user_is_only_read(bench: Bench, profile: str) -> None:
+def test_host_file_of_same_user_is_read_only(bench: Bench, profile: str) -> None:
     file = bench.workshop / f"held-{os.getpid()}"
     file.write_text("as it was")
     file.chmod(0o644)
@@ -34,7 +34,7 @@ def test_a_file_of_the_same_user_is_only_read(bench: Bench, profile: str) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over what is closed to a box's user")
-def test_a_file_that_its_user_cannot_reach_costs_no_layer(bench: Bench, tmp_path: Path) -> None:
+def test_unreachable_host_file_keeps_all_layers(bench: Bench, tmp_path: Path) -> None:
     """With the uid that stands for all strangers in a namespace."""
     file = tmp_path / "held"
     file.write_text("as it was")
@@ -43,7 +43,7 @@ def test_a_file_that_its_user_cannot_reach_costs_no_layer(bench: Bench, tmp_path
     assert (boxed.stdout, boxed.report["confinement"]["missing"]) == ("as it was", [])
 
 
-def test_nothing_is_emptied_but_through_what_is_open_for_writing(bench: Bench) -> None:
+def test_only_writable_descriptors_can_truncate(bench: Bench) -> None:
     """By the filter, because Landlock does not ask before ABI 3."""
     python = "import os; os.open('mine', os.O_TRUNC | os.{})"
     tries = [python.format("O_RDONLY"), "import os; os.truncate('mine', 0)", python.format("O_WRONLY")]
@@ -51,6 +51,6 @@ def test_nothing_is_emptied_but_through_what_is_open_for_writing(bench: Bench) -
     assert bench.box(script).stdout.split() == ["5", "5", "0"]
 
 
-def test_what_is_held_can_be_started(bench: Bench) -> None:
+def test_host_file_can_be_executed(bench: Bench) -> None:
     boxed = bench.box("./proctor probe", files={"proctor": Path(bench.proctor)}, profile="stage")
     assert '"v":1' in boxed.stdout

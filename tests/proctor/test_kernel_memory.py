@@ -36,7 +36,7 @@ whole = pytest.mark.parametrize("bench", [EVERYTHING], ids=["everything"], indir
 
 
 @whole
-def test_page_tables_are_memory(bench: Bench) -> None:
+def test_page_tables_count_as_memory(bench: Bench) -> None:
     """A page that is only read costs no memory of its own, but what leads to it does."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=30_000, memory=64 << 20)
     line = bench.one(READER, limits=limits, submission=PlanSubmission(argv=("submission",)))
@@ -44,7 +44,7 @@ def test_page_tables_are_memory(bench: Bench) -> None:
 
 
 @whole
-def test_no_dump_is_written_and_no_program_is_started_for_one(bench: Bench) -> None:
+def test_crash_writes_and_pipes_no_core_dump(bench: Bench) -> None:
     """With a limit of 0 the kernel would still start a program that takes dumps."""
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
         pytest.skip("whoever started us allows no dumps at all")
@@ -52,7 +52,7 @@ def test_no_dump_is_written_and_no_program_is_started_for_one(bench: Bench) -> N
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_what_was_written_cannot_be_read_again(bench: Bench) -> None:
+def test_output_file_cannot_be_read_again(bench: Bench) -> None:
     """Files in memory would be memory that nobody counts."""
     line = bench.one(WRITER, answer="x")
     assert (line.end, line.score) == ("ok", 1), line

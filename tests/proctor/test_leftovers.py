@@ -13,7 +13,7 @@ import leftovers
 import pytest
 
 
-def test_processes_are_seen_also_detached_ones() -> None:
+def test_leftover_processes_are_found_if_detached() -> None:
     before = set(leftovers.processes())
     script = "setsid sleep 30 > /dev/null 2>&1 < /dev/null & echo $!"
     pid = int(subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout)
@@ -25,20 +25,20 @@ def test_processes_are_seen_also_detached_ones() -> None:
     assert set(leftovers.processes()) <= before
 
 
-def test_folders_of_our_engines_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftover_engine_folders_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     Path(tempfile.mkdtemp(prefix=f"ioi-eval-{os.geteuid()}-{os.getpid()}-", dir=tmp_path))
     assert any(str(tmp_path) in folder for folder in leftovers.folders())
 
 
-def test_ports_are_seen() -> None:
+def test_leftover_ports_are_found() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert f"port {server.getsockname()[1]}" in set(leftovers.ports())
         number = server.getsockname()[1]
     assert f"port {number}" not in set(leftovers.ports())
 
 
-def test_shared_memory_of_boxes_is_seen() -> None:
+def test_leftover_shared_memory_is_found() -> None:
     uid = 61182 if os.geteuid() == 0 else os.geteuid()
     handle, name = tempfile.mkstemp(dir="/dev/shm")
     os.close(handle)
@@ -49,7 +49,7 @@ def test_shared_memory_of_boxes_is_seen() -> None:
         Path(name).unlink()
 
 
-def test_threads_may_end_while_children_are_counted() -> None:
+def test_threads_may_end_during_the_search_for_children() -> None:
     over = threading.Event()
 
     def churn() -> None:

@@ -64,20 +64,20 @@ def talk(
     return judged.tests[0]
 
 
-def test_a_manager_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
+def test_submission_is_not_idle_while_manager_computes(bench: Bench) -> None:
     line = talk(bench, f"int main() {{ {ANSWER} }}", manager=BURN)
     assert (line.end, line.score) == ("ok", 1), line
     assert line.wall_us > SHORT.wall_ms * 1000
 
 
 @pytest.mark.nightly
-def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> None:
+def test_process_is_not_idle_while_sibling_computes(bench: Bench) -> None:
     """Nor of the manager, which may not be ended before those that it waits for."""
     line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=2)
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None:
+def test_process_is_not_idle_while_sibling_waits_for_processor(bench: Bench) -> None:
     with one_processor(), crowd(1):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
     assert (line.end, line.score) == ("ok", 1), line
@@ -85,7 +85,7 @@ def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None
 
 
 @pytest.mark.nightly
-def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Bench) -> None:
+def test_step_is_not_idle_while_other_waits_for_processor(bench: Bench) -> None:
     source = (
         HEAD
         + f"""int main(int, char** argv) {{
@@ -99,7 +99,7 @@ def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Benc
 
 
 @pytest.mark.nightly
-def test_an_interactor_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
+def test_submission_is_not_idle_while_interactor_computes(bench: Bench) -> None:
     asks = (
         HEAD
         + f'int main() {{ {BURN} puts("21"); fflush(stdout); int x = 0; scanf("%d", &x); return x != 42; }}'
@@ -128,7 +128,7 @@ def fail_with(bench: Bench, interactor: str) -> TestReport:
         )  # fmt: skip
 
 
-def test_an_interactor_that_heard_enough_has_decided(bench: Bench) -> None:
+def test_interactor_with_enough_input_decides(bench: Bench) -> None:
     """However long that takes it: it cannot know what became of the submission in the meantime."""
     line = fail_with(bench, BURN)
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
@@ -136,7 +136,7 @@ def test_an_interactor_that_heard_enough_has_decided(bench: Bench) -> None:
 
 @pytest.mark.nightly(unless="own numbers-at once")
 @pytest.mark.parametrize("first", ["", BURN], ids=["at once", "when it has computed"])
-def test_an_interactor_that_waits_for_more_has_not_decided(bench: Bench, first: str) -> None:
+def test_interactor_that_waits_for_input_does_not_decide(bench: Bench, first: str) -> None:
     line = fail_with(bench, first + " getchar(); while (getchar() != EOF);")
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
 
@@ -156,7 +156,7 @@ int main() {{
 }}"""
 
 
-def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> None:
+def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
     """Once a thread has ended, the kernel tells nobody how long it had waited."""
     submission = PlanSubmission(argv=("submission",), threads=4)
     with one_processor(), crowd(6):
@@ -165,7 +165,7 @@ def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> 
 
 
 @pytest.mark.nightly(unless="the host's numbers")
-def test_who_waits_for_leave_to_start_a_thread_does_not_idle(bench: Bench) -> None:
+def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
     """The supervisor that gives it waits for a processor itself."""
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
     limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
@@ -176,27 +176,27 @@ def test_who_waits_for_leave_to_start_a_thread_does_not_idle(bench: Bench) -> No
 
 @pytest.mark.nightly(unless="own numbers-0")
 @pytest.mark.parametrize("busy", [0, 6])
-def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
+def test_sleeping_submission_is_killed(bench: Bench, busy: int) -> None:
     with one_processor(), crowd(busy):
         line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=SLEEPER)
     assert (line.end, line.signal) == ("wall", 9)
 
 
 @pytest.mark.nightly(unless="")
-def test_who_has_computed_and_sleeps_then_is_ended(bench: Bench) -> None:
+def test_submission_sleeping_after_computing_is_killed(bench: Bench) -> None:
     line = bench.one(HEAD + f"int main() {{ {BURN} for (;;) sleep(9); }}", limits=SHORT)
     assert line.end == "wall"
     assert line.wall_us > line.cpu_us + SHORT.wall_ms * 1000
 
 
-def test_who_waits_for_a_dead_sibling_is_ended(bench: Bench) -> None:
+def test_process_waiting_for_dead_sibling_is_killed(bench: Bench) -> None:
     """The first process is dead, the manager waits for it for ever, and the second one for the manager."""
     waits = "for (;;) sleep(9);"
     line = talk(bench, "int main(int, char** argv) { if (atoi(argv[1]) == 0) abort(); getchar(); }", manager=waits, processes=2)  # fmt: skip
     assert (line.end, line.score) == ("wall", 0), line
 
 
-def test_threads_that_wait_for_each_other_are_no_way_to_stay(bench: Bench) -> None:
+def test_deadlocked_threads_are_killed(bench: Bench) -> None:
     """They wake together to seem busy, and are ended at the hard stop at the latest, twice."""
     source = """
 import threading, time
@@ -218,7 +218,7 @@ JOINED = "pthread_t other; pthread_create(&other, nullptr, waits, nullptr); pthr
 
 @pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(("before", "waits"), [("", WAITS), (ANOTHER, JOINED)], ids=["itself", "a thread"])
-def test_waiting_for_a_disk_is_no_idling(bench: Bench, before: str, waits: str) -> None:
+def test_disk_wait_is_not_idle(bench: Bench, before: str, waits: str) -> None:
     """A parent whose vfork is under way is in the state of those who wait for a disk."""
     program = f'#include <pthread.h>\n{HEAD}{before}int main() {{ {waits} puts("done"); }}'
     limits = {"cpu_ms": 5000, "wall_ms": 400, "hard_ms": 60_000}
@@ -241,20 +241,20 @@ def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool
     return list(judged.tests.values())
 
 
-def test_what_only_looks_like_waiting_for_a_disk_is_no_verdict_yet(bench: Bench) -> None:
+def test_unconfirmed_disk_wait_gives_no_verdict(bench: Bench) -> None:
     """It ends the job: whoever sent it asks once more, alone."""
     line, *others = seeming(bench)
     assert (line.end, line.stalled, others) == ("wall", True, [])
     assert line.wall_us < 2_000_000, "it has no longer than one that sleeps"
 
 
-def test_what_only_looks_like_waiting_for_a_disk_is_told_when_alone_too(bench: Bench) -> None:
+def test_unconfirmed_disk_wait_is_reported_in_exclusive_run(bench: Bench) -> None:
     """Whoever sent it can tell it from one that sleeps."""
     lines = seeming(bench, alone=True)
     assert [(line.end, line.stalled) for line in lines] == [("wall", True)]
 
 
-def test_a_filter_lets_nobody_look_like_one_who_waits_for_a_disk(bench: Bench) -> None:
+def test_seccomp_prevents_faked_disk_waits(bench: Bench) -> None:
     assert [line.end for line in seeming(bench, EVERYTHING)] == ["ok", "ok"]
 
 
@@ -334,7 +334,7 @@ def told_of_looks(compiled: Callable[[str], Path], by: str, looks: str) -> str:
         ("0 0 0  10 1 5  20 0 6  30 1 6  40 1 6  50 0 6", "30 20"),  # and then none has
     ],
 )
-def test_a_disk_that_works_shows(compiled: Callable[[str], Path], looks: str, told: str) -> None:
+def test_disk_work_is_measured(compiled: Callable[[str], Path], looks: str, told: str) -> None:
     assert told_of_looks(compiled, "blocked", looks) == told
 
 
@@ -357,7 +357,7 @@ int main() {
 )
 
 
-def test_a_machine_that_stands_still_is_no_idling(bench: Bench) -> None:
+def test_suspended_machine_is_not_idle_time(bench: Bench) -> None:
     """A paused container, a suspended job, a virtual machine that moves: the clock goes on, and nobody could do anything."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
     with stopped_meanwhile("submission", after=0.1, seconds=1.2) as stopped:
@@ -368,7 +368,7 @@ def test_a_machine_that_stands_still_is_no_idling(bench: Bench) -> None:
 
 
 @pytest.mark.nightly
-def test_who_sleeps_while_a_machine_stands_still_is_ended_after(bench: Bench) -> None:
+def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=1000, wall_ms=2000, hard_ms=600_000)
     with stopped_meanwhile("submission", after=0.1, seconds=2.5) as stopped:
         line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=limits)
@@ -387,9 +387,7 @@ def test_who_sleeps_while_a_machine_stands_still_is_ended_after(bench: Bench) ->
         ("0 0 1  10000 40000 1  20000 40000 1", 10_000),  # four threads
     ],
 )
-def test_a_processor_that_is_lent_to_another_machine(
-    compiled: Callable[[str], Path], looks: str, lent: int
-) -> None:
+def test_steal_time_is_not_idle(compiled: Callable[[str], Path], looks: str, lent: int) -> None:
     """No machine here can be made to lend one."""
     assert int(told_of_looks(compiled, "lent", looks)) == lent
 
@@ -479,7 +477,7 @@ def ended(
         ([computed_until(9990)], {"still": (100, 3000), "whole": 20_000}, "none"),
     ],
 )
-def test_how_time_ends_a_program(
+def test_time_account_reports_reached_limit(
     compiled: Callable[[str], Path], programs: Sequence[Did], rules: dict[str, Any], told: str
 ) -> None:
     assert ended(compiled, *programs, **rules) == told
@@ -489,7 +487,7 @@ def test_how_time_ends_a_program(
 
 
 @pytest.mark.nightly(unless="")
-def test_waiting_for_a_tenth_of_the_limit_makes_a_machine_crowded(compiled: Callable[[str], Path]) -> None:
+def test_wait_of_a_tenth_of_cpu_limit_means_crowded(compiled: Callable[[str], Path]) -> None:
     # Limit and wait, in microseconds, as machines of two processors had them: alone, with one process more, and at load 14.
     looks = "3000000 900  3000000 41000  3000000 299999  3000000 300000  3000000 5400000  3450000 16800000"
     assert told_of_looks(compiled, "crowded", looks).split() == ["0", "0", "0", "1", "1", "1"]
@@ -499,7 +497,7 @@ CROWDED = PlanLimits(cpu_ms=200, crowded_cpu_ms=600, wall_ms=2000, hard_ms=600_0
 BURNS = HEAD + f'int main() {{ {BURN} puts("7"); }}'  # 0.33 s
 
 
-def test_on_a_crowded_machine_the_limit_for_that_holds(bench: Bench) -> None:
+def test_crowded_machine_uses_crowded_cpu_limit(bench: Bench) -> None:
     with one_processor(), crowd(2):
         line = bench.one(BURNS, answer="7", limits=CROWDED)
         usual = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=None))
@@ -509,20 +507,20 @@ def test_on_a_crowded_machine_the_limit_for_that_holds(bench: Bench) -> None:
 
 
 @pytest.mark.nightly
-def test_beyond_the_limit_for_a_crowded_machine_a_program_is_ended(bench: Bench) -> None:
+def test_program_over_crowded_cpu_limit_is_killed(bench: Bench) -> None:
     with one_processor(), crowd(2):
         line = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=250))
     assert (line.end, line.score) == ("cpu", 0) and line.cpu_us > 250_000, line
 
 
 @pytest.mark.nightly
-def test_processes_that_are_summed_have_the_limit_for_a_crowded_machine(bench: Bench) -> None:
+def test_summed_processes_use_crowded_cpu_limit(bench: Bench) -> None:
     with one_processor(), crowd(2):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=CROWDED)
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_sleeping_makes_no_machine_crowded(bench: Bench) -> None:
+def test_sleep_does_not_mean_crowded(bench: Bench) -> None:
     line = bench.one(HEAD + f'int main() {{ usleep(400000); {BURN} puts("7"); }}', answer="7", limits=CROWDED)
     # Others may be busy here, and then it really waits.
     assert line.end == "cpu" or line.waited_us > 20_000, line
@@ -531,19 +529,19 @@ def test_sleeping_makes_no_machine_crowded(bench: Bench) -> None:
 # --- the hard stop ---
 
 
-def test_a_test_ends_at_its_hard_stop(bench: Bench) -> None:
+def test_test_is_stalled_at_its_hard_limit(bench: Bench) -> None:
     """What it had done by then is no verdict yet: whoever sent the job asks once more."""
     limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=400)
     line = bench.one("int main() { for (;;) {} }", limits=limits)
     assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 400_000
 
 
-def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Bench) -> None:
+def test_endless_compiler_is_killed_for_cpu_time(bench: Bench) -> None:
     limits = {"cpu_ms": 200, "wall_ms": 150, "hard_ms": 60_000}
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "cpu"
 
 
-def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
+def test_sandbox_waiting_for_processor_is_not_killed(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 220, "hard_ms": 600_000}
     with one_processor(), crowd(1):
         boxed = bench.box("for i in 1 2 3; do /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
@@ -552,11 +550,11 @@ def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
 
 
 @pytest.mark.nightly(unless="")
-def test_a_box_that_sleeps_is_ended(bench: Bench) -> None:
+def test_sleeping_sandbox_is_killed(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 300, "hard_ms": 600_000}
     assert bench.box("sleep 60", limits=limits).report["killed"] == "wall"
 
 
-def test_a_box_ends_at_its_hard_stop(bench: Bench) -> None:
+def test_sandbox_is_killed_at_its_hard_limit(bench: Bench) -> None:
     limits = {"cpu_ms": 60_000, "wall_ms": 200, "hard_ms": 400}
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "hard"

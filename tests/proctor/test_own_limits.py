@@ -45,15 +45,15 @@ int main() {
 """
 
 
-def test_limits_that_count_for_the_process_can_be_set(bench: Bench) -> None:
+def test_per_process_limits_can_be_set(bench: Bench) -> None:
     line = bench.one(SETS, answer="AS CORE CPU DATA FSIZE NOFILE STACK")
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_python_sets_limits_as_harmless_programs_do(bench: Bench) -> None:
+def test_python_can_set_its_limits(bench: Bench) -> None:
     line = bench.one(IN_PYTHON, answer="NPROC\nSIGPENDING", language="python")
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_harmless_advice_is_taken(bench: Bench) -> None:
+def test_harmless_madvise_succeeds(bench: Bench) -> None:
     assert bench.one(ADVICE, answer="").end == "ok"

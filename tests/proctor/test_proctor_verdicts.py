@@ -24,7 +24,7 @@ SUM = '#include <cstdio>\nint main(){int a,b; scanf("%d %d",&a,&b); printf("%d\\
 SUM_PYTHON = "a, b = map(int, input().split())\nprint(a + b)\n"
 
 
-def test_right_and_wrong_answers(bench: Bench) -> None:
+def test_right_and_wrong_outputs_are_scored(bench: Bench) -> None:
     judged = bench.judge(SUM, [("1 2\n", "3\n"), ("1 2\n", "4\n"), ("1 2\n", "  3 \n\n")])
     assert [judged.tests[i].score for i in range(3)] == [1, 0, 1]
     assert [judged.tests[i].end for i in range(3)] == ["ok"] * 3
@@ -84,7 +84,7 @@ char many[5000];""",
 
 
 @pytest.mark.parametrize("name", BAD_ENDS)
-def test_bad_ends(bench: Bench, name: str) -> None:
+def test_failed_programs_have_the_end_and_feedback(bench: Bench, name: str) -> None:
     _, limits, *expected = BAD_ENDS[name]
     line = bench.one(
         ENDING, limits=limits, submission=PlanSubmission(argv=("submission", name), address_space=True)
@@ -124,7 +124,9 @@ int main(int, char** names) {
         (SIGKILL, 0, "the supervisor died"),
     ],
 )
-def test_somebody_else_kills_it(bench: Bench, task_type: str, watcher: int, program: int, words: str) -> None:
+def test_kill_from_outside_is_a_failure(
+    bench: Bench, task_type: str, watcher: int, program: int, words: str
+) -> None:
     """As the kernel does when memory is short, or who ends the judge. It is no verdict, and other tests get theirs."""
     mark = f"s{secrets.token_hex(6)}"
     more = {"manager_source": PASSES_ON, "manager": PlanManager(argv=("manager",), limits=LIMITS)}
@@ -145,7 +147,7 @@ def test_somebody_else_kills_it(bench: Bench, task_type: str, watcher: int, prog
     assert (found[1].end, found[1].score, found[1].outside) == ("ok", 1, False)
 
 
-def test_memory_that_is_not_touched_does_not_count(bench: Bench) -> None:
+def test_untouched_memory_does_not_count(bench: Bench) -> None:
     line = bench.one(
         "#include <cstdlib>\nint main(){char* p=(char*)malloc(2000ull<<20); p[5]=1; return p[5]-1;}"
     )
@@ -153,7 +155,7 @@ def test_memory_that_is_not_touched_does_not_count(bench: Bench) -> None:
     assert line.memory < 16 << 20
 
 
-def test_without_a_memory_limit_addresses_have_none(bench: Bench) -> None:
+def test_missing_memory_limit_means_no_address_limit(bench: Bench) -> None:
     names = """#include <sys/mman.h>
 int main() {
   const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -162,7 +164,7 @@ int main() {
     assert bench.one(names, limits=PlanLimits(cpu_ms=1000, wall_ms=60_000)).end == "ok"
 
 
-def test_deep_recursion_has_the_memory_limit_for_a_stack(bench: Bench) -> None:
+def test_stack_is_limited_by_memory_limit(bench: Bench) -> None:
     deep = "int f(int n){volatile char pad[1000]; pad[0]=n; return n?f(n-1)+pad[0]:0;} int main(){f(40000);}"
     assert bench.one(deep).end == "ok"
     endless = (
@@ -171,7 +173,7 @@ def test_deep_recursion_has_the_memory_limit_for_a_stack(bench: Bench) -> None:
     assert bench.one(endless).end == "memory"
 
 
-def test_an_output_that_just_fits(bench: Bench) -> None:
+def test_output_of_exactly_the_limit_is_accepted(bench: Bench) -> None:
     size = 1 << 20
     code = "#include <cstdio>\nint main(){for(int i=0;i<%d;i++) putchar('x');}"
     assert bench.one(code % size, answer="x" * size).score == 1
@@ -185,7 +187,7 @@ def test_files_instead_of_standard_streams(bench: Bench) -> None:
     assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
 
 
-def test_a_file_that_is_not_there_is_not_an_empty_one(bench: Bench) -> None:
+def test_missing_output_file_is_not_an_empty_one(bench: Bench) -> None:
     files = {"input_file": "sum.in", "output_file": "sum.out"}
     missing = bench.one("int main(){}", "", "", **files)
     assert (missing.end, missing.score, missing.feedback) == ("ok", 0, "The program wrote no file sum.out")
@@ -194,7 +196,7 @@ def test_a_file_that_is_not_there_is_not_an_empty_one(bench: Bench) -> None:
         assert bench.one(source, "", "", language=language, **files).score == 1
 
 
-def test_what_writes_without_an_end_is_ended_for_that_whoever_looks_first(bench: Bench) -> None:
+def test_endless_output_is_output_limit_not_memory(bench: Bench) -> None:
     """Its file is memory, too, so on a slow machine that limit is seen before the file's own."""
     slowly = """#include <cstdlib>
 #include <fcntl.h>
@@ -213,7 +215,7 @@ int main(int, char** argv) {
         assert ended.end == "output", (wait, ended)
 
 
-def test_the_last_words_of_a_failure_are_its_feedback(bench: Bench) -> None:
+def test_last_error_line_is_the_feedback(bench: Bench) -> None:
     line = bench.one("raise ValueError('no\\x1b[31m luck')", language="python")
     assert (line.end, line.code) == ("exit", 1)
     assert line.feedback == "ValueError: no [31m luck"
@@ -281,7 +283,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_where_it_failed_is_not_what_failed(bench: Bench, name: str) -> None:
+def test_feedback_has_no_locations(bench: Bench, name: str) -> None:
     written, words = WORDS[name]
     code = f"import os, sys\nsys.stderr.write({written!r})\nsys.stderr.flush()\nos._exit(1)"
     assert bench.one(code, language="python").feedback.strip() == words.strip()
@@ -297,7 +299,7 @@ def test_settled_groups_are_skipped(bench: Bench) -> None:
     assert [judged.tests[i].skipped for i in range(4)] == [False, True, False, False]
 
 
-def test_a_group_with_a_threshold_is_settled_by_nothing_and_by_more_than_that(bench: Bench) -> None:
+def test_threshold_group_is_settled_by_zero_or_higher_score(bench: Bench) -> None:
     """Each group has two tests; the second one is worth 0.5."""
     prints_output = """#include <cstdio>
 int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
@@ -312,27 +314,27 @@ int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc
     assert [judged.tests[i].skipped for i in range(6)] == [False, False, False, True, False, True], judged
 
 
-def test_a_program_that_ignores_being_asked_to_stop(bench: Bench) -> None:
+def test_program_that_ignores_sigterm_is_killed(bench: Bench) -> None:
     source = "#include <csignal>\nint main(){for(int i=1;i<64;i++) signal(i,SIG_IGN); for(;;);}"
     assert bench.one(source, limits=SPINNER).end == "cpu"
 
 
 @pytest.mark.nightly(unless="everything-100$")
 @pytest.mark.parametrize("number", [100, 500])
-def test_hundreds_of_tests_in_one_job(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
+def test_hundreds_of_tests_run_in_one_job(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--sanitize"):
         number = 100  # starting a program takes five times as long
     judged = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(number)])
     assert sum(line.score for line in judged.tests.values()) == number
 
 
-def test_a_plan_that_is_wrong_is_fatal(bench: Bench) -> None:
+def test_wrong_plan_is_fatal(bench: Bench) -> None:
     judged = bench.judge(SUM, [("1 2", "3")], input_file="../x")
     assert judged.lines == []  # no nonce was read
     assert '"fatal":"input_file: a file name expected"' in judged.boxed.stdout
 
 
-def test_a_wrong_output_is_repeated_where_it_is_asked_for(bench: Bench) -> None:
+def test_wrong_output_is_echoed_on_request(bench: Bench) -> None:
     says = '#include <cstdio>\nint main() { std::printf("one\\n\\ttwo \\x1b[31m \\xff%0999d", 3); }'
     assert bench.one(says, answer="1").output == ""
     echo = bench.one(says, answer="1", echo=20).output
@@ -341,13 +343,13 @@ def test_a_wrong_output_is_repeated_where_it_is_asked_for(bench: Bench) -> None:
     assert (right.tests[0].score, right.tests[0].output) == (1, "")
 
 
-def test_what_is_partly_right_is_repeated_too(bench: Bench) -> None:
+def test_partial_output_is_echoed_too(bench: Bench) -> None:
     half = '#include <cstdio>\nint main() { std::puts("0.5"); }'
     line = bench.one(ECHO, "nearly", "x", checker=CMS, checker_source=half, echo=20)
     assert (line.score, line.output) == (0.5, "nearly")
 
 
-def test_waiting_for_a_processor_is_not_held_against_a_program(bench: Bench) -> None:
+def test_processor_wait_does_not_count_as_time(bench: Bench) -> None:
     """Five at once on one processor: each needs 0.12 s of it, and gets them in much more than its wall time."""
     busy = "#include <ctime>\nint main() { while (clock() < 0.12 * CLOCKS_PER_SEC); }"
     limits = PlanLimits(cpu_ms=10_000, wall_ms=220)

@@ -7,7 +7,7 @@ from ioi_eval.store.resources import graders
 _COLUMNS = 120
 
 
-def test_no_line_is_wider_than_a_screen() -> None:
+def test_source_lines_have_at_most_120_columns() -> None:
     sources = [*graders().glob("proctor/*.?pp")]
     assert len(sources) > 50
     lines = (

@@ -53,7 +53,7 @@ def talk(bench: Bench, source: str, *, manager: str = ADDING_MANAGER, **more: ob
     return bench.judge(source, [("21\n", None)], task_type="Communication", manager_source=manager, **more)  # type: ignore[arg-type]
 
 
-def test_a_process_that_leaves_words_of_the_manager_unread(bench: Bench) -> None:
+def test_process_that_leaves_manager_output_unread_ended_too_early(bench: Bench) -> None:
     deaf = ADDING_MANAGER.replace("signal(SIGPIPE, SIG_IGN);", "").replace('puts("0");', 'puts("1");')
     # It waits until nobody is left who could read its words. Which end of a process is gone first, the kernel does not say.
     gone = "int answer = -1; getc(in); pollfd nobody = {fileno(out), 0, 0}; poll(&nobody, 1, -1);"
@@ -80,19 +80,19 @@ def test_communication_tells_each_process_its_index(bench: Bench) -> None:
     assert talk(bench, source, processes=1).tests[0].score == 1
 
 
-def test_a_process_that_fails_is_worth_nothing_whatever_the_manager_says(bench: Bench) -> None:
+def test_failed_process_scores_zero_despite_manager(bench: Bench) -> None:
     generous = '#include <cstdio>\nint main(){puts("1");}'
     line = talk(bench, "int main(){return 5;}", manager=generous).tests[0]
     assert (line.end, line.code, line.score) == ("exit", 5, 0)
 
 
-def test_a_process_that_dies_before_it_says_anything_hangs_nobody(bench: Bench) -> None:
+def test_process_that_dies_early_blocks_no_partner(bench: Bench) -> None:
     for user_io in ("std_io", "fifo_io"):
         line = talk(bench, "#include <cstdlib>\nint main(){abort();}", processes=2, user_io=user_io).tests[0]
         assert (line.end, line.signal) == ("signal", 6), line
 
 
-def test_a_process_that_ends_well_without_a_word(bench: Bench) -> None:
+def test_silent_process_that_ends_well_has_manager_result(bench: Bench) -> None:
     line = talk(bench, "int main(){}").tests[0]
     assert (line.end, line.score, line.feedback) == ("ok", 0, "no answer")
 
@@ -106,7 +106,7 @@ def test_cpu_time_of_the_processes_is_summed(bench: Bench) -> None:
     assert line.cpu_us >= 200_000
 
 
-def test_a_limit_of_one_process_counts_before_the_exit_code_of_another(bench: Bench) -> None:
+def test_limit_of_one_process_precedes_exit_code_of_another(bench: Bench) -> None:
     source = """#include <cstdio>
 int main(int, char** argv) {
   static char many[5000];
@@ -122,12 +122,12 @@ def test_memory_of_the_processes_is_summed(bench: Bench) -> None:
     assert three > 2 * one > 0
 
 
-def test_a_manager_that_waits_for_ever_and_a_process_that_sleeps(bench: Bench) -> None:
+def test_sleeping_process_with_waiting_manager_is_killed(bench: Bench) -> None:
     line = talk(bench, "#include <unistd.h>\nint main(){for(;;) sleep(9);}", limits=SLEEPER).tests[0]
     assert line.end == "wall"
 
 
-def test_a_manager_that_hangs_is_no_verdict(bench: Bench) -> None:
+def test_hanging_manager_gives_no_verdict(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=500, wall_ms=900, memory=1 << 30)
     hanging = "#include <unistd.h>\nint main(){for(;;) sleep(9);}"
     manager = PlanManager(argv=("manager",), limits=limits)
@@ -138,7 +138,7 @@ def test_a_manager_that_hangs_is_no_verdict(bench: Bench) -> None:
     assert line.failure == "the manager ran out of time"
 
 
-def test_a_manager_that_leaves_early(bench: Bench) -> None:
+def test_manager_that_exits_early_decides_unless_process_fails(bench: Bench) -> None:
     leaving = '#include <cstdio>\nint main(){puts("0.5"); fputs("seen enough",stderr);}'
     line = talk(
         bench, "#include <unistd.h>\nint main(){char c; return read(0,&c,1)!=0;}", manager=leaving
@@ -150,20 +150,20 @@ def test_a_manager_that_leaves_early(bench: Bench) -> None:
     assert (line.end, line.signal, line.score) == ("signal", 13, 0)
 
 
-def test_a_manager_that_breaks_is_no_verdict(bench: Bench) -> None:
+def test_broken_manager_gives_no_verdict(bench: Bench) -> None:
     line = talk(bench, "int main(){}", manager='#include <cstdio>\nint main(){puts("maybe");}').tests[0]
     assert line.failure is not None and line.failure.startswith("the manager printed no score")
     assert line.provoked
 
 
-def test_a_failure_that_a_manager_reports_may_be_the_submissions_fault(bench: Bench) -> None:
+def test_reported_manager_failure_is_marked_provoked(bench: Bench) -> None:
     """A right solution in its place shows whose it is: tests/unit/judge/test_honest.py."""
     source = '#include <cstdio>\nint main(){fputs("FAIL cannot parse", stderr); return 3;}'
     line = talk(bench, "int main(){}", manager=source).tests[0]
     assert line.failure is not None and line.provoked
 
 
-def test_a_managers_own_arguments_come_last(bench: Bench) -> None:
+def test_manager_arguments_follow_pipes(bench: Bench) -> None:
     source = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){printf("%d\\n",c==5&&!strcmp(v[3],"hard")&&!strcmp(v[4],"7"));}'
     manager = PlanManager(argv=("manager", "hard", "7"), limits=MANAGER.limits)
     judged = bench.judge(
@@ -172,7 +172,7 @@ def test_a_managers_own_arguments_come_last(bench: Bench) -> None:
     assert judged.tests[0].score == 1
 
 
-def test_a_manager_and_a_checker(bench: Bench) -> None:
+def test_checker_judges_manager_output(bench: Bench) -> None:
     manager = '#include <cstdio>\nint main(){puts("what the checker sees");}'
     checker = """#include <cstdio>
 #include <cstring>
@@ -193,7 +193,7 @@ int main(int, char** argv) {
     assert (line.end, line.score) == ("ok", 0.25)
 
 
-def test_output_only(bench: Bench) -> None:
+def test_output_only_scores_submitted_files(bench: Bench) -> None:
     judged = bench.judge(
         "",
         [("", "7\n"), ("", "7\n"), ("", "7\n")],
@@ -205,7 +205,7 @@ def test_output_only(bench: Bench) -> None:
     assert judged.tests[2].feedback == "File not submitted"
 
 
-def test_batch_and_output(bench: Bench) -> None:
+def test_batch_and_output_scores_program_and_files(bench: Bench) -> None:
     checker = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){puts(c==5&&!strcmp(v[4],"batch")?"1":c==5&&!strcmp(v[4],"outputonly")?"0.5":"0");}'
     judged = bench.judge(
         DOUBLE, [("1", "2"), ("1", "2")], task_type="BatchAndOutput", outputs={1: b"2"},
@@ -214,7 +214,7 @@ def test_batch_and_output(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(2)] == [1, 0.5]
 
 
-def test_a_file_counts_before_the_program(bench: Bench) -> None:
+def test_submitted_file_precedes_the_program(bench: Bench) -> None:
     checker = '#include <cstring>\n#include <cstdio>\nint main(int, char** v) { puts(strcmp(v[4], "batch") ? "0.5" : "1"); }'
     judged = bench.judge(
         "int main() { return 3; }",
@@ -234,7 +234,7 @@ def test_a_file_counts_before_the_program(bench: Bench) -> None:
     assert judged.tests[3].feedback == "File not submitted"
 
 
-def test_what_a_manager_wrote_before_it_broke_is_not_judged(bench: Bench) -> None:
+def test_output_of_broken_manager_is_not_judged(bench: Bench) -> None:
     manager = '#include <cstdio>\nint main(){puts("half of it"); return 3;}'
     checker = PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits)
     generous = '#include <cstdio>\nint main(){puts("1");}'
@@ -243,7 +243,7 @@ def test_what_a_manager_wrote_before_it_broke_is_not_judged(bench: Bench) -> Non
 
 
 @pytest.mark.parametrize(("writes", "score"), [("output.txt", 1), ("/dev/null", 0.25)])
-def test_a_manager_may_write_a_file_for_the_checker(bench: Bench, writes: str, score: float) -> None:
+def test_manager_file_is_judged_by_checker(bench: Bench, writes: str, score: float) -> None:
     manager = """#include <cstdio>
 int main(int argc, char** argv) {
   puts("on standard output");
@@ -280,18 +280,18 @@ int main(int, char** argv) {
 """
 
 
-def test_two_steps(bench: Bench) -> None:
+def test_two_steps_passes_data_to_second_run(bench: Bench) -> None:
     judged = bench.judge(TWO_STEPS, [("20", "41"), ("20", "40")], task_type="TwoSteps")
     assert [judged.tests[i].score for i in range(2)] == [1, 0], judged
 
 
 @pytest.mark.parametrize(("most", "end"), [(3, "ok"), (2, "output")])
-def test_an_output_of_two_steps_that_just_fits(bench: Bench, most: int, end: str) -> None:
+def test_two_steps_output_of_exactly_the_limit_is_accepted(bench: Bench, most: int, end: str) -> None:
     limits = msgspec.structs.replace(LIMITS, output=most)
     assert bench.one(TWO_STEPS, "20", "41\n", task_type="TwoSteps", limits=limits).end == end
 
 
-def test_two_steps_where_the_first_fails(bench: Bench) -> None:
+def test_two_steps_reports_exit_code_of_failed_first_run(bench: Bench) -> None:
     line = bench.one(TWO_STEPS.replace("{ scanf", "{ return 6; scanf"), "1", "3", task_type="TwoSteps")
     assert (line.end, line.code) == ("exit", 6)
 
@@ -321,20 +321,20 @@ def guessing(kind: str, yes: int, no: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "yes", "no"), [("testlib", 0, 1), ("icpc", 42, 43), ("exit-code", 0, 1)])
-def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
+def test_interactor_decides_the_score(bench: Bench, kind: str, yes: int, no: int) -> None:
     for source, score in ((SEARCH, 1), (STUBBORN, 0), ("int main(){}", 0)):
         line = bench.one(source, "37", None, **guessing(kind, yes, no))
         assert (line.end, line.score) == ("ok", score), line
 
 
-def test_who_crashes_with_the_right_words_has_crashed(bench: Bench) -> None:
+def test_crash_after_right_output_is_a_crash(bench: Bench) -> None:
     """The interactor is content and ends first."""
     source = '#include <cstdio>\n#include <cstdlib>\nint main(){puts("37"); fflush(stdout); abort();}'
     line = bench.one(source, "37", None, **guessing("testlib", 0, 1))
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
 
 
-def test_what_an_interactor_left_is_gone_at_the_next_test(bench: Bench) -> None:
+def test_interactor_feedback_is_removed_before_next_test(bench: Bench) -> None:
     leaving = """#include <cstdio>
 #include <unistd.h>
 int main(int, char** argv) {
@@ -355,7 +355,7 @@ int main(int, char** argv) {
     assert [judged.tests[i].score for i in range(2)] == [1, 1], judged
 
 
-def test_an_interactor_with_points_of_its_own(bench: Bench) -> None:
+def test_interactor_score_uses_its_full_points(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits, full=40)
     scoring = """#include <cstdio>
 int main(int, char** argv) {
@@ -374,7 +374,7 @@ int main(int, char** argv) {
     assert not judged.tests[2].provoked
 
 
-def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
+def test_interactor_may_write_to_ended_submission(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
     speaking = '#include <cstdio>\nint main(){while(getchar()!=EOF); for(int i=0;i<99999;i++) puts("word"); return 43;}'
     judged = bench.judge(
@@ -387,7 +387,7 @@ def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
     assert (judged.tests[0].end, judged.tests[0].score) == ("ok", 0), judged
 
 
-def test_interactive_where_the_submission_fails(bench: Bench) -> None:
+def test_interactive_submission_failure_keeps_its_end(bench: Bench) -> None:
     for source, end in (("int main(){return 9;}", "exit"), ("int main(){for(;;);}", "cpu")):
         assert bench.one(source, "37", None, limits=SPINNER, **guessing("icpc", 42, 43)).end == end
 

@@ -159,7 +159,7 @@ def check_alike(texts: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_program_finds_the_same_on_all_tests(bench: Bench, tmp_path: Path, way: str) -> None:
+def test_program_sees_equal_surroundings_on_all_tests(bench: Bench, tmp_path: Path, way: str) -> None:
     check_alike(probed(bench, PROBE, tmp_path, **WAYS[way]))
 
 
@@ -171,7 +171,7 @@ FUNCTION = PlanSubmission(argv=(PYTHON, "harness.py", "submission.py", "probe"),
     [(EVERYTHING, True), (EVERYTHING, False), (NAMESPACES_ALONE, True), (LANDLOCK_ALONE, False)],
 )
 @pytest.mark.parametrize("kind", ["program", "program with streams", "function"])
-def test_python_finds_the_same_on_all_tests(
+def test_python_sees_equal_surroundings_on_all_tests(
     layers: Sequence[str],
     forked: bool,
     kind: str,
@@ -201,7 +201,7 @@ def test_python_finds_the_same_on_all_tests(
     check_alike(texts)
 
 
-def test_no_group_of_the_machine_is_named(bench: Bench) -> None:
+def test_control_groups_of_the_machine_are_hidden(bench: Bench) -> None:
     """A program that sees `/proc` finds there at most that it is in the first group that it can see."""
     source = '#include <cstdio>\nint main(){FILE* f=fopen("/proc/self/cgroup","r"); for(int c; f && (c=getc(f))!=EOF;) putchar(c); puts("end");}'
     line = bench.one(
@@ -232,14 +232,14 @@ int main(int, char** argv) {
 """
 
 
-def test_an_input_is_a_file_as_any_other(bench: Bench) -> None:
+def test_input_is_an_ordinary_file(bench: Bench) -> None:
     tests = [(f"word{index}", f"1 5 word{index} 2 ord{index} 5 5 word{index} 1 1 1") for index in range(3)]
     submission = PlanSubmission(argv=("submission",), streams=True)
     judged = bench.judge(READING, tests, submission=submission, show=True)
     assert [judged.tests[index].score for index in range(3)] == [1] * 3, judged
 
 
-def test_nothing_of_a_longer_input_or_output_is_left(bench: Bench) -> None:
+def test_longer_earlier_input_or_output_leaves_nothing(bench: Bench) -> None:
     """Not behind its end either, where a page in memory goes on."""
     source = r"""#include <cstdio>
 #include <sys/mman.h>
@@ -277,13 +277,13 @@ int main() {
     assert [judged.tests[index].score for index in range(len(texts))] == [1] * len(texts), judged
 
 
-def test_a_test_without_any_output_is_judged_by_its_output(bench: Bench) -> None:
+def test_test_without_output_is_judged_by_empty_output(bench: Bench) -> None:
     judged = bench.judge("int main(){}", [("1", ""), ("2", "2"), ("3", "")])
     assert [judged.tests[index].score for index in range(3)] == [1, 0, 1], judged
     assert judged.tests[1].feedback == "Output isn't correct"
 
 
-def test_a_file_that_was_written_by_an_earlier_test_counts_for_no_other(bench: Bench) -> None:
+def test_output_file_of_earlier_test_does_not_count(bench: Bench) -> None:
     source = '#include <cstdio>\nint main(){int n; scanf("%d",&n); if(n==1) fputs("1",fopen("out.txt","w")); if(n==3) fopen("out.txt","w");}'
     judged = bench.judge(source, [(f"{n}", f"{n}") for n in (1, 2, 3)], output_file="out.txt")
     assert [judged.tests[index].score for index in range(3)] == [1, 0, 0], judged
@@ -291,7 +291,7 @@ def test_a_file_that_was_written_by_an_earlier_test_counts_for_no_other(bench: B
     assert feedback == ["The program wrote no file out.txt", "Output isn't correct"]
 
 
-def test_an_input_that_cannot_be_copied_is_the_judge_s_failure(bench: Bench, tmp_path: Path) -> None:
+def test_failed_input_copy_is_a_judge_failure(bench: Bench, tmp_path: Path) -> None:
     where = bench.workshop / tmp_path.parent.name
     where.mkdir(exist_ok=True)
     where.chmod(0o755)

@@ -76,12 +76,12 @@ def threaded(threads: int) -> PlanSubmission:
     return PlanSubmission(argv=("submission",), threads=threads)
 
 
-def test_too_many_threads_are_an_end_of_their_own(bench: Bench) -> None:
+def test_too_many_threads_have_their_own_end(bench: Bench) -> None:
     line = bench.one(BOMB, submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score, line.signal) == ("threads", 0, 9)
 
 
-def test_a_bomb_of_threads_leaves_the_machine_its_numbers(bench: Bench) -> None:
+def test_thread_bomb_leaves_free_pids(bench: Bench) -> None:
     """The kernel ends it, too: between two looks it could have all that the machine can number."""
     source = """
     #include <cstdio>
@@ -96,12 +96,12 @@ def test_a_bomb_of_threads_leaves_the_machine_its_numbers(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("source", [SOME, ONE_BY_ONE], ids=["at once", "one by one"])
-def test_as_many_as_were_granted(bench: Bench, source: str) -> None:
+def test_permitted_number_of_threads_runs(bench: Bench, source: str) -> None:
     line = bench.one(source, answer="ran", submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_threads_that_were_joined_may_end_late(bench: Bench) -> None:
+def test_joined_threads_may_end_late(bench: Bench) -> None:
     """Java says that a thread has ended before it has, and starts the next one: ended ones crowd."""
     source = (
         START
@@ -131,7 +131,7 @@ def test_threads_that_were_joined_may_end_late(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("often_us", "end", "score"), [(0, "ok", 1), (2000, "wall", 0)], ids=["once", "often"]
 )
-def test_who_waits_for_others_to_end_waits_for_no_disk(
+def test_held_thread_does_not_count_as_blocked_on_disk(
     bench: Bench, often_us: int, end: str, score: float
 ) -> None:
     """The kernel says so of one to whom a signal comes meanwhile, and starts no thread before that was heard."""
@@ -159,7 +159,7 @@ def test_who_waits_for_others_to_end_waits_for_no_disk(
     assert (line.end, line.score, line.stalled) == (end, score, False), line
 
 
-def test_nobody_listens_in_vain_while_a_program_ends(bench: Bench) -> None:
+def test_supervisor_does_not_poll_closed_listener(bench: Bench) -> None:
     """Its memory is what takes long then, and nobody is left who could ask."""
     source = """
     #include <cstdio>
@@ -183,13 +183,13 @@ def test_nobody_listens_in_vain_while_a_program_ends(bench: Bench) -> None:
     assert own_us(4) < 2 * own_us(1) + 25_000
 
 
-def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
+def test_limit_of_one_thread_allows_no_further_thread(bench: Bench) -> None:
     source = START + 'int main() { printf(start(body) ? "started" : "refused"); }'
     line = bench.one(source, answer="refused", submission=threaded(1), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_a_thread_wakes_the_loop_of_asyncio(bench: Bench) -> None:
+def test_thread_wakes_asyncio_loop(bench: Bench) -> None:
     source = """
 import asyncio, signal, sys, time
 async def main():
@@ -205,7 +205,7 @@ asyncio.run(main())
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_words_to_a_pair_have_no_address(bench: Bench) -> None:
+def test_socketpair_denies_addresses(bench: Bench) -> None:
     source = """
     #include <cstdio>
     #include <sys/socket.h>
@@ -227,7 +227,7 @@ def test_words_to_a_pair_have_no_address(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
-def test_a_bomb_of_threads_takes_none_of_others(bench: Bench) -> None:
+def test_thread_bomb_takes_no_threads_of_others(bench: Bench) -> None:
     """Where the kernel counts all that one user runs: none may grow between two looks."""
 
     def explode(_: object) -> str | None:
@@ -241,7 +241,7 @@ def test_a_bomb_of_threads_takes_none_of_others(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
-def test_threads_are_counted_where_nobody_can_be_asked(bench: Bench) -> None:
+def test_threads_are_counted_without_listener(bench: Bench) -> None:
     """The kernel lets one filter of a process ask, and another one was there before."""
     more = {
         "extra": {"asking": bench.compiled(ASKING).read_bytes()},
@@ -252,13 +252,13 @@ def test_threads_are_counted_where_nobody_can_be_asked(bench: Bench) -> None:
     assert (bench.one(SOME, answer="ran", **more).end, bench.one(BOMB, **more).end) == ("ok", "threads")
 
 
-def test_threads_get_no_processes(bench: Bench) -> None:
+def test_thread_permission_does_not_permit_processes(bench: Bench) -> None:
     source = START + 'int main() { printf(fork() < 0 ? "refused" : "forked"); }'
     line = bench.one(source, answer="refused", submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_threads_have_the_same_descriptors(bench: Bench) -> None:
+def test_threads_share_descriptors(bench: Bench) -> None:
     """With descriptors of its own, each of 64 would hold 13 MB in sockets, where no look finds them."""
     source = (
         START
@@ -278,7 +278,7 @@ def test_threads_have_the_same_descriptors(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
+def test_memory_counts_after_first_thread_ended(bench: Bench) -> None:
     source = (
         START
         + """
@@ -297,7 +297,7 @@ def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
     assert line.memory < 400 << 20, "killed when it was over the limit, not when the time was"
 
 
-def test_the_time_of_all_threads_is_counted(bench: Bench) -> None:
+def test_cpu_time_of_all_threads_counts(bench: Bench) -> None:
     source = (
         START
         + """

@@ -104,16 +104,16 @@ EACH = [
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_a_program_ends_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
+def test_forked_program_ends_like_started_one(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, BATCH[name], GIVEN)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_function_returns_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
+def test_forked_function_returns_like_started_one(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, SOURCES[name], json.dumps(ARGUMENTS), function="solve")
 
 
-def test_functions_of_one_source_return_as_after_a_start(room: Bench, library: bytes) -> None:
+def test_forked_functions_of_one_source_return_like_started_ones(room: Bench, library: bytes) -> None:
     given = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
     ends = dict(zip(BODIES, compare(room, library, of_bodies(), *given, function="solve"), strict=True))
     assert "[1, 2, 3]" in str(ends["a list"]) and len({*ends.values()}) > 20, ends
@@ -148,32 +148,32 @@ ARCHIVES = {
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_several_files_end_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
+def test_forked_archive_ends_like_started_one(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, archive(**ARCHIVES[name]), GIVEN)
 
 
-def test_files_are_read_and_written(room: Bench, library: bytes) -> None:
+def test_forked_program_reads_and_writes_files(room: Bench, library: bytes) -> None:
     source = (
         "open('out.txt', 'w').write(open('in.txt').read())\nf = open('out.txt', 'a')\nf.write('unclosed')"
     )
     compare(room, library, source, GIVEN, input_file="in.txt", output_file="out.txt")
 
 
-def test_random_numbers_differ_between_tests(room: Bench, library: bytes) -> None:
+def test_forked_random_numbers_differ_between_tests(room: Bench, library: bytes) -> None:
     source = b"import random, os\nprint(random.random(), os.urandom(4), random.SystemRandom().random())"
     found = judged(room, library, source, ["", "", ""])
     assert found.interpreter == FORKED
     assert len({line.output for line in found.tests.values()}) == 3
 
 
-def test_the_start_is_not_counted(room: Bench, library: bytes) -> None:
+def test_start_of_fork_server_is_not_counted(room: Bench, library: bytes) -> None:
     """The least of several: what a machine does meanwhile only adds."""
     ways = (judged(room, way, b"pass", [""] * 5) for way in (None, library))
     started, forked = (min(line.cpu_us for line in way.tests.values()) for way in ways)
     assert forked < started
 
 
-def test_memory_counts_from_the_same_level(room: Bench, library: bytes) -> None:
+def test_forked_memory_counts_like_started(room: Bench, library: bytes) -> None:
     """What the process has of the one that forked it is what it would have of its own after a start."""
     source = b"x = bytearray(b'1') * (40 << 20)"
     started, forked = (judged(room, way, source, ["", ""]).tests[1].memory for way in (None, library))
@@ -285,7 +285,7 @@ def marks() -> list[str]:
     return [f"seen-{secrets.token_hex(4)}" for _ in range(2)]
 
 
-def test_the_kernel_tells_the_same_of_a_process(room: Bench, library: bytes, marks: list[str]) -> None:
+def test_proc_shows_the_same_for_forked_process(room: Bench, library: bytes, marks: list[str]) -> None:
     _, started = looked_at(room, None, marks, seen)
     _, forked = looked_at(room, library, marks, seen)
     # A started one asks for its threads, by a filter more.
@@ -298,7 +298,7 @@ def test_the_kernel_tells_the_same_of_a_process(room: Bench, library: bytes, mar
     assert forked["memory that others see"] == []
 
 
-def test_nothing_of_others_is_in_its_memory(room: Bench, library: bytes, marks: list[str]) -> None:
+def test_forked_process_memory_has_no_data_of_others(room: Bench, library: bytes, marks: list[str]) -> None:
     """No other test's input, no answer, and not where the judge keeps its files."""
     memories = looked_at(room, library, marks, written)
     for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
@@ -310,21 +310,21 @@ def test_nothing_of_others_is_in_its_memory(room: Bench, library: bytes, marks: 
 # --- where it cannot be had --------------------------------------------------------------------------
 
 
-def test_without_namespaces_every_test_starts(workshop: Path, proctor: Path, library: bytes) -> None:
+def test_every_test_starts_without_namespaces(workshop: Path, proctor: Path, library: bytes) -> None:
     bench = Bench(workshop=workshop, proctor=proctor, compiled=lambda _: Path(), layers=LANDLOCK_ALONE)
     found = judged(bench, library, b"print(5)", ["", ""], answer="5")
     assert found.interpreter == "started: forking needs namespaces"
     assert [line.score for line in found.tests.values()] == [1, 1]
 
 
-def test_a_library_that_cannot_be_loaded(room: Bench) -> None:
+def test_unloadable_library_falls_back_to_starts(room: Bench) -> None:
     found = judged(room, b"no library", b"print(5)", ["", ""], answer="5")
     assert found.interpreter.startswith("started: ImportError")
     assert [line.score for line in found.tests.values()] == [1, 1]
 
 
 @pytest.mark.parametrize("tool", ["/bin/false", "/bin/cat", "/usr/bin/surely-not-there"])
-def test_an_interpreter_that_does_not_wait(room: Bench, library: bytes, tool: str) -> None:
+def test_failed_fork_server_falls_back_to_starts(room: Bench, library: bytes, tool: str) -> None:
     """What the proctor is told of it is in the row; the test then says what is wrong with the program."""
     warm = PlanWarm(library="waiting.so", script="waiting.py")
     submission = PlanSubmission(argv=(tool, "submission"), files=("submission",), env=ENVIRONMENT, warm=warm)
@@ -334,6 +334,6 @@ def test_an_interpreter_that_does_not_wait(room: Bench, library: bytes, tool: st
     assert found.interpreter.startswith("started: ")
 
 
-def test_programs_that_run_together_start(room: Bench, library: bytes) -> None:
+def test_parallel_programs_are_started_not_forked(room: Bench, library: bytes) -> None:
     found = judged(room, library, b"print(5)", [""], task_type="TwoSteps")
     assert found.interpreter == "started: programs of this task type are not forked"
