@@ -175,23 +175,23 @@ class Machine:
         If the command asks for a package, the package is installed, and the command runs again.
         """
         started = time.monotonic()
-        done = self.run(command, root=root, network=network)
-        while done.returncode == 2 and (
-            request := re.search(r"Install it with\n    sudo (.*)\n", done.stderr)
+        process = self.run(command, root=root, network=network)
+        while process.returncode == 2 and (
+            request := re.search(r"Install it with\n    sudo (.*)\n", process.stderr)
         ):
             print(f"      {name} asks for: sudo {request[1]}", flush=True)
             self.check(f"{name}, as requested", f"sudo {request[1]}", root=True, network=True)
-            done = self.run(command, root=root, network=network)
-        if done.returncode != 0:
+            process = self.run(command, root=root, network=network)
+        if process.returncode != 0:
             error = InstallError if network else PageError
             disk = shutil.disk_usage(self.root).free >> 20
             memory = re.findall(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
             raise error(
-                f"{name} ends with {done.returncode}; {disk} MiB of disk are free, {memory} KiB of memory:\n"
-                f"{command}\n{done.stdout}\n{done.stderr}"
+                f"{name} ends with {process.returncode}; free: {disk} MiB of disk, {memory} KiB of memory:\n"
+                f"{command}\n{process.stdout}\n{process.stderr}"
             )
         print(f"ok    {name} ({time.monotonic() - started:.0f} s)", flush=True)
-        return done.stdout
+        return process.stdout
 
     def follow(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
         """Run all blocks of a page in a new folder."""

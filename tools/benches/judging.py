@@ -1,8 +1,8 @@
-"""The benchmark of judging: ratios to a bare loop and to the classic shape, measured in one run.
+"""Benchmark of judging: ratios to a bare loop and to the classic job shape, measured in one run.
 
-What takes part in every ratio runs on the same cores, one directly after the other, several times in turn;
-the median counts. CPU time is that of everything, tests included, for one submission; on a busy machine only
-it can be compared.
+All values of a ratio are measured on the same cores, one after another, in several rounds; the median counts.
+CPU time is that of all processes, tests included, for one submission. On a busy machine, only CPU times can
+be compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CORES = len(os.sched_getaffinity(0))
 
 
 class Bench:
-    """One folder with the tests, the bare loop and a store that is kept warm but for the submissions."""
+    """A folder with the tests, the bare loop, and a store that caches everything except the submissions."""
 
     def __init__(self, folder: Path, count: int, tests: int, headers: Sequence[str]) -> None:
         self.folder, self.count, self.tests, self.headers = folder, count, tests, headers
@@ -49,7 +49,7 @@ class Bench:
         (folder / "checker.cpp").write_text(SLOW_CHECKER)
 
     def precompile(self) -> None:
-        """What g++ can do by itself: the sources' own first includes, precompiled."""
+        """Precompile the first includes of the sources, as g++ can do by itself."""
         (self.folder / "all.hpp").write_text(beginning(self.headers))
         subprocess.run(["g++", *FLAGS, "-x", "c++-header", "all.hpp"], cwd=self.folder, check=True)
 
@@ -67,19 +67,19 @@ class Bench:
         tests: int = 0,
         flags: Sequence[str] = (),
     ) -> float:
-        """Seconds of the bare loop, which must find everything right."""
+        """Return the seconds of the bare loop, which must judge all outputs right."""
         count, tests = (self.count if compiling else 1), tests or self.tests
         command = ["./bare", str(cores), str(count), str(tests), "./checker" if checker else "-"]
-        told = subprocess.run(
+        process = subprocess.run(
             [*command, "compile" if compiling else "run", *FLAGS, *flags],
             cwd=self.folder, check=True, capture_output=True, text=True,
         )  # fmt: skip
-        passed, seconds = told.stdout.split()
+        passed, seconds = process.stdout.split()
         assert int(passed) == count * tests, "the bare loop does not agree"
         return float(seconds)
 
     def fresh(self, count: int) -> list[Submission]:
-        """Submissions that no store has seen."""
+        """Return submissions that are in no store."""
         self._next += count
         return list(submissions(count, first=self._next, headers=self.headers))
 
@@ -89,22 +89,22 @@ class Bench:
         precompile: bool,
         slots: int = CORES,
     ) -> Scorer:
-        self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer opened last
+        self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer that was opened last
         return Scorer(self.engine, store=self.store, builds=BuildOptions(precompile=precompile))
 
     async def ours(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
-        async def one(submission: Submission) -> None:
-            async with room:
+        async def score_one(submission: Submission) -> None:
+            async with slots:
                 result = await scorer.score(task, submission)
             assert result.points == 100, result
 
-        room = asyncio.Semaphore(2 * CORES)
+        slots = asyncio.Semaphore(2 * CORES)
         started = time.perf_counter()
-        await asyncio.gather(*(one(submission) for submission in work))
+        await asyncio.gather(*(score_one(submission) for submission in work))
         return time.perf_counter() - started
 
     async def classic(self, task: Problem, tests: int) -> float:
-        """Seconds for each test in the classic shape, all cores busy."""
+        """Return the seconds per test in the classic job shape, with all cores busy."""
         work = self.fresh(1)[0]
         started = time.perf_counter()
         for first in range(0, tests, CORES):
@@ -115,21 +115,21 @@ class Bench:
 
 
 class Taken(NamedTuple):
-    """Seconds, by the clock and of all processors."""
+    """Elapsed seconds, and CPU seconds of all processors."""
 
     clock: float
     cpu: float
 
 
 async def in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[Taken]:
-    """The medians of several measures that take turns, so that a noisy minute hits them all."""
-    taken: list[list[Taken]] = [[] for _ in measures]
+    """Return the medians of several measures. They take turns, so that a noisy minute affects all of them."""
+    rounds_of: list[list[Taken]] = [[] for _ in measures]
     for _ in range(rounds):
-        for times, measure in zip(taken, measures, strict=True):
-            begin = cpu_seconds()
+        for measured, measure in zip(rounds_of, measures, strict=True):
+            cpu_before = cpu_seconds()
             clock = await measure()
-            times.append(Taken(clock, cpu_seconds() - begin))
-    return [Taken(*map(statistics.median, zip(*times, strict=True))) for times in taken]
+            measured.append(Taken(clock, cpu_seconds() - cpu_before))
+    return [Taken(*map(statistics.median, zip(*measured, strict=True))) for measured in rounds_of]
 
 
 async def throughput(bench: Bench, rounds: int) -> None:
@@ -137,7 +137,7 @@ async def throughput(bench: Bench, rounds: int) -> None:
         kind = "a checker" if checker else "white-diff"
         task = problem(bench.folder / "tests", bench.tests, checker=checker)
         checker_seconds = bench.build_checker() if checker else 0.0
-        await settle(bench, task)  # headers last across runs
+        await settle(bench, task)  # the header stays in the store
         async with bench.scorer(precompile=False) as plain, bench.scorer(precompile=True) as quick:
             ours = (plain, quick)
             for scorer in ours:
@@ -147,7 +147,7 @@ async def throughput(bench: Bench, rounds: int) -> None:
             async def bare(flags: Sequence[str] = (), checker: bool = checker) -> float:
                 return await asyncio.to_thread(bench.bare, checker=checker, flags=flags)
 
-            found = await in_turn(
+            results = await in_turn(
                 rounds,
                 bare,
                 partial(bare, ("-include", "all.hpp")),
@@ -155,8 +155,8 @@ async def throughput(bench: Bench, rounds: int) -> None:
             )
             slow = await bench.classic(task, 2 * CORES)
         total = bench.count * bench.tests
-        begin = f"{bench.headers[0]}" + (" and five usual ones" if len(bench.headers) > 1 else "")
-        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}, which include {begin}")
+        includes = f"{bench.headers[0]}" + (" and five usual ones" if len(bench.headers) > 1 else "")
+        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}, which include {includes}")
         if checker:
             print(f"  (the checker takes {checker_seconds:.1f} s to compile; once, and not counted)")
         names = (
@@ -165,13 +165,13 @@ async def throughput(bench: Bench, rounds: int) -> None:
             "ours, no header",
             "ours, as it comes",
         )
-        for name, taken in zip(names, found, strict=True):
-            each = f"{1000 * taken.cpu / bench.count:7.0f} ms of CPU"
-            row(name, total / taken.clock, found[0].clock / taken.clock, each)
-        row("classic shape", 1 / slow, found[0].clock / total / slow)
+        for name, result in zip(names, results, strict=True):
+            cpu_text = f"{1000 * result.cpu / bench.count:7.0f} ms of CPU"
+            row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
+        row("classic shape", 1 / slow, results[0].clock / total / slow)
         print(
-            f"  ours to the classic shape: {slow * total / found[2].clock:.0f} times, "
-            f"{slow * total / found[3].clock:.0f} as it comes"
+            f"  ours to the classic shape: {slow * total / results[2].clock:.0f} times, "
+            f"{slow * total / results[3].clock:.0f} as it comes"
         )
 
 
@@ -180,7 +180,7 @@ async def one_way(bench: Bench, scorer: Scorer, task: Problem) -> float:
 
 
 async def settle(bench: Bench, task: Problem) -> None:
-    """Build until the header is kept, before anything is timed."""
+    """Build until the header is cached, before anything is measured."""
     async with bench.scorer(precompile=True) as scorer:
         for _ in range(60):
             if any(path.stat().st_size > 20 << 20 for path in bench.store.root.rglob("artifact")):
@@ -189,12 +189,12 @@ async def settle(bench: Bench, task: Problem) -> None:
             await asyncio.sleep(0.5)
 
 
-def row(name: str, rate: float, ratio: float, more: str = "") -> None:
-    print(f"  {name:<30} {rate:>7.1f} tests/s {ratio:>6.2f} of the bare loop {more}".rstrip())
+def row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
+    print(f"  {name:<30} {rate:>7.1f} tests/s {ratio:>6.2f} of the bare loop {suffix}".rstrip())
 
 
 async def added_cost(bench: Bench, rounds: int) -> None:
-    """What a test costs beyond fork, exec and wait: one program, one core, hundreds of tests."""
+    """Print the cost of a test beyond fork, exec and wait: one program, one core, hundreds of tests."""
     tests = 400
     task = problem(bench.folder / "tests", tests, checker=False)
     work = bench.fresh(1)
@@ -211,7 +211,7 @@ async def added_cost(bench: Bench, rounds: int) -> None:
 
 
 def memory(folder: Path) -> None:
-    """Peak memory of the client over a gigabyte of tests, in a process of its own."""
+    """Print the peak memory of the client over a gigabyte of tests, in a separate process."""
     line = subprocess.run(
         [sys.executable, __file__, "--only-memory", str(folder)], check=True, capture_output=True, text=True
     )
@@ -244,17 +244,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--usual", action="store_true", help="six usual includes, not bits/stdc++.h")
     parser.add_argument("--only-memory", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.only_memory:
-        asyncio.run(only_memory(given.only_memory))
+    arguments = parser.parse_args()
+    if arguments.only_memory:
+        asyncio.run(only_memory(arguments.only_memory))
         return
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR"), prefix="ioi-eval-bench-") as name:
-        bench = Bench(Path(name), given.submissions, given.tests, USUAL if given.usual else BIG)
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR"), prefix="ioi-eval-bench-") as folder:
+        bench = Bench(Path(folder), arguments.submissions, arguments.tests, USUAL if arguments.usual else BIG)
         bench.precompile()
         print(f"{CORES} cores; {subprocess.check_output(['g++', '--version'], text=True).splitlines()[0]}")
-        asyncio.run(throughput(bench, given.rounds))
-        asyncio.run(added_cost(bench, given.rounds))
-        memory(Path(name) / "memory")
+        asyncio.run(throughput(bench, arguments.rounds))
+        asyncio.run(added_cost(bench, arguments.rounds))
+        memory(Path(folder) / "memory")
 
 
 if __name__ == "__main__":

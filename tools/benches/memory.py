@@ -1,8 +1,8 @@
-"""Memory of `ioi-eval score DUMP --problems ioi` over gigabytes of tests, the first time and again.
+"""Memory of `ioi-eval score DUMP --problems ioi` over gigabytes of tests, in a first and a second run.
 
-The datasets are written to parquet files as the hub has them. A run is a process of its own, looked at every
-20 ms: what it holds itself (anonymous memory), and all that is mapped into it. Mapped files are the kernel's
-cache and go when somebody needs the room; they are counted all the same.
+The datasets are written to parquet files as on the hub. Each run is a separate process, observed every 20 ms:
+its own (anonymous) memory, and all memory that is mapped into it. Mapped files are the kernel's cache, which
+is freed when memory is needed, but they are counted.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 TESTS = 100
-ROW_GROUP = 5  # tests: a hundred megabytes, as datasets writes files
+ROW_GROUP = 5  # tests; about a hundred megabytes, as the package `datasets` writes files
 YEAR = 2024
-LIMIT = 500  # MiB
+LIMIT = 500  # in MiB
 CODE = """#include <cstdio>
 int main() {
     static char part[1 << 16];
@@ -35,7 +35,7 @@ int main() {
 
 
 def contents(total: int) -> Iterator[str]:
-    """Texts of digits, no two alike."""
+    """Yield texts of digits, all different."""
     line = " ".join(str(n * 7919 % 1_000_003) for n in range(4000)) + "\n"
     for test in range(TESTS):
         yield f"{test}\n" + line * (total // TESTS // len(line))
@@ -66,14 +66,14 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
     columns = {"problem_id": text, "test_name": text, "test_input": text, "test_output": text}
     written, group = 0, list[dict[str, str]]()
     with pq.ParquetWriter(tests, pa.schema(list(columns.items()))) as writer:
-        for name, given in zip(names, contents(total), strict=True):
-            written += len(given)
+        for name, input_text in zip(names, contents(total), strict=True):
+            written += len(input_text)
             group.append(
                 {
                     "problem_id": "bytes",
                     "test_name": name,
-                    "test_input": given,
-                    "test_output": f"{len(given)}\n",
+                    "test_input": input_text,
+                    "test_output": f"{len(input_text)}\n",
                 }
             )
             if len(group) == row_group:
@@ -83,51 +83,52 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
 
 
 def watched(process: subprocess.Popen[bytes]) -> tuple[int, int]:
-    """Peaks in KiB until it ends: its own memory, and all that is mapped."""
-    own = mapped = 0
+    """Observe a process until it ends. Return the peaks in KiB of its own memory and of all mapped memory."""
+    own_kib = mapped_kib = 0
     while process.poll() is None:
         try:
             lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
         except (FileNotFoundError, ProcessLookupError):
             break
-        found = {line.split(":")[0]: line.split() for line in lines}
-        if "RssAnon" in found:
-            own = max(own, int(found["RssAnon"][1]) + int(found["RssShmem"][1]))
-            mapped = max(mapped, int(found["VmHWM"][1]))
+        fields = {line.split(":")[0]: line.split() for line in lines}
+        if "RssAnon" in fields:
+            own_kib = max(own_kib, int(fields["RssAnon"][1]) + int(fields["RssShmem"][1]))
+            mapped_kib = max(mapped_kib, int(fields["VmHWM"][1]))
         time.sleep(0.02)
-    return own, mapped
+    return own_kib, mapped_kib
 
 
 def run(folder: Path, out: str) -> tuple[float, float]:
-    """MiB: its own, and with everything mapped."""
+    """Run the command. Return the peaks in MiB of its own memory and of all mapped memory."""
     command = [sys.executable, "-m", "ioi_eval", "score", "dump.jsonl", "--problems", "ioi"]
     arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
-        own, mapped = watched(process)
+        own_mib, mapped = watched(process)
     if process.returncode:
         raise SystemExit(f"the run ended with {process.returncode}")
-    return own / 1024, mapped / 1024
+    return own_mib / 1024, mapped / 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=2.0)
     parser.add_argument("--row-group", type=int, default=ROW_GROUP, help=f"tests, a divisor of {TESTS}")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        total = write_datasets(folder / "copies", int(given.gigabytes * (1 << 30)), given.row_group)
+        total = write_datasets(folder / "copies", int(arguments.gigabytes * (1 << 30)), arguments.row_group)
         (folder / "dump.jsonl").write_text(json.dumps({"problem_id": "bytes", "code": CODE}) + "\n")
         print(f"{total / (1 << 30):.2f} GiB of tests", flush=True)
         peaks = []
         for out in ("first", "again"):
             begin = time.monotonic()
-            own, mapped = run(folder, out)
+            own_mib, mapped = run(folder, out)
             peaks.append(mapped)
             seconds = time.monotonic() - begin
             print(
-                f"{out}: {own:.0f} MiB own, {mapped:.0f} MiB with mapped files, {seconds:.0f} s", flush=True
+                f"{out}: {own_mib:.0f} MiB own, {mapped:.0f} MiB with mapped files, {seconds:.0f} s",
+                flush=True,
             )
             points = json.loads((folder / out / "results.jsonl").read_text())["all_subtasks_points"]
             assert points == 100, points

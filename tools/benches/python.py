@@ -1,8 +1,8 @@
-"""The benchmark of Python: CPU time per test of a plain loop, of starts, and of a waiting interpreter.
+"""Benchmark of Python: CPU time per test of a plain loop, of started interpreters, and of a fork server.
 
-All three run the same programs on the same inputs, in turn, several times; the least of each counts, because
-what a busy machine does meanwhile only adds. CPU time of all processes, the judge's own included, the build
-(Python's check of the syntax) not.
+All three run the same programs on the same inputs, in several rounds. The minimum counts, because other work
+of a machine only adds time. CPU time is that of all processes, the judge's included, without the build
+(Python's syntax check).
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ def problem(tests: int) -> Problem:
 
 
 def plain(folder: Path, python: str, code: str, tests: int) -> float:
-    """Milliseconds per test of `python3 program.py`, with no limits and nothing compared."""
+    """Return the milliseconds per test of `python3 program.py`, without limits and comparison."""
     program = folder / "program.py"
     program.write_text(code)
-    before = cpu_seconds()
+    cpu_before = cpu_seconds()
     for number in range(tests):
-        given = f"{number} 1\n".encode()
-        done = subprocess.run([python, program], input=given, stdout=subprocess.PIPE, check=True)
-        assert int(done.stdout) == number + 1
-    return (cpu_seconds() - before) / tests * 1000
+        input_file = f"{number} 1\n".encode()
+        process = subprocess.run([python, program], input=input_file, stdout=subprocess.PIPE, check=True)
+        assert int(process.stdout) == number + 1
+    return (cpu_seconds() - cpu_before) / tests * 1000
 
 
 async def judged(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
-    """Milliseconds per test, those that were the program's own, and how Python came to run."""
+    """Return milliseconds per test, those of the program itself, and how Python was run."""
     submission = Submission(key="bench", problem_id="sum", code=code, language="python")
-    before = cpu_seconds()
+    cpu_before = cpu_seconds()
     result = await scorer.score(problem(tests), submission)
-    spent = cpu_seconds() - before
+    spent = cpu_seconds() - cpu_before
     assert all(test.score == 1 for test in result.tests), result.tests[0]
-    own = sum(test.cpu_time or 0.0 for test in result.tests)
-    return spent / tests * 1000, own / tests * 1000, str(result.confinement.get("interpreter", "started"))
+    own_cpu = sum(test.cpu_time or 0.0 for test in result.tests)
+    return spent / tests * 1000, own_cpu / tests * 1000, str(result.confinement.get("interpreter", "started"))
 
 
 def installed(python: str, code: str) -> bool:
@@ -71,7 +71,7 @@ async def measure(folder: Path, python: str, rounds: int, tests: int) -> None:
         for waiting in (False, True):
             engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
-                await judged(scorer, code, 1)  # what is built once
+                await judged(scorer, code, 1)  # builds what is cached
                 for _ in range(rounds):
                     loops.append(await asyncio.to_thread(plain, folder, python, code, tests))
                     ways[waiting].append(await judged(scorer, code, tests))
@@ -81,7 +81,7 @@ async def measure(folder: Path, python: str, rounds: int, tests: int) -> None:
 def report(
     name: str, loop: float, started: tuple[float, float, str], forked: tuple[float, float, str]
 ) -> None:
-    ways = (f"{how} {whole:.1f} ({own:.1f})" for whole, own, how in (started, forked))
+    ways = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
     print(f"{name}: plain loop {loop:.1f}, {', '.join(ways)}; {loop / forked[0]:.1f} times the plain loop")
 
 

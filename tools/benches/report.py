@@ -1,7 +1,7 @@
 """Writes the report of a synthetic run, and measures time and memory: 10,000 rows, 8 models, 300 problems.
 
-Where there is Chromium, and selenium to drive it, also how long two pages take until they are drawn, and the
-report until models or a tag are chosen.
+If Chromium and selenium are installed, it also measures how long two pages, and changes of their filters,
+take until they are drawn.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def problem(number: int, tests: int) -> Problem:
         year=2013 + number % 12,
         tests=tuple(Test(name=name, input=Blob.of(f"{number} {name}")) for name in names),
         subtasks=tuple(
-            Subtask(name=f"{place}", points=points, tests=tuple(group))
-            for place, (points, group) in enumerate(zip((20, 30, 50), groups, strict=True))
+            Subtask(name=f"{index}", points=points, tests=tuple(group))
+            for index, (points, group) in enumerate(zip((20, 30, 50), groups, strict=True))
         ),
     )
 
@@ -65,9 +65,9 @@ def outcome(name: str, dice: random.Random, skill: float) -> TestResult:
 
 def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[str, Any]]:
     dice = random.Random(7)
-    asked = [problem(one, tests) for one in range(problems)]
+    all_problems = [problem(index, tests) for index in range(problems)]
     for index in range(number):
-        of, model = asked[index % problems], index // problems % models
+        of, model = all_problems[index % problems], index // problems % models
         source = "".join(f"    sum += {dice.randrange(10**6)} * read();\n" for _ in range(60))
         submission = Submission(
             key=f"row-{index}",
@@ -76,15 +76,15 @@ def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[s
             row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
         )
         skill = dice.random() ** (1 / (2 + model))
-        found = {test.name: outcome(test.name, dice, skill) for test in of.tests}
-        yield result_row(submission, of, submission_result(of, submission, found, compiler="g++ 12.2.0"))
+        judged = {test.name: outcome(test.name, dice, skill) for test in of.tests}
+        yield result_row(submission, of, submission_result(of, submission, judged, compiler="g++ 12.2.0"))
 
 
-# Two frames later what has been laid out is drawn.
+# The layout is drawn two frames later.
 DRAWN = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
 
 
-# Milliseconds until a choice is drawn. What is sent in a frame comes behind it.
+# Milliseconds until a choice is drawn. A message that is sent in a frame is received after it.
 FIRST = """
     const [selector, place, entry, done] = arguments;
     const one = document.querySelectorAll(selector)[place];
@@ -116,12 +116,12 @@ def choose(browser: Any) -> None:
     tell("chooses a tag", [drawn(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
 
 
-def tell(what: str, times: list[float]) -> None:
-    print(f"a click that {what} takes {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
+def tell(name: str, times: list[float]) -> None:
+    print(f"a click that {name} takes {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
 
 
 def open_pages(folder: Path) -> None:
-    """Each page three times, the first of them with nothing in any cache of the browser."""
+    """Measure how long each page takes, three times. At the first time, no cache of the browser has it."""
     try:
         from selenium import webdriver
     except ImportError:
@@ -147,21 +147,21 @@ def open_pages(folder: Path) -> None:
 
 
 def repeat(path: Path, of: int, more: int, begin: int) -> None:
-    """Append rows that are there already, by other keys: making different ones takes longer than a report."""
-    with path.open("rb") as known, path.open("ab") as stream:
+    """Append the existing rows with other keys, because making different rows takes longer than a report."""
+    with path.open("rb") as rows, path.open("ab") as stream:
         for number in range(more):
             if number % of == 0:
-                known.seek(0)
-            old, new = (b'"row-%d"' % one for one in (number % of, begin + number))
-            stream.write(next(known).replace(old, new))
+                rows.seek(0)
+            old_key, new_key = (b'"row-%d"' % row_key for row_key in (number % of, begin + number))
+            stream.write(next(rows).replace(old_key, new_key))
 
 
 def report(folder: Path, rows: int) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     write_reports(folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {most:.0f} MiB at most", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {peak:.0f} MiB at most", flush=True)
 
 
 def main() -> None:
@@ -173,19 +173,19 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=300)
     parser.add_argument("--tests", type=int, default=20, help="of each problem")
     parser.add_argument("--keep", type=Path, help="folder for the run; default: one that goes away")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:
-        folder = given.keep or Path(temporary)
+        folder = arguments.keep or Path(temporary)
         with ResultLog.open(folder, Fingerprint(dump="d" * 64)) as journal:
             journal.begin()
-            for row in rows(given.rows, given.models, given.problems, given.tests):
+            for row in rows(arguments.rows, arguments.models, arguments.problems, arguments.tests):
                 journal.record(row)
-        number = given.rows * given.copies
-        repeat(folder / RESULTS, given.rows, number - given.rows, given.rows)
+        number = arguments.rows * arguments.copies
+        repeat(folder / RESULTS, arguments.rows, number - arguments.rows, arguments.rows)
         report(folder, number)
-        if given.more:
-            repeat(folder / RESULTS, given.rows, given.more, number)
-            report(folder, number + given.more)
+        if arguments.more:
+            repeat(folder / RESULTS, arguments.rows, arguments.more, number)
+            report(folder, number + arguments.more)
         open_pages(folder)
 
 

@@ -1,8 +1,8 @@
-"""Rewards per second of a training step, against what harnesses without a judge do.
+"""Rewards per second of a training step, compared with harnesses without a judge.
 
-These are `exec` in this process (no limits, no confinement, no start of an interpreter), and an interpreter
-started for each test, one after the other. A step is a batch of prompts with several completions each, all of
-them distinct programs, a quarter of them wrong.
+The harnesses are `exec` in this process (no limits, no confinement, no start of an interpreter), and an
+interpreter that is started for each test. A step is a batch of prompts with several completions each. All of
+them are distinct programs, and a quarter of them are wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ioi_eval.models import Blob, BuildOptions, Limits, Problem, Submission, Tes
 
 
 def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
-    """Completions and their tests: sums of lines of numbers. Every fourth completion is wrong."""
+    """Return completions and their tests: sums of lines of numbers. Every fourth completion is wrong."""
     lines = [" ".join(str((prompt * 7 + at) % 1000) for at in range(50)) for prompt in range(tests)]
     sums = [str(sum(map(int, line.split()))) for line in lines]
     column = json.dumps({"inputs": lines, "outputs": sums})
@@ -50,7 +50,7 @@ def code_of(completion: str) -> str:
 
 
 def by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
-    """What harnesses without a judge do."""
+    """Return the rewards of a harness that calls `exec`."""
     return [
         _executed(completion, json.loads(column))
         for completion, column in zip(completions, columns, strict=True)
@@ -60,49 +60,49 @@ def by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
 def _executed(completion: str, tests: dict[str, list[str]]) -> float:
     code = compile(code_of(completion), "solution", "exec")
     passed = 0
-    for given, wanted in zip(tests["inputs"], tests["outputs"], strict=True):
-        said, old = io.StringIO(), sys.stdin
-        sys.stdin = io.StringIO(given)
+    for input_text, expected in zip(tests["inputs"], tests["outputs"], strict=True):
+        output, old_stdin = io.StringIO(), sys.stdin
+        sys.stdin = io.StringIO(input_text)
         try:
-            with contextlib.redirect_stdout(said):
+            with contextlib.redirect_stdout(output):
                 exec(code, {"__name__": "__main__"})
         finally:
-            sys.stdin = old
-        passed += said.getvalue().strip() == wanted.strip()
+            sys.stdin = old_stdin
+        passed += output.getvalue().strip() == expected.strip()
     return passed / len(tests["inputs"])
 
 
 def by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
-    found = []
+    rewards = []
     for completion, column in zip(completions, columns, strict=True):
         tests, code = json.loads(column), code_of(completion)
-        said = [_said(code, given) for given in tests["inputs"]]
-        found.append(
-            sum(a.strip() == b.strip() for a, b in zip(said, tests["outputs"], strict=True)) / len(said)
+        outputs = [_said(code, input_text) for input_text in tests["inputs"]]
+        rewards.append(
+            sum(a.strip() == b.strip() for a, b in zip(outputs, tests["outputs"], strict=True)) / len(outputs)
         )
-    return found
+    return rewards
 
 
-def _said(code: str, given: str) -> str:
+def _said(code: str, input_text: str) -> str:
     argv = [sys.executable, "-c", code]
-    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=10).stdout
+    return subprocess.run(argv, input=input_text, capture_output=True, text=True, timeout=10).stdout
 
 
 class Measured(NamedTuple):
     rewards: Sequence[float | None]
     per_second: float
-    cpu: float  # seconds of all cores for each reward, ours and our children's
+    cpu: float  # CPU seconds of all processes for each reward
 
 
 def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measured:
     rewards: Sequence[float | None] = []
     seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
-        begin = time.perf_counter()
+        started = time.perf_counter()
         rewards = work()
-        seconds.append(time.perf_counter() - begin)
-    each = (cpu_seconds() - cpu) / rounds / len(rewards)
-    return Measured(rewards, len(rewards) / statistics.median(seconds), each)
+        seconds.append(time.perf_counter() - started)
+    cpu_per_reward = (cpu_seconds() - cpu) / rounds / len(rewards)
+    return Measured(rewards, len(rewards) / statistics.median(seconds), cpu_per_reward)
 
 
 # --- equal programs ----------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ _EQUALS = 16
 
 
 def repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
-    """Print what groups cost. Every program is new, so that nothing of it was built before."""
+    """Print the CPU time of groups of similar programs. Every program is new, so nothing of it is cached."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     for language in PROGRAMS:
         groups: dict[str, Callable[[], list[str]]] = {
@@ -126,34 +126,34 @@ def repetitions(reward: Callable[..., Sequence[float | None]], column: str, roun
             "distinct": lambda language=language: alike(language, [next(salt) for _ in range(_EQUALS)]),
         }
         for name, completions in groups.items():
-            each = [cpu_of(reward, completions(), column, language) for _ in range(rounds)]
-            print(f"  {language:7} {name:15} {1000 * statistics.median(each):8.0f} ms of CPU")
+            cpu_times = [cpu_of(reward, completions(), column, language) for _ in range(rounds)]
+            print(f"  {language:7} {name:15} {1000 * statistics.median(cpu_times):8.0f} ms of CPU")
 
 
 def cpu_of(
     reward: Callable[..., Sequence[float | None]], completions: list[str], column: str, language: str
 ) -> float:
-    number, before = len(completions), cpu_seconds()
+    number, cpu_before = len(completions), cpu_seconds()
     rewards = reward(completions=completions, tests=[column] * number, language=[language] * number)
     if set(rewards) != {1}:
         raise SystemExit(f"{language}: {rewards}")
-    return cpu_seconds() - before
+    return cpu_seconds() - cpu_before
 
 
 def fresh(
     reward: Callable[..., Sequence[float | None]], column: str, language: str, number: int, rounds: int
 ) -> None:
-    """Print how long a call takes of whose programs nothing is known."""
+    """Print how long a call with only new programs takes."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
         completions = alike(language, [next(salt) for _ in range(number)])
-        begin = time.perf_counter()
+        started = time.perf_counter()
         reward(completions=completions, tests=[column] * number, language=[language] * number)
-        seconds.append(time.perf_counter() - begin)
-    each = 1000 * (cpu_seconds() - cpu) / rounds / number
-    took = statistics.median(seconds)
-    print(f"  {language:7} {number:3} new: {took:6.3f} s a call, {each:5.1f} ms of CPU for one")
+        seconds.append(time.perf_counter() - started)
+    cpu_ms = 1000 * (cpu_seconds() - cpu) / rounds / number
+    call_s = statistics.median(seconds)
+    print(f"  {language:7} {number:3} new: {call_s:6.3f} s a call, {cpu_ms:5.1f} ms of CPU for one")
 
 
 # --- C++, in each of the ways that the judge builds it -----------------------------------------------
@@ -165,15 +165,15 @@ _WAYS = {
 
 
 async def ways(column: str, number: int, rounds: int) -> None:
-    """Print what one completion in C++ costs, beside g++ itself with a process for each test."""
+    """Print the CPU time of one completion in C++, next to that of g++ with a process for each test."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     tests = json.loads(column)
     pairs = list(zip(tests["inputs"], tests["outputs"], strict=True))
     task = Problem(
         id="sums",
         tests=tuple(
-            Test(name=f"{at}", input=Blob.of(given), answer=Blob.of(wanted))
-            for at, (given, wanted) in enumerate(pairs)
+            Test(name=f"{at}", input=Blob.of(input_text), answer=Blob.of(expected))
+            for at, (input_text, expected) in enumerate(pairs)
         ),
         limits=Limits.contest(10, 256 << 20),
     )
@@ -191,24 +191,24 @@ async def ways(column: str, number: int, rounds: int) -> None:
             raise SystemExit("they do not agree")
 
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as name:
-        async with contextlib.AsyncExitStack() as held:
+        async with contextlib.AsyncExitStack() as stack:
             scorers = dict[str, Scorer]()
             for at, (way, builds) in enumerate(_WAYS.items()):
                 store = Store(Path(name) / f"{at}")
                 scorer = Scorer(EmbeddedEngine(store=store), store=store, builds=builds)
-                scorers[way] = await held.enter_async_context(scorer)
-                for _ in range(2):  # makes what is made ahead
+                scorers[way] = await stack.enter_async_context(scorer)
+                for _ in range(2):  # makes the precompiled header
                     await judged(scorers[way])
             spent: dict[str, list[float]] = {way: [] for way in (*scorers, "g++ and a process per test")}
             for _ in range(rounds):
                 for way, times in spent.items():
-                    before = cpu_seconds()
+                    cpu_before = cpu_seconds()
                     if way in scorers:
                         await judged(scorers[way])
                     else:
                         for code in fresh_codes():
                             await asyncio.to_thread(_by_gpp, Path(name), code, pairs)
-                    times.append(cpu_seconds() - before)
+                    times.append(cpu_seconds() - cpu_before)
     for way, times in spent.items():
         print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU for one")
 
@@ -217,9 +217,11 @@ def _by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
     (folder / "one.cpp").write_text(code)
     flags = ("-std=gnu++20", "-O2", "-static", "-s")
     subprocess.run(["g++", *flags, "-o", "one", "one.cpp"], cwd=folder, check=True)
-    for given, wanted in pairs:
-        done = subprocess.run([folder / "one"], input=given, capture_output=True, text=True, timeout=10)
-        if done.stdout.strip() != wanted.strip():
+    for input_text, expected in pairs:
+        process = subprocess.run(
+            [folder / "one"], input=input_text, capture_output=True, text=True, timeout=10
+        )
+        if process.stdout.strip() != expected.strip():
             raise SystemExit("they do not agree")
 
 
@@ -239,13 +241,13 @@ def main() -> None:
     if not list(ours.rewards) == list(theirs.rewards) == list(started.rewards):
         raise SystemExit("they do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
-    for name, one in (
+    for name, result in (
         ("judged in boxes", ours),
         ("interpreter per test", started),
         ("exec in this process", theirs),
     ):
-        per_test = 1000 * one.cpu / options.tests
-        print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
+        per_test = 1000 * result.cpu / options.tests
+        print(f"  {name:22} {result.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
     for language, number in itertools.product(PROGRAMS, (1, len(completions))):
         fresh(reward, columns[0], language, number, options.rounds)
     print(f"{len(completions)} new completions in C++ with {options.tests} tests each")

@@ -1,13 +1,13 @@
-"""Many simulated servers that answer after a second, one client. What it costs, and whether it stays so.
+"""The cost of one client for many simulated servers that answer after a second.
 
-The servers are addresses of 127.0.0.0/8 behind one listening process, one slot each: connections, slots and
-choices are those of as many machines. Their answers are canned, so nothing is judged.
+The servers are addresses of 127.0.0.0/8 with one listening process and one slot each, so that connections,
+slots and choices are those of as many machines. Their answers are fixed, so nothing is judged.
 
-With `--curve`, 1, 2, 4, 8 and more of them, one after the other, and the share of a linear speed-up.
+With `--curve`: 1, 2, 4, 8 and more servers, one after another, and the share of a linear speed-up.
 
-With `--rows`, whole runs of that many C++ submissions: dump, journal, builds of programs of real size that
-stay with their worker, and their tests, on the workers of simulated.py. Each turn is taken again by another
-checkout where one is named.
+With `--rows`: whole runs of that many C++ submissions, with dump, result log, builds of programs of real size
+that stay on their worker, and their tests, on the workers of simulated.py. If another checkout is named, both
+take turns.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")
 
 
 class Connection(asyncio.Protocol):
-    """As little of HTTP as there can be, so that the machine's cores are left to the client."""
+    """A minimal HTTP server, so that the machine's cores are free for the client."""
 
     def __init__(self, reply: bytes, seconds: float) -> None:
         self._reply, self._seconds = reply, seconds
         self._read = bytearray()
-        self._missing = 0  # bytes of the body that is coming in
+        self._missing = 0  # missing bytes of the request's body
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -61,15 +61,15 @@ class Connection(asyncio.Protocol):
             self._missing -= len(data)
         else:
             self._read += data
-            head, found, rest = self._read.partition(b"\r\n\r\n")
-            if not found:
+            head, separator, body = self._read.partition(b"\r\n\r\n")
+            if not separator:
                 return
             self._read = bytearray()
             if head.startswith(b"GET"):
                 self._transport.write(_HEAD % (len(_RUNTIMES), _RUNTIMES))
                 return
             length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
-            self._missing = int(length) - len(rest)
+            self._missing = int(length) - len(body)
         if self._missing <= 0:
             self._missing = 0
             asyncio.get_running_loop().call_later(self._seconds, self._answer)
@@ -86,12 +86,12 @@ async def serve(seconds: float, tests: int) -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(reply, seconds), "0.0.0.0", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the client is gone
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the client has ended
 
 
 @asynccontextmanager
 async def servers(seconds: float, tests: int) -> AsyncIterator[int]:
-    """The port of all of them."""
+    """Start the servers and yield their port."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "--serve", "--seconds", str(seconds), "--tests", str(tests),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -121,7 +121,7 @@ class Moment(Value):
     done: int
     clock: float
     cpu: float
-    memory: float  # MiB
+    memory: float  # in MiB
 
 
 def now(done: int) -> Moment:
@@ -131,7 +131,7 @@ def now(done: int) -> Moment:
 
 
 class Load:
-    """So many jobs, each another one, by as many workers as a run would have."""
+    """A number of distinct jobs, sent by as many tasks as in a run."""
 
     def __init__(self, engine: PistonEngine, count: int, size: int, every: int) -> None:
         self._engine, self._left, self._every = engine, count, every
@@ -152,23 +152,23 @@ class Load:
                 self.tell(self.moments[-2], self.moments[-1])
 
 
-def tell(before: Moment, after: Moment) -> None:
-    seconds = after.clock - before.clock
-    rate, cores = (after.done - before.done) / seconds, (after.cpu - before.cpu) / seconds
+def tell(first: Moment, last: Moment) -> None:
+    seconds = last.clock - first.clock
+    rate, cores = (last.done - first.done) / seconds, (last.cpu - first.cpu) / seconds
     print(
-        f"{after.done:>9,} jobs {rate:>8,.0f} jobs/s {cores:>6.2f} cores {after.memory:>7.1f} MiB", flush=True
+        f"{last.done:>9,} jobs {rate:>8,.0f} jobs/s {cores:>6.2f} cores {last.memory:>7.1f} MiB", flush=True
     )
 
 
-async def measure(given: argparse.Namespace) -> None:
+async def measure(arguments: argparse.Namespace) -> None:
     profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
-    async with servers(given.seconds, given.tests) as port:
+    async with servers(arguments.seconds, arguments.tests) as port:
         started = time.perf_counter()
-        known = Known(given.slots, port)
-        async with PistonEngine(known, per_endpoint=1, attempts=1, capabilities=profile) as engine:
+        known_servers = Known(arguments.slots, port)
+        async with PistonEngine(known_servers, per_endpoint=1, attempts=1, capabilities=profile) as engine:
             print(f"{engine.slots:,} slots found in {time.perf_counter() - started:.1f} s")
-            load = Load(engine, given.jobs, given.body, max(1, given.jobs // 10))
-            await asyncio.gather(*(load.work() for _ in range(2 * given.slots)))
+            load = Load(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
+            await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
             first, last = load.moments[1], load.moments[-1]  # the first tenth opens the connections
             print("after the first tenth:")
             tell(first, last)
@@ -176,28 +176,28 @@ async def measure(given: argparse.Namespace) -> None:
 
 
 CURVE = (1, 2, 4, 8, 64, 512)
-_JOBS_EACH = 12  # jobs of each server in a curve, of which the first two open its connection
+_JOBS_EACH = 12  # jobs of each server in a curve; the first two open its connection
 
 
-async def curve(given: argparse.Namespace) -> None:
-    """Print the jobs per second of more and more servers, as a share of what one does times their number."""
+async def curve(arguments: argparse.Namespace) -> None:
+    """Print the jobs per second of increasing numbers of servers, as a share of a linear speed-up."""
     profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
-    alone = 0.0
+    single_rate = 0.0
     print("| servers of one slot | jobs/s | linear share | cores of the client |")
     print("|--:|--:|--:|--:|")
     for count in CURVE:
         async with (
-            servers(given.seconds, given.tests) as port,
+            servers(arguments.seconds, arguments.tests) as port,
             PistonEngine(Known(count, port), per_endpoint=1, attempts=1, capabilities=profile) as engine,
         ):
-            load = Load(engine, _JOBS_EACH * count, given.body, 2 * count)
-            load.tell = lambda before, after: None
+            load = Load(engine, _JOBS_EACH * count, arguments.body, 2 * count)
+            load.tell = lambda first, last: None
             await asyncio.gather(*(load.work() for _ in range(2 * count)))
         first, last = load.moments[1], load.moments[-1]
         seconds = last.clock - first.clock
         rate = (last.done - first.done) / seconds
-        alone = alone or rate
-        share, cores = rate / (count * alone), (last.cpu - first.cpu) / seconds
+        single_rate = single_rate or rate
+        share, cores = rate / (count * single_rate), (last.cpu - first.cpu) / seconds
         print(f"| {count} | {rate:.2f} | {share:.2f} | {cores:.2f} |", flush=True)
 
 
@@ -213,86 +213,87 @@ _PEAK = "VmHWM:"
 
 
 class Turn(Value):
-    """A row's cost in one turn."""
+    """The cost of a row in one turn."""
 
-    ms: float  # of CPU time of the client
-    rate: float  # rows a second
-    memory: int  # MiB at most, of the client
+    ms: float  # CPU time of the client
+    rate: float  # rows per second
+    memory: int  # peak memory of the client, in MiB
 
 
 def peak() -> int:
-    """MiB at most of this process."""
-    said = next(line for line in Path("/proc/self/status").read_text().splitlines() if _PEAK in line)
-    return int(said.split()[1]) >> 10
+    """Return the peak memory of this process, in MiB."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if _PEAK in line)
+    return int(line.split()[1]) >> 10
 
 
-async def judge(given: argparse.Namespace, urls: str, folder: Path) -> Turn:
-    """Judge one run, in the process that is to be measured. Its start and its report do not count."""
+async def judge(arguments: argparse.Namespace, urls: str, folder: Path) -> Turn:
+    """Judge one run in the process that is measured. Its start and its report do not count."""
     moments = list[tuple[float, float]]()
 
-    def hear(event: Event) -> None:
+    def record(event: Event) -> None:
         if isinstance(event, RunStarted | RunFinished):
             moments.append((time.process_time(), time.perf_counter()))
 
     call = await score_dump(
         folder / "dump.jsonl",
-        Problems([problem(folder / "tests", given.tests, checker=False)]),
+        Problems([problem(folder / "tests", arguments.tests, checker=False)]),
         out=folder / "run",
         engine=EngineChoice(text=urls),
         store=Store(folder / "store"),
-        on_event=hear,
+        on_event=record,
     )
-    assert call.call.judged == given.rows and call.summary.models[0].points == 100, [*call.failures.items()][
-        :1
-    ]
+    assert call.call.judged == arguments.rows and call.summary.models[0].points == 100, [
+        *call.failures.items()
+    ][:1]
     (begin_cpu, begin), (end_cpu, end) = moments[0], moments[-1]
-    ms = (end_cpu - begin_cpu) * 1000 / given.rows
-    return Turn(ms=ms, rate=given.rows / (end - begin), memory=peak())
+    ms = (end_cpu - begin_cpu) * 1000 / arguments.rows
+    return Turn(ms=ms, rate=arguments.rows / (end - begin), memory=peak())
 
 
-def write_rows(folder: Path, given: argparse.Namespace) -> None:
-    write_tests(folder / "tests", given.tests)
-    texts = ({"id": n, "problem_id": "squares", "code": source(n)} for n in range(given.rows))
-    (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts))
+def write_rows(folder: Path, arguments: argparse.Namespace) -> None:
+    write_tests(folder / "tests", arguments.tests)
+    rows = ({"id": n, "problem_id": "squares", "code": source(n)} for n in range(arguments.rows))
+    (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-async def take_turns(given: argparse.Namespace) -> None:
-    """Print what a row cost, by turns with the other checkout."""
-    checkouts = [Path(__file__).parents[2], *([given.against] if given.against else [])]
-    taken: dict[Path, list[Turn]] = {}
+async def take_turns(arguments: argparse.Namespace) -> None:
+    """Print the cost of a row, in turns with the other checkout."""
+    checkouts = [Path(__file__).parents[2], *([arguments.against] if arguments.against else [])]
+    turns_of: dict[Path, list[Turn]] = {}
     print("| checkout | CPU of the client | rows/s | |")
     print("|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as cache:
-        for turn in range(given.turns):
+        for turn in range(arguments.turns):
             for checkout in checkouts if turn % 2 else checkouts[::-1]:
-                async with simulated(Path(cache), given.size, given.seconds) as workers:
-                    found = await one_turn(given, workers, checkout)
-                taken.setdefault(checkout, []).append(found)
-                print(f"| {checkout.name} | {found.ms:.2f} ms | {found.rate:.0f} | {found.memory} MiB |",
+                async with simulated(Path(cache), arguments.size, arguments.seconds) as workers:
+                    result = await one_turn(arguments, workers, checkout)
+                turns_of.setdefault(checkout, []).append(result)
+                print(f"| {checkout.name} | {result.ms:.2f} ms | {result.rate:.0f} | {result.memory} MiB |",
                       flush=True)  # fmt: skip
-    for checkout, turns in sorted(taken.items()):
-        tell_slots(checkout.name, turns, given)
+    for checkout, turns in sorted(turns_of.items()):
+        tell_slots(checkout.name, turns, arguments)
 
 
-async def one_turn(given: argparse.Namespace, workers: Simulated, checkout: Path) -> Turn:
-    with tempfile.TemporaryDirectory() as place:
-        write_rows(Path(place), given)
-        command = [str(checkout / ".venv/bin/python"), __file__, "--client", "--folder", place]
-        command += ["--rows", str(given.rows), "--tests", str(given.tests)]
-        command += ["--urls", ",".join(workers.urls(given.workers))]
+async def one_turn(arguments: argparse.Namespace, workers: Simulated, checkout: Path) -> Turn:
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(Path(folder), arguments)
+        command = [str(checkout / ".venv/bin/python"), __file__, "--client", "--folder", folder]
+        command += ["--rows", str(arguments.rows), "--tests", str(arguments.tests)]
+        command += ["--urls", ",".join(workers.urls(arguments.workers))]
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
         assert process.returncode == 0, "the client failed"
         print(f"<!-- {await workers.counts()} -->", flush=True)
-        return Turn(**json.loads(said.splitlines()[-1]))
+        return Turn(**json.loads(output.splitlines()[-1]))
 
 
-def tell_slots(name: str, turns: list[Turn], given: argparse.Namespace) -> None:
-    """Compute how many slots one core would keep busy."""
+def tell_slots(name: str, turns: list[Turn], arguments: argparse.Namespace) -> None:
+    """Print how many slots one core could keep busy."""
     ms = statistics.median(turn.ms for turn in turns)
     rows = 1000 / ms
+    slots = rows * arguments.judged
     print(f"{name}: {ms:.2f} ms a row, the median of {len(turns)}; a core does {rows:.0f} rows/s (computed), "
-          f"and feeds {rows * given.judged:.0f} slots whose rows take {given.judged:g} s")  # fmt: skip
+          f"and feeds {slots:.0f} slots whose rows take {arguments.judged:g} s")  # fmt: skip
 
 
 def main() -> None:
@@ -314,18 +315,18 @@ def main() -> None:
     rows.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     rows.add_argument("--urls", help=argparse.SUPPRESS)
     rows.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if given.client:
-        turn = asyncio.run(judge(given, given.urls, given.folder))
+    if arguments.client:
+        turn = asyncio.run(judge(arguments, arguments.urls, arguments.folder))
         print(json.dumps({name: getattr(turn, name) for name in Turn.__struct_fields__}))
-    elif given.curve:
-        asyncio.run(curve(given))
-    elif given.rows:
-        asyncio.run(take_turns(given))
+    elif arguments.curve:
+        asyncio.run(curve(arguments))
+    elif arguments.rows:
+        asyncio.run(take_turns(arguments))
     else:
-        asyncio.run(serve(given.seconds, given.tests) if given.serve else measure(given))
+        asyncio.run(serve(arguments.seconds, arguments.tests) if arguments.serve else measure(arguments))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Simulated workers that speak as `ioi-eval worker` does: they keep contents, and programs stay with them.
+"""Simulated workers with the protocol of `ioi-eval worker`: they store contents, and programs stay on them.
 
-They are addresses of 127.0.0.0/8 behind one listening process. A real worker behind them answers what it has
-not been asked before: probes, the first build, the first run of a problem. From then on its replies are
-repeated, each build's with another program of the size that is asked for, after the time that is asked for.
+They are addresses of 127.0.0.0/8 with one listening process. A real worker answers each new kind of request:
+probes, the first build, the first run of a problem. Later its replies are repeated after the requested time,
+those of builds with another program of the requested size.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Plan(msgspec.Struct):
 
 
 class Workers:
-    """All of them, with the real one at `url`. `size`: bytes of a program."""
+    """All simulated workers; the real one is at `url`. `size` is that of a program, in bytes."""
 
     def __init__(self, url: str, size: int, seconds: float) -> None:
         self._url, self._seconds = url, seconds
@@ -101,7 +101,7 @@ class Workers:
         return await self._once(body, partial(self._ask, method, path, body, packed))
 
     async def _built(self, held: set[str], asked: _Asked, body: bytes) -> Reply:
-        """Answer as the first build of this kind was answered, with another program."""
+        """Answer like the first build of this kind, with another program."""
         reply = await self._once(("build", asked.keep), partial(self._ask, "POST", f"{API}/execute", body))
         said = msgspec.json.decode(reply.body)
         kept = said.get("kept", {})
@@ -156,7 +156,7 @@ class Workers:
         return await known
 
     async def _ask(self, method: str, path: str, body: bytes, packed: bool = False) -> Reply:
-        """Have the real worker answer."""
+        """Send a request to the real worker."""
         kind = "application/octet-stream" if path.startswith(_CONTENTS) else "application/json"
         headers = {"Content-Type": kind, **({"Content-Encoding": "gzip"} if packed else {})}
         headers |= {"Prefer": "return=minimal"}
@@ -177,12 +177,12 @@ class Workers:
 
 
 class Connection(asyncio.Protocol):
-    """As little of HTTP as there can be, so that the machine's cores are left to the client."""
+    """A minimal HTTP server, so that the machine's cores are free for the client."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._read = bytearray()
-        self._length = -1  # of the body that is coming in
+        self._length = -1  # of the request's body
         self._tasks = set[asyncio.Task[None]]()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -221,7 +221,7 @@ class Connection(asyncio.Protocol):
 
 @asynccontextmanager
 async def real_worker(cache: Path) -> AsyncIterator[str]:
-    """The address of a real worker of one slot."""
+    """Start a real worker with one slot and yield its address."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "ioi_eval", "worker", "--port", "0", "--slots", "1",
         env={"PATH": "/usr/bin:/bin", "IOI_EVAL_CACHE": str(cache)}, stdout=asyncio.subprocess.PIPE,
@@ -245,7 +245,7 @@ async def serve(cache: Path, size: int, seconds: float) -> None:
 
 
 class Simulated:
-    """The workers' process, as the client sees it."""
+    """The process of the workers, as the client sees it."""
 
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
         self._process, self._port = process, port

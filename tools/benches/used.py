@@ -1,4 +1,4 @@
-"""CPU time that was used, for benchmarks."""
+"""Used CPU time, for benchmarks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import resource
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_USED = slice(11, 15)  # utime, stime, cutime, cstime, counted from the state on
+_USED = slice(11, 15)  # utime, stime, cutime, cstime, counted from the field after the name
 
 
 def cpu_seconds() -> float:
-    """Return those of this process and all that it has started, whether that has ended or stays."""
+    """Return the CPU time of this process and all its descendants, whether they run or have ended."""
     ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(used.ru_utime + used.ru_stime for used in ended) + _used_below(os.getpid())
+    return sum(usage.ru_utime + usage.ru_stime for usage in ended) + _used_below(os.getpid())
 
 
 def used_by_family(pid: int) -> float:
-    """Return those of a process and all that it has started, whether that has ended or stays."""
+    """Return the CPU time of a process and all its descendants, whether they run or have ended."""
     process = Path(f"/proc/{pid}")
     try:
         fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -32,5 +32,5 @@ def _used_below(pid: int) -> float:
         for listed in Path(f"/proc/{pid}/task").glob("*/children"):
             children += map(int, listed.read_text().split())
     except (FileNotFoundError, ProcessLookupError):
-        pass  # it, or a thread of it, has just ended
+        pass  # the process or a thread of it has just ended
     return sum(map(used_by_family, children))

@@ -1,4 +1,4 @@
-"""A problem with many small tests, and as many different submissions for it as one likes."""
+"""A problem with many small tests, and any number of different submissions for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Subtask, Test
 
-# A checker as heavy on the compiler as the usual libraries for checkers are.
+# A checker that takes as long to compile as the usual checker libraries.
 SLOW_CHECKER = """#include <bits/stdc++.h>
 #include <regex>
 template <int N> struct Heavy : Heavy<N - 1> {
@@ -37,7 +37,7 @@ def beginning(headers: Iterable[str]) -> str:
 
 
 def source(index: int, headers: Iterable[str] = BIG) -> str:
-    """The sum of squares, with the headers and containers of a usual submission; each text is different."""
+    """Return a program that sums squares, with the headers and containers of a usual submission."""
     return f"""{beginning(headers)}using namespace std;
 int main() {{
     int n; cin >> n;
@@ -63,13 +63,13 @@ def write_tests(folder: Path, count: int, seed: int = 1) -> None:
 
 def problem(tests: Path, count: int, *, checker: bool) -> Problem:
     names = tuple(str(index) for index in range(count))
-    own = Checker(
+    slow_checker = Checker(
         kind=CheckerKind.CMS, sources=(NamedBlob(name="checker/checker.cpp", content=Blob.of(SLOW_CHECKER)),)
     )
     return Problem(
         id="squares",
         limits=Limits.contest(2.0, 256 << 20),
-        checker=own if checker else Checker(),
+        checker=slow_checker if checker else Checker(),
         tests=tuple(
             Test(
                 name=name,
@@ -109,7 +109,9 @@ int main() {{ std::cout << {name}() << std::endl; }}
 
 
 def alike(language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False) -> list[str]:
-    """Completions that differ by salts in what they compute, else by names and comments at most."""
+    """Return completions that compute different sums for different salts, and may differ by names and
+    comments.
+    """
     return [
         f"```{language}"
         + PROGRAMS[language].format(

@@ -57,7 +57,7 @@ def banners() -> Files:
     }
     tests: dict[str, tuple[str, str | None]] = {}
     for name, (n, falls) in rows.items():
-        # Of any three neighbouring places one at least is no fall.
+        # Of any three neighbouring positions, at least one is not a fall.
         possible = falls <= n - 1 - (n - 1) // 3
         tests[name] = (f"{n} {falls}\n", "possible\n" if possible else "impossible\n")
     return small_and_full(tests, "few", 40)
@@ -68,10 +68,10 @@ def carrier() -> Files:
 
     def day(carts: Sequence[int], people: Sequence[int]) -> tuple[str, str]:
         lines = []
-        for now in people:
-            waits = [(cart - now) % 100_000 for cart in carts]
-            word = "today" if now + min(waits) < 100_000 else "tomorrow"
-            lines.append(f"{word} {min(waits)}\n")
+        for time in people:
+            waiting_times = [(cart - time) % 100_000 for cart in carts]
+            answer = "today" if time + min(waiting_times) < 100_000 else "tomorrow"
+            lines.append(f"{answer} {min(waiting_times)}\n")
         return f"{len(carts)} {len(people)}\n{line(carts)}{line(people)}", "".join(lines)
 
     def some(carts: int, people: int) -> tuple[str, str]:

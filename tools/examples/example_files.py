@@ -1,4 +1,4 @@
-"""What the makers of tests share: files of a package by name."""
+"""Shared helpers of the scripts that make tests: files of a package by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Files = dict[str, str]
-Groups = Mapping[str, tuple[float, Sequence[str]]]  # points and tests' names, by subtask
+Groups = Mapping[str, tuple[float, Sequence[str]]]  # points and test names, by subtask
 
 
 def line(numbers: Iterable[Any]) -> str:
@@ -15,7 +15,7 @@ def line(numbers: Iterable[Any]) -> str:
 
 
 def contest(tests: Mapping[str, tuple[str, str | None]], groups: Groups) -> Files:
-    """Tests and subtasks as the contest system exports them. Not every test has an expected output."""
+    """Return tests and subtasks in the format of the contest system. A test may have no expected output."""
     files: Files = {}
     for name, (text, answer) in tests.items():
         files[f"tests/{name}.in"] = text
@@ -27,6 +27,6 @@ def contest(tests: Mapping[str, tuple[str, str | None]], groups: Groups) -> File
 
 
 def small_and_full(tests: Mapping[str, tuple[str, str | None]], small: str, points: float) -> Files:
-    """Two subtasks: the samples and the tests of the first group, and all tests."""
+    """Return tests and two subtasks: the samples and the tests of the first group, and all tests."""
     first = [name for name in tests if name[0] in "01"]
     return contest(tests, {f"01-{small}": (points, first), "02-full": (100 - points, list(tests))})

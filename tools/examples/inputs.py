@@ -1,4 +1,4 @@
-"""The inputs of the example problems. Each function gives the tests of a problem by name, and its subtasks.
+"""The inputs of the example problems. Each function returns a problem's tests by name, and its subtasks.
 
 A subtask is (name, points, tests, more fields of its file); tests are patterns of test names.
 """
@@ -126,7 +126,7 @@ def tide() -> Inputs:
         return f"{r} {c}\n" + "".join(_line(rng.randint(low, top) for _ in range(c)) for _ in range(r))
 
     def winding(r: int, c: int, low: int, top: int) -> str:
-        """High rocks along a way that goes to and fro, rocks that flood early between."""
+        """High rocks along a winding way, with rocks between them that flood early."""
         rows = []
         for i in range(r):
             dry = range(c) if i % 2 == 0 else (c - 1 if i % 4 == 1 else 0,)

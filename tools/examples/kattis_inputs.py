@@ -1,4 +1,4 @@
-"""Tests of the example problems in the ICPC's format: files of a package by name, always the same."""
+"""Tests of the example problems in the ICPC's format: files of a package by name, the same in each call."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _litres(wanted: int, jugs: Sequence[tuple[int, int]]) -> float:
 
 
 def shelves() -> Files:
-    """Full shelves, cut into books. The widest book first is the best way in every second test only."""
+    """Return full shelves, cut into books. Widest first is optimal in every second test only."""
     rng = Random("shelves")
     tests = {"sample/1": ("5 10\n4 6 5 3 2\n", "2\n")}
     for group, width, pieces in (("1-few", 30, (3, 3, 2)), ("2-many", 100, (4, 4, 3, 4, 3))):
@@ -98,7 +98,7 @@ def _widest_first(books: Sequence[int], width: int) -> int:
 
 
 def parcels() -> Files:
-    """Large numbers of parcels in lines as short as any: their weights are made by a rule."""
+    """Return large numbers of parcels in short lines: a rule generates their weights."""
     rules = {
         "sample/1": (5, 4, 0, 1, 4),
         "secret/1-small/01": (1000, 50, 3, 7, 97),

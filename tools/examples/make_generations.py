@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes examples/generations.jsonl from generations/: the texts of each model, and parts that texts share.
+"""Makes examples/generations.jsonl from generations/: the replies of each model, and the parts that they
+share.
 
-A text starts with a line `=== PROBLEM SUBTASK [WORD...]`. Words: `expect=` the status of its subtask,
-`repaired=` the same once what the code forgot is added, `code` fills the code column, `language=`, `stop=`,
-`crlf`. A line `<<PART>>` stands for a part.
+A reply starts with a line `=== PROBLEM SUBTASK [OPTION...]`. Options: `expect=` the status of its subtask,
+`repaired=` the status after missing headers are added, `code` fills the column code, `language=`, `stop=`,
+`crlf`. A line `<<PART>>` is replaced by a part.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def texts() -> Iterator[Text]:
     parts = dict(_sections("parts"))
     for model in MODELS:
         for head, body in _sections(model):
-            problem, subtask, *words = head.split()
-            pairs = dict(word.split("=") if "=" in word else (word, "yes") for word in words)
+            problem, subtask, *options = head.split()
+            pairs = dict(option.split("=") if "=" in option else (option, "yes") for option in options)
             whole = re.sub(r"^<<(.+)>>\n", lambda part: parts[part[1]], body, flags=re.M)
             yield Text(model, problem, subtask, pairs, whole)
 
@@ -57,7 +58,7 @@ def _sections(name: str) -> list[tuple[str, str]]:
 
 
 def code_of(text: Text) -> str | None:
-    """The last block of the language; a plain reading, the package has a careful one."""
+    """Return the last code block of the language. It is a simple parser; the package has a careful one."""
     answer = text.generation.rpartition("</think>")[2]
     if answer.startswith("<think>"):
         return None
@@ -99,7 +100,9 @@ def _row(index: int, text: Text, number: int) -> dict[str, Any]:
 
 
 def _as_written(index: int, text: Text) -> str:
-    """Some servers leave out the tag that the chat template opens; some texts have Windows line ends."""
+    """Return a reply like a server: some omit the tag that the chat template opens, some use Windows line
+    ends.
+    """
     generation = text.generation.rstrip("\n")
     if text.model == "heron-7b" and index % 6 == 2 and "</think>" in generation:
         generation = generation.removeprefix("<think>\n")

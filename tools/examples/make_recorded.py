@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes examples/recorded.tar.xz: a run of 2,000 rows, really judged, of programs that no model wrote.
+"""Makes examples/recorded.tar.xz: a run of 2,000 rows that were really judged, of programs by no model.
 
-The packages' own solutions are dealt to invented models by dice: to a better one right programs more often, on
-harder problems less often. Judging takes some minutes; the times and sizes in the rows are this machine's.
+The packages' own solutions are assigned to invented models at random: right programs more often to better
+models, and less often for harder problems. Judging takes some minutes; times and sizes in the rows are those
+of this machine.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SKILLS = {
     "invented-small": 0.14,
     "invented-tiny": 0.05,
 }
-# How hard they are said to be and what they are about; from easy to hard.
+# The invented difficulty and tags of the problems, from easy to hard.
 PROBLEMS = {
     "tide": ("easy", "grids"),
     "carousel": ("easy", "strings"),
@@ -49,16 +50,16 @@ _TAGS = {"c++": "cpp"}
 def rows() -> Iterator[dict[str, Any]]:
     dice = random.Random(19)
     every = load_problems(ROOT / "examples" / "problems")
-    for place, (name, (difficulty, tag)) in enumerate(PROBLEMS.items()):
+    for rank, (name, (difficulty, tag)) in enumerate(PROBLEMS.items()):
         problem = every.find(name)
         for model, skill in SKILLS.items():
             for number in range(ATTEMPTS):
-                chosen = _dealt(problem, skill * (1.1 - place / 8), dice)
+                chosen = _dealt(problem, skill * (1.1 - rank / 8), dice)
                 yield {
                     "uuid": f"{model}-{name}-{number:02}",
                     "model": model,
                     "problem_id": name,
-                    "subtask": dice.choice([None, *(one.name for one in problem.subtasks if one.points)]),
+                    "subtask": dice.choice([None, *(subtask.name for subtask in problem.subtasks if subtask.points)]),
                     "difficulty": difficulty,
                     "tags": [tag],
                     "language": chosen.language,
@@ -68,17 +69,17 @@ def rows() -> Iterator[dict[str, Any]]:
 
 
 def _dealt(problem: Problem, skill: float, dice: random.Random) -> Solution:
-    known = [one for one in problem.solutions if one.code and not one.files]
-    right = [one for one in known if one.expected in RIGHT]
-    return dice.choice(right if dice.random() < skill**2 else [one for one in known if one not in right])
+    solutions = [solution for solution in problem.solutions if solution.code and not solution.files]
+    right = [solution for solution in solutions if solution.expected in RIGHT]
+    return dice.choice(right if dice.random() < skill**2 else [solution for solution in solutions if solution not in right])
 
 
 def pack(run: Path) -> None:
-    """Without anything that tells of the machine but for what the judge measured."""
+    """Pack the run without information about the machine, except what the judge measured."""
     info = msgspec.json.decode((run / "run.json").read_bytes())
     command = f"ioi-eval score {DUMP} --problems examples/problems"
-    told = {"command": command, "dumps": [DUMP], "problems": "examples/problems"}
-    info["settings"] = {**info["settings"], **told}
+    settings = {"command": command, "dumps": [DUMP], "problems": "examples/problems"}
+    info["settings"] = {**info["settings"], **settings}
     with tarfile.open(PACKED, "w:xz", preset=9) as archive:
         for name in FILES:
             content = (run / name).read_bytes() if name != "run.json" else msgspec.json.encode(info)

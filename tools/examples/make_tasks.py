@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the tests, the subtasks and the files to hand in of those examples that are no plain batch tasks.
+"""Makes the tests, the subtasks and the submitted files of the examples that are not plain batch tasks.
 
     tools/examples/make_tasks.py [PROBLEM...]
 
-What is written by hand in those packages (statements, solutions, managers, checkers) stays as it is.
+Files that are written by hand (statements, solutions, managers, checkers) are not changed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes tests/ and subtasks/ of the example problems, and packs the one that ships as a zip.
+"""Makes tests/ and subtasks/ of the example problems, and packs the problem that ships as a zip.
 
     tools/examples/make_tests.py [PROBLEM...]
 
-Expected outputs come from each problem's model solution; verify.py compares them with the other correct ones.
+Expected outputs are those of the problem's model solution. verify.py compares them with the other correct
+ones.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import inputs
 from toolbox import PROBLEMS, Package, build, package_source, run_once
 
 ZIPPED = {"carousel"}
-EPOCH = (2025, 1, 1, 0, 0, 0)  # the same bytes every time
+EPOCH = (2025, 1, 1, 0, 0, 0)  # fixed, so that the zip is reproducible
 
 
 def main(names: list[str]) -> None:
@@ -58,7 +59,7 @@ def write_tests(folder: Path, tests: dict[str, str], work: Path) -> None:
 
 
 def expected(problem: str, text: str, output: str) -> str:
-    """What the .out file holds: the model solution's output, for pumpkins the difference that it reaches."""
+    """Return the .out file: the model solution's output; for pumpkins, the difference that it reaches."""
     if problem != "pumpkins":
         return "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
     weights = map(int, text.split()[1:])

@@ -1,6 +1,6 @@
-"""Tests of the example problems whose task types are not Batch, and of the one for the preparation system.
+"""Tests of the example problems that are not of type Batch, and of the one for the preparation system.
 
-Answers are computed here, by other means than the packages' solutions, wherever a problem is small enough.
+For small problems, answers are computed here by other means than the packages' solutions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from example_files import Files, contest, line, small_and_full
 
 
 def cairn() -> Files:
-    """Stones, the place of the cairn, how steep the path is on both sides."""
+    """Tests: number of stones, position of the cairn, slope of the path on both sides."""
     n = 20_000_000
     rows = {
         "0-01": (1, 1, 1, 1),
@@ -50,7 +50,7 @@ def drums() -> Files:
 
 
 def kegs() -> Files:
-    """How many kegs, and which one holds water."""
+    """Tests: number of kegs, and the keg with water."""
     rows = {
         "0-01": (1, 1),
         "1-01": (2, 1),
@@ -69,7 +69,7 @@ def kegs() -> Files:
 
 
 def postman() -> Files:
-    """Letter boxes with their shortest rounds, and the files of all solutions."""
+    """Tests: letter boxes and their shortest rounds; and the files of all solutions."""
     rng = Random("postman")
     towns = {
         "01": [(0, 0), (3, 1), (5, 0), (2, 4)],
@@ -114,7 +114,7 @@ def _length(town: Town, order: Sequence[int]) -> int:
 
 
 def _shortest_round(town: Town) -> list[int]:
-    """Held and Karp: the best way through each set of boxes to each of them."""
+    """Return the shortest round by Held and Karp: the best way through each set of boxes to each of them."""
     n = len(town)
     best = {(1, 0): (0, [0])}
     for subset in range(3, 1 << n, 2):
@@ -129,7 +129,9 @@ def _shortest_round(town: Town) -> list[int]:
 
 
 def _grid_round(town: Town) -> list[int]:
-    """Up and down between the second row and the last, home along the first: no step is longer than 1."""
+    """Return a round with steps of length 1: up and down from the second row on, and back along the first
+    row.
+    """
     place = {box: i for i, box in enumerate(town)}
     width, height = max(x for x, _ in town) + 1, max(y for _, y in town) + 1
     if width % 2:
@@ -191,7 +193,7 @@ _WITH_FILES = (
 
 
 def _lighter(weights: Sequence[int], places: Sequence[int]) -> list[int]:
-    """One weight exchanged for one that is lighter by as little as can be."""
+    """Exchange one weight for a lighter one, with the smallest possible difference."""
     others = [i for i in range(len(weights)) if i not in places]
     swaps = ((weights[i] - weights[j], i, j) for i in places for j in others if weights[j] < weights[i])
     _, gone, new = min(swaps)

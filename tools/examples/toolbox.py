@@ -1,6 +1,6 @@
 """A plain judge for the examples' own checks: g++, fork, exec, rusage.
 
-It shares no code with the package, on purpose.
+It deliberately shares no code with the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s")
 
 
 def package_source(name: str) -> Path:
-    """The folder of a problem; one that ships as a zip has its hand-written part beside this script."""
+    """Return the folder of a problem. One that ships as a zip has its hand-written files next to this script.
+    """
     folder = PROBLEMS / name
     return folder if folder.is_dir() else Path(__file__).resolve().parent / name
 
@@ -70,7 +71,7 @@ class Outcome:
 
 
 def build(package: Package, source: Path, work: Path) -> list[str]:
-    """The argv of a solution. Raises CompileError."""
+    """Return the command of a solution. Raises CompileError."""
     if source.suffix == ".py":
         compile_python(source)
         return [sys.executable, str(source)]
@@ -87,16 +88,16 @@ def compile_python(source: Path) -> None:
 
 
 def compiled(sources: list[str], target: Path, *flags: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["g++", *FLAGS, *flags, "-o", str(target), *sources], capture_output=True, check=False
     )
-    if done.returncode != 0:
-        raise CompileError(done.stderr.decode(errors="replace"))
+    if process.returncode != 0:
+        raise CompileError(process.stderr.decode(errors="replace"))
     return str(target)
 
 
 def run_once(package: Package, argv: list[str], text: str, work: Path, patience: float = 1.0) -> Outcome:
-    """One run of a program on one input, in a folder of its own, until `patience` times the limits."""
+    """Run a program on one input, in a new folder, for at most `patience` times the limits."""
     box = work / "box"
     box.mkdir(exist_ok=True)
     input_path, output_path = box / (package.input_file or "stdin"), box / (package.output_file or "stdout")
@@ -124,7 +125,7 @@ def _watched(package: Package, argv: list[str], box: Path, stdin: Path, patience
         ) as process,
     ):
         status, usage, killed = _wait(process, package, started, patience)
-        process.returncode = 0  # waited for already
+        process.returncode = 0  # already waited for
     cpu = usage.ru_utime + usage.ru_stime
     outcome = Outcome("ok", cpu=cpu, wall=time.monotonic() - started, memory=usage.ru_maxrss * 1024)
     outcome.written = (box / (package.output_file or "stdout")).stat().st_size
@@ -161,7 +162,7 @@ def _wait(
 
 
 def _wall_limit(package: Package, patience: float) -> float:
-    """With more patience it is CPU time that counts, however busy the machine is."""
+    """Return the wall limit. With more patience, CPU time decides, however busy the machine is."""
     return 2 * package.time_limit + 1 if patience == 1 else 60 * patience
 
 
@@ -189,7 +190,7 @@ def _end(package: Package, status: int, outcome: Outcome, killed: str) -> tuple[
 
 @dataclass
 class Judge:
-    """Gives a score to an output: by the package's checker, or by comparing lines."""
+    """Scores outputs with the package's checker, or by comparing lines."""
 
     package: Package
     work: Path
@@ -201,14 +202,14 @@ class Judge:
             return float(_equal(self.package.checker_kind, output, (tests / f"{test}.out").read_bytes()))
         printed = self.work / "printed"
         printed.write_bytes(output)
-        given, expected = str(tests / f"{test}.in"), str(tests / f"{test}.out")
+        arguments, expected = str(tests / f"{test}.in"), str(tests / f"{test}.out")
         testlib = self.package.checker_kind == "testlib"
-        files = [given, str(printed), expected] if testlib else [given, expected, str(printed)]
-        done = subprocess.run([*self._program(), *files], capture_output=True, check=False, text=True)
+        files = [arguments, str(printed), expected] if testlib else [arguments, expected, str(printed)]
+        process = subprocess.run([*self._program(), *files], capture_output=True, check=False, text=True)
         if testlib:
-            return _exit_score(done.returncode, done.stderr)
-        assert done.returncode == 0, f"the checker ends with {done.returncode} on {test}: {done.stderr}"
-        return float(done.stdout.splitlines()[0])
+            return _exit_score(process.returncode, process.stderr)
+        assert process.returncode == 0, f"the checker ends with {process.returncode} on {test}: {process.stderr}"
+        return float(process.stdout.splitlines()[0])
 
     def _program(self) -> list[str]:
         if self.package.checker_kind == "codeforces":
@@ -225,7 +226,7 @@ def _equal(kind: str, output: bytes, expected: bytes) -> bool:
             return output == expected
         case "stripped":
             return output.strip() == expected.strip()
-        case "tokens":  # the only package that has it takes capital letters for small ones
+        case "tokens":  # the only package with this kind ignores case
             return output.lower().split() == expected.lower().split()
         case _:
             return _words(output) == _words(expected)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every solution of the examples' batch tasks with plain g++: does it behave as its folder is named?
+"""Runs every solution of the examples' batch tasks with plain g++, and compares it with its folder's name.
 
     tools/examples/verify.py [PROBLEM...]
 
-A solution must show its folder's verdict on some test, and on the others that or AC. Those that are not
-there to be slow must stay below a fifth of the time limit.
+A solution must have its folder's verdict on some test, and this verdict or AC on the others. Solutions that
+are not meant to be slow must stay below a fifth of the time limit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def packages(scratch: Path) -> Iterator[Path]:
 
 
 def is_batch(folder: Path) -> bool:
-    """Whether it is a plain batch task; others need more than a program and its input."""
+    """Return whether it is a plain batch task. Others need more than a program and its input."""
     header = folder / "problem.json"
     return header.exists() and json.loads(header.read_text()).get("task_type") == "Batch"
 
@@ -76,7 +76,7 @@ def verify(package: Package, scratch: Path) -> int:
 
 
 def judged(package: Package, source: Path, work: Path) -> list[tuple[str, Outcome]]:
-    """A status and a measurement per test."""
+    """Return a status and a measurement per test."""
     try:
         argv = build(package, source, work)
     except CompileError:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Judges the texts of the example dump with plain g++ and writes examples/generations.expected.tsv.
+"""Judges the replies of the example dump with plain g++, and writes examples/generations.expected.tsv.
 
     tools/examples/verify_generations.py [PROBLEM...]
 
-Columns: uuid, status of the row's subtask, points over all subtasks; then both once more for code with what
-it forgot added (`#include <bits/stdc++.h>`, `using namespace std;`, the problem's header). Points are `-`
-where a test ran for a time so close to the limit that another machine may see it differently.
+Columns: uuid, status of the row's subtask, points over all subtasks; then both for code with missing parts
+added (`#include <bits/stdc++.h>`, `using namespace std;`, the problem's header). Points are `-` if a test ran
+for a time close to the limit, which another machine may judge differently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from verify import packages
 
 EXPECTED = DUMP.with_suffix(".expected.tsv")
 WORST_FIRST = ("CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC")
-MARGIN = 2.5  # a test that is over the limit must still run at this multiple of it
+MARGIN = 2.5  # a test over the limit must still be over it at this multiple
 
 
 class Judged(NamedTuple):
@@ -35,17 +35,17 @@ HEAD = "uuid\tstatus\tpoints\trepaired_status\trepaired_points"
 
 
 def main(names: list[str]) -> int:
-    known = {line.split("\t")[0]: line for line in EXPECTED.read_text().splitlines()} if names else {}
+    plain_results = {line.split("\t")[0]: line for line in EXPECTED.read_text().splitlines()} if names else {}
     lines, bad = [HEAD], 0
     with tempfile.TemporaryDirectory() as scratch:
         folders = {folder.name: Package(folder) for folder in packages(Path(scratch, "zips"))}
         tester = Tester(folders, Path(scratch))
         for row, text in zip(rows(), texts(), strict=True):
             if names and text.problem not in names:
-                lines.append(known[row["uuid"]])
+                lines.append(plain_results[row["uuid"]])
                 continue
             plain = tester.judged(text, code_of(text))
-            broken = plain.status == "CE"  # what compiles lacks nothing
+            broken = plain.status == "CE"  # code that compiles lacks nothing
             repaired = tester.judged(text, _repaired(text, folders)) if broken else plain
             lines.append("\t".join([row["uuid"], *plain, *repaired]))
             bad += complain(text, plain, repaired)
@@ -55,11 +55,11 @@ def main(names: list[str]) -> int:
 
 
 def complain(text: Text, plain: Judged, repaired: Judged) -> bool:
-    wanted = text.words["expect"], text.words.get("repaired", text.words["expect"])
-    wrong = (plain.status, repaired.status) != wanted
+    expected = text.words["expect"], text.words.get("repaired", text.words["expect"])
+    wrong = (plain.status, repaired.status) != expected
     label = f"{text.model} {text.problem} {text.subtask}"
-    found = f"{plain.status} {plain.points}, repaired {repaired.status} {repaired.points}"
-    print(f"{'BAD ' if wrong else 'ok  '}{label:42} {wanted[0]:4} found {found}", flush=True)
+    actual = f"{plain.status} {plain.points}, repaired {repaired.status} {repaired.points}"
+    print(f"{'BAD ' if wrong else 'ok  '}{label:42} {expected[0]:4} found {actual}", flush=True)
     return wrong
 
 
@@ -116,7 +116,7 @@ class Tester:
 def points_of(
     subtasks: dict[str, dict[str, Any]], results: dict[str, tuple[Outcome, float]], close: float
 ) -> float:
-    """The points if all tests that came close to the time limit score `close`."""
+    """Return the points if all tests close to the time limit score `close`."""
     scores = {
         test: close if outcome.detail == "close" else score for test, (outcome, score) in results.items()
     }
@@ -124,7 +124,7 @@ def points_of(
 
 
 def status_of_subtask(subtask: dict[str, Any], results: dict[str, tuple[Outcome, float]]) -> str:
-    """The worst of its tests; but a threshold is there to be kept, and what keeps it is AC."""
+    """Return the worst status of its tests; a test with a threshold is AC if it reaches it."""
     kept = subtask.get("score_type") == "GroupThreshold" and all(
         0 < results[test][1] <= subtask["threshold"] for test in subtask["testcases"]
     )

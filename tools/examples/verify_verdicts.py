@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds a validation of the examples to more than `ioi-eval validate` asks for.
+"""Checks a validation of the examples more strictly than `ioi-eval validate`.
 
     ioi-eval validate examples/problems --out runs/examples
     tools/examples/verify_verdicts.py runs/examples
 
-For `validate` a solution that is to fail may fail in any way, because machines differ. The examples shall
-fail as they are named: the worst verdict is that of the folder, the tag or the word. A test that is not TLE
+For `validate`, a solution that must fail may fail in any way, because machines differ. The examples must fail
+as they are named: the worst verdict is that of the folder, the tag or the expectation. A test that is not TLE
 stays below two thirds of the time limit.
 """
 
@@ -30,7 +30,7 @@ EXPECTED = {
     "CE": ("compile_error", "compiler_error"),
 }
 STATUS = {word: status for status, words in EXPECTED.items() for word in words}
-LIMIT = 1.0  # seconds, of all examples but one, which has more
+LIMIT = 1.0  # in seconds, of all examples except one, which has more
 
 
 def main(run: Path) -> int:
@@ -46,19 +46,19 @@ def unmet(validation: dict[str, Any]) -> Iterator[str]:
     for solution in validation["solutions"]:
         for check in solution["checks"]:
             if check["expected"] == "AC" and check["agrees"]:
-                continue  # a group may be accepted with a test that is not
+                continue  # a group may be accepted despite a failed test
             if STATUS[check["expected"].lower()] != check["status"]:
                 place = f"{solution['key']} {check['subtask']}".strip()
                 yield f"{place}: expected {check['expected']}, got {check['status']}"
 
 
 def slow(run: Path) -> Iterator[str]:
-    for one in Results.open(run):
-        tests = {test.test_name: test for test in one.tests}
+    for result in Results.open(run):
+        tests = {test.test_name: test for test in result.tests}
         times = {name: test.cpu_time or 0.0 for name, test in tests.items() if test.status != "TLE"}
         if max(times.values(), default=0.0) > 2 / 3 * LIMIT:
             name, seconds = max(times.items(), key=lambda item: item[1])
-            yield f"{one.key}, test {name}: {tests[name].status} after {seconds:.2f} s"
+            yield f"{result.key}, test {name}: {tests[name].status} after {seconds:.2f} s"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ LEFT, WIDTH, STEP = 290, 400, 30
 
 
 def rates() -> dict[str, float]:
-    """Tests a second with white-diff, by row."""
+    """Return tests per second with white-diff, by row."""
     page = (DOCS / "performance.md").read_text()
     return {name: float(re.findall(rf"^\| {name} \| ([\d.]+) ", page, re.M)[0]) for name in NAMES}
 

@@ -1,8 +1,8 @@
-"""What confines programs, and what becomes of the attacks: tools/release/kernels runs this in each guest.
+"""Reports the confinement and the outcomes of the attacks in a guest of tools/release/kernels.
 
     kernels_guest.py CACHE [MIXTURE...]
 
-JSON on standard output. What the cache has is not built again: a guest is slow.
+Prints JSON. Programs in the cache are not built again, because a guest is slow.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ def main(store: Store, chosen: Sequence[str]) -> int:
     with _workshop() as workshop:
         report = _report(store, workshop)
         _say(report)
-        found = {}
+        outcomes = {}
         for name, layers in _mixtures(report, chosen):
             _say(name)
-            found[name] = asyncio.run(_mixture(store, layers, workshop))
-    whole = {"kernel": platform.release(), "user": getpass.getuser(), "report": report, "mixtures": found}
+            outcomes[name] = asyncio.run(_mixture(store, layers, workshop))
+    whole = {"kernel": platform.release(), "user": getpass.getuser(), "report": report, "mixtures": outcomes}
     sys.stdout.buffer.write(msgspec.json.encode(whole) + b"\n")
     return 0
 
 
 def _mixtures(report: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is there alone anyway is tried once."""
+    """Return the mixtures of layers to try. A mixture that equals all available layers is tried once."""
     both = report["landlock"] and report["namespaces"]
     for name, layers in MIXTURES.items():
         if name in (chosen or MIXTURES) and (both or name == "everything"):
             yield name, layers
 
 
-def _say(what: object) -> None:
-    print(what, file=sys.stderr, flush=True)
+def _say(message: object) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -83,18 +83,18 @@ async def _proctor(store: Store) -> bytes:
 
 
 def _report(store: Store, workshop: Path) -> dict[str, Any]:
-    """The confinement report of this kernel."""
+    """Return the confinement report of this kernel."""
     copy = workshop / "proctor"
     copy.write_bytes(asyncio.run(_proctor(store)))
     copy.chmod(0o755)
     ran = subprocess.run([copy, "probe"], check=True, capture_output=True, cwd=workshop)
-    found: dict[str, Any] = msgspec.json.decode(ran.stdout)
-    return found
+    report: dict[str, Any] = msgspec.json.decode(ran.stdout)
+    return report
 
 
 async def _mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dict[str, list[Found]]:
-    """All attacks by programs, functions, files and scripts under a mixture of layers."""
-    found: dict[str, list[Found]] = {}
+    """Try all attacks by programs, functions, files and scripts under a mixture of layers."""
+    outcomes: dict[str, list[Found]] = {}
     boxes = workshop / f"boxes-{'-'.join(layers)}"
     boxes.mkdir(mode=0o711)
     engine = EmbeddedEngine(
@@ -104,20 +104,20 @@ async def _mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dic
     with prepared(workshop) as ground:
         async with Scorer(engine, store=store, options=options, builds=_BUILDS) as scorer:
             for title, start in _rounds(scorer, engine, ground, boxes):
-                for name, each in (await _outcome(title, start)).items():
-                    found.setdefault(name, []).append(each)
-                    if each.fault:
-                        _say(f"    {name}: {each.fault}")
+                for name, outcome in (await _outcome(title, start)).items():
+                    outcomes.setdefault(name, []).append(outcome)
+                    if outcome.fault:
+                        _say(f"    {name}: {outcome.fault}")
                 _say(f"  {title}")
-    return found
+    return outcomes
 
 
 async def _outcome(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
-    """A judge that cannot say has been stopped by one of them."""
+    """Return the outcomes of a round. A judge failure counts as a successful attack."""
     try:
         return await start()
     except JudgeFailure as failure:
-        return {title: Found("", f"the judge cannot say: {failure}")}
+        return {title: Found("", f"the judge has no result: {failure}")}
 
 
 def _rounds(

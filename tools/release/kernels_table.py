@@ -1,4 +1,4 @@
-"""The table of tools/release/kernels: a row for each kernel, user and mixture of layers."""
+"""Prints the table of tools/release/kernels: a row for each kernel, user and mixture of layers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _HEAD = """| Linux | user | layers | what the report says | missing | attempts |
 
 
 def main(folder: Path) -> int:
-    found = {path: path.read_bytes() for path in sorted(folder.glob("*/*.json"))}
-    wholes = [msgspec.json.decode(text) for text in found.values() if text]
+    files = {path: path.read_bytes() for path in sorted(folder.glob("*/*.json"))}
+    wholes = [msgspec.json.decode(content) for content in files.values() if content]
     unfinished = [
-        f"{path} is empty: what the guest said is beside it" for path, text in found.items() if not text
+        f"{path} is empty: see the guest's messages next to it"
+        for path, content in files.items()
+        if not content
     ]
     print(_HEAD)
     for whole in sorted(wholes, key=_version):
@@ -33,27 +35,29 @@ def _version(whole: dict[str, Any]) -> list[int]:
 
 def _rows(whole: dict[str, Any]) -> Iterator[str]:
     report = whole["report"]
-    told = f"Landlock {report['landlock']}, {len(report['namespaces'])} namespaces, /proc {report['proc']}"
-    for name, found in whole["mixtures"].items():
-        faults = [fault for all_found in found.values() for fault in map(_fault, all_found)]
+    confinement = (
+        f"Landlock {report['landlock']}, {len(report['namespaces'])} namespaces, /proc {report['proc']}"
+    )
+    for name, outcomes in whole["mixtures"].items():
+        faults = [fault for all_found in outcomes.values() for fault in map(_fault, all_found)]
         won = sum(succeeded(fault) for fault in faults)
-        others = sum(bool(fault) for fault in faults) - won
-        cells = (whole["kernel"], whole["user"], name, told, "; ".join(report["missing"]) or "nothing")
-        yield f"| {' | '.join(cells)} | {len(faults)} | {won} | {others} |"
+        unexpected = sum(bool(fault) for fault in faults) - won
+        cells = (whole["kernel"], whole["user"], name, confinement, "; ".join(report["missing"]) or "nothing")
+        yield f"| {' | '.join(cells)} | {len(faults)} | {won} | {unexpected} |"
 
 
-def _fault(found: dict[str, Any]) -> str:
-    return str(found["fault"])
+def _fault(outcome: dict[str, Any]) -> str:
+    return str(outcome["fault"])
 
 
 def succeeded(fault: str) -> bool:
-    """Another verdict than the expected one is worth a look, but no success."""
+    """Return whether the attack succeeded. An unexpected verdict is worth a look, but is not a success."""
     return bool(fault) and (not fault.startswith("a verdict of") or "it got points" in fault)
 
 
 def _faults(whole: dict[str, Any]) -> Iterator[str]:
-    for mixture, found in whole["mixtures"].items():
-        for attack, all_found in found.items():
+    for mixture, outcomes in whole["mixtures"].items():
+        for attack, all_found in outcomes.items():
             for fault in map(_fault, all_found):
                 if fault:
                     yield f"{whole['kernel']}, {whole['user']}, {mixture}: {attack}: {fault}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/images/: pictures of reports of the recorded run and an invented contest.
+"""Makes docs/images/: pictures of reports of the recorded run and of an invented contest.
 
 .venv/bin/python tools/release/screenshots.py [FOLDER]
 """
@@ -23,14 +23,14 @@ from ioi_eval.testing import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "examples" / "recorded.tar.xz"
-# Name, page or its title, light or dark, width, from which section on, height.
+# Name, page or its title, color scheme, width, heading of the first section, height.
 PICTURES = (
     ("report.png", "report.html", "light", 1400, "", 1000),
     ("grid.png", "report.html#problems", "dark", 1100, "", 720),
     ("problem.png", "Problem lanterns", "light", 1100, "", 1400),
 )
 CONTEST = (("scoreboard.png", "report.html", "light", 1100, "Scoreboard", 860),)
-# Of the contest: seconds, participant, problem, which tests are passed.
+# Of the contest: seconds, participant, problem, passed tests.
 STEPS = (
     (310, "otter", "lanterns", range(16)),
     (540, "heron", "tide", range(99)),
@@ -47,22 +47,22 @@ STEPS = (
 
 
 async def held(folder: Path) -> None:
-    now = [0.0]
+    clock = [0.0]
     names = {problem for _, _, problem, _ in STEPS}
     problems = load_problems(ROOT / "examples" / "problems", only=names, cache=folder / "cache")
     engine = FakeEngine(lambda test: float(test.index < int(test.source.split()[0])))
     async with open_contest(
-        problems, Rules(), out=folder / "cup", engine=engine, clock=lambda: now[0]
+        problems, Rules(), out=folder / "cup", engine=engine, clock=lambda: clock[0]
     ) as contest:
-        for place, (now[0], participant, problem, passed) in enumerate(STEPS):
-            await contest.session(participant).submit(problem, f"{len(passed)} {place}")
+        for number, (clock[0], participant, problem, passed) in enumerate(STEPS):
+            await contest.session(participant).submit(problem, f"{len(passed)} {number}")
 
 
 def found(folder: Path, page: str) -> str:
     if page.startswith("report.html"):
         return (folder / "report.html").as_uri() + page.removeprefix("report.html")
     pages = (folder / "report").glob("*.html")
-    return next(one for one in pages if f"<title>{page}<" in one.read_text()).as_uri()
+    return next(path for path in pages if f"<title>{page}<" in path.read_text()).as_uri()
 
 
 def taken(browser: Any, page: str, scheme: str, width: int, section: str, height: int) -> bytes:
@@ -95,11 +95,11 @@ def main() -> None:
         with tarfile.open(RECORDED) as archive:
             archive.extractall(folder)
         report_sync(folder)
-        for name, page, *how in PICTURES:
-            (target / name).write_bytes(taken(browser, found(folder, page), *how))
+        for name, page, *view in PICTURES:
+            (target / name).write_bytes(taken(browser, found(folder, page), *view))
         asyncio.run(held(folder))
-        for name, page, *how in CONTEST:
-            (target / name).write_bytes(taken(browser, found(folder / "cup", page), *how))
+        for name, page, *view in CONTEST:
+            (target / name).write_bytes(taken(browser, found(folder / "cup", page), *view))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Where the judge runs: the same questions in containers as clusters make them.
+"""Tests where the judge runs: in containers like those of clusters.
 
-Called by tools/release/where. Each place is a container of crun or bubblewrap, or gVisor's sandbox, with the
-system's folders of this machine as its image. In each one the doctor is asked, and the submissions of an
+Called by tools/release/where. Each environment is a container of crun or bubblewrap, or gVisor's sandbox,
+with the system's folders of this machine as its image. In each one, `doctor` runs and the submissions of an
 example are scored.
 """
 
@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PROBLEM = "relay"  # two processes that talk, a manager, a compiled checker
+PROBLEM = "relay"  # two communicating processes, a manager, a compiled checker
 WORKER = 10001  # the user of piston/docker and piston/kubernetes
 _SECONDS = 900.0
 
-# What Docker leaves to root in a container.
+# Capabilities of root in a Docker container.
 _DOCKER = (
     *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
     *("NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
@@ -38,19 +38,19 @@ class Place(NamedTuple):
 
 
 class Rig(NamedTuple):
-    """What every place is made of."""
+    """The parts of every environment."""
 
     folder: Path  # of this run, for configurations and caches
     real_python: str
     python: str
-    docker: Mapping[str, Any]  # its filter of system calls
+    docker: Mapping[str, Any]  # its seccomp profile
 
     @property
     def tree(self) -> Path:
         return self.folder / "tree"
 
     def words(self, user: int) -> list[str]:
-        """The program that asks and scores, and prints what it found."""
+        """Return the command that runs the doctor, scores, and prints the results."""
         return [
             self.python,
             str(self.tree / "tools" / "release" / "where.py"),
@@ -70,7 +70,7 @@ class Rig(NamedTuple):
 
 
 def inside(cache: str) -> None:
-    """Print the doctor's lines, and whether all points are those that are expected."""
+    """Print the doctor's lines, and whether all points are the expected ones."""
     import os
 
     tree = Path(__file__).parents[2]
@@ -83,9 +83,20 @@ def inside(cache: str) -> None:
     )
     run = Path(cache, "run")
     shutil.rmtree(run, ignore_errors=True)
-    words = ["score", "examples/generations.jsonl", "--problems", "examples/problems", "--problem", PROBLEM]
+    arguments = [
+        "score",
+        "examples/generations.jsonl",
+        "--problems",
+        "examples/problems",
+        "--problem",
+        PROBLEM,
+    ]
     scored = subprocess.run(
-        [*ours, *words, "--out", str(run), "--quiet"], capture_output=True, text=True, cwd=tree, check=False
+        [*ours, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tree,
+        check=False,
     )
     answer = {"doctor": doctor.stdout, "code": scored.returncode, "said": scored.stderr[-2000:]}
     answer["equal"] = scored.returncode == 0 and _points(run) == _expected(tree, run)
@@ -107,17 +118,17 @@ def _expected(tree: Path, run: Path) -> dict[str, float]:
 
 
 def container(name: str, *, user: int, capabilities: Sequence[str] = (), **how: Any) -> Place:
-    """A container as crun makes it. `filtered`: Docker's filter; `confined`: no privileges, ever."""
+    """Return a container of crun. `filtered`: Docker's seccomp profile; `confined`: no new privileges."""
     helps: str = how.pop("helps", "")
 
     def command(rig: Rig) -> list[str]:
         bundle = rig.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
-        for path in ("run", "var/lib"):  # as images have them, for root to write
+        for path in ("run", "var/lib"):  # as in images, writable for root
             (bundle / "root" / path).mkdir(parents=True)
-        configuration = _configuration(rig, user, [f"CAP_{each}" for each in capabilities], **how)
+        configuration = _configuration(rig, user, [f"CAP_{capability}" for capability in capabilities], **how)
         (bundle / "config.json").write_text(json.dumps(configuration))
         run = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
-        # Control groups of both versions at once, which this machine may have, are more than crun knows.
+        # crun cannot handle control groups of both versions, which this machine may have.
         groups = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
         return ["unshare", "--mount", "sh", "-c", groups, "sh", *run]
 
@@ -138,7 +149,7 @@ def _configuration(
 ) -> dict[str, Any]:
     sets = ("bounding", "effective", "permitted") if user == 0 else ("bounding",)
     linux: dict[str, Any] = {
-        "namespaces": [{"type": each} for each in _NAMESPACES],
+        "namespaces": [{"type": name} for name in _NAMESPACES],
         "maskedPaths": _MASKED if masked else [],
         "readonlyPaths": _READ_ONLY if masked else [],
     }
@@ -152,7 +163,7 @@ def _configuration(
             "args": rig.words(user),
             "env": environment,
             "cwd": "/",
-            "capabilities": {each: list(capabilities) for each in sets},
+            "capabilities": {name: list(capabilities) for name in sets},
             "noNewPrivileges": confined,
         },
         "root": {"path": "root", "readonly": read_only},
@@ -173,7 +184,7 @@ def _mounts(rig: Rig, user: int, boxes: bool) -> list[dict[str, Any]]:
     return [
         own("/proc", "proc"),
         own("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
-        # As Docker and the kubelet make it: small, and no program in it starts.
+        # Like Docker and the kubelet: small, and no program in it can be executed.
         own("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
         own("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
         own("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
@@ -185,17 +196,19 @@ def _mounts(rig: Rig, user: int, boxes: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _filter(docker: Mapping[str, Any], held: Sequence[str], without: Sequence[str]) -> dict[str, Any]:
-    """Docker's filter as a runtime is given it, for a container with these capabilities."""
+def _filter(docker: Mapping[str, Any], capabilities: Sequence[str], without: Sequence[str]) -> dict[str, Any]:
+    """Return Docker's seccomp profile for a container with these capabilities, in the format of a runtime."""
     calls = []
     for rule in docker["syscalls"]:
         includes, excludes = rule.get("includes") or {}, rule.get("excludes") or {}
-        if not {*includes.get("caps", ())} <= {*held} or {*excludes.get("caps", ())} & {*held}:
+        if not {*includes.get("caps", ())} <= {*capabilities}:
+            continue
+        if {*excludes.get("caps", ())} & {*capabilities}:
             continue
         if "amd64" not in includes.get("arches", ["amd64"]):
             continue
-        one = {key: rule[key] for key in ("action", "errnoRet", "args") if rule.get(key) is not None}
-        calls.append({**one, "names": [each for each in rule["names"] if each not in without]})
+        call = {key: rule[key] for key in ("action", "errnoRet", "args") if rule.get(key) is not None}
+        calls.append({**call, "names": [name for name in rule["names"] if name not in without]})
     return {
         "defaultAction": docker["defaultAction"],
         "defaultErrnoRet": 1,
@@ -210,18 +223,22 @@ _DROPPED = ("setpriv", f"--reuid={WORKER}", f"--regid={WORKER}", "--clear-groups
 
 
 def _bubblewrap(rig: Rig) -> list[str]:
-    """As apptainer without its set-uid program: a user namespace, no new privileges, the host's /proc."""
+    """Return a command like Apptainer without its set-uid program: a user namespace, no new privileges, host
+    /proc.
+    """
     shown = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
     return [*_DROPPED, "bwrap", "--unshare-user", *shown, "--bind", "/tmp", "/tmp", *rig.words(WORKER)]
 
 
 def _pyxis(rig: Rig) -> list[str]:
-    """As enroot with --container-remap-root: root of a user namespace, with a mount namespace."""
+    """Return a command like enroot with --container-remap-root: root of a user namespace, with a mount
+    namespace.
+    """
     return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *rig.words(WORKER)]
 
 
 def _no_namespaces(rig: Rig) -> list[str]:
-    """In a user namespace below which the kernel makes no other."""
+    """Return a command in a user namespace in which the kernel makes no other."""
     forbid = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
     inner = ["unshare", "--user", f"--map-user={WORKER}", f"--map-group={WORKER}", *rig.words(WORKER)]
     return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *inner]
@@ -269,12 +286,12 @@ PLACES = (
 
 def asked(place: Place, rig: Rig) -> dict[str, Any]:
     command = place.command(rig)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/", check=False)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/", check=False)
     try:
-        answer: dict[str, Any] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(process.stdout)
         answer["doctor"] = json.loads(answer["doctor"])
     except json.JSONDecodeError:
-        return {"fails": (done.stderr or done.stdout)[-1500:]}
+        return {"fails": (process.stderr or process.stdout)[-1500:]}
     return answer
 
 
