@@ -14,9 +14,9 @@
 
 namespace {
 
-void hold(bool property, const char* what) {
+void check(bool property, const char* description) {
   if (property) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::fprintf(stderr, "property fails: %s\n", description);
   std::abort();
 }
 
@@ -33,7 +33,7 @@ std::string piece(const std::string& input, size_t number) {
 
 sys::Fd memory_of(const std::string& content) {
   sys::Fd fd(memfd_create("fuzz", MFD_CLOEXEC));
-  hold(write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size()), "a file in memory takes what is written");
+  check(write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size()), "a file in memory takes what is written");
   return fd;
 }
 
@@ -58,26 +58,26 @@ bool is_utf8(const std::string& text) {
   return left == 0;
 }
 
-void texts_come_back(const json::Value& value) {
-  if (value.kind == json::Value::Kind::text && is_utf8(value.text)) hold(json::parse(json::quote(value.text)).text == value.text, "a quoted text comes back");
-  for (const json::Value& item : value.list) texts_come_back(item);
-  for (const auto& field : value.object) texts_come_back(field.second);
+void check_round_trip(const json::Value& value) {
+  if (value.kind == json::Value::Kind::text && is_utf8(value.text)) check(json::parse(json::quote(value.text)).text == value.text, "a quoted string is parsed to itself");
+  for (const json::Value& item : value.list) check_round_trip(item);
+  for (const auto& field : value.object) check_round_trip(field.second);
 }
 
-void fuzz_json(const std::string& input) { texts_come_back(json::parse(input)); }
+void fuzz_json(const std::string& input) { check_round_trip(json::parse(input)); }
 
-bool stays_inside(const std::string& name) {
+bool is_inside(const std::string& name) {
   return !name.empty() && name[0] != '/' && ("/" + name + "/").find("/../") == std::string::npos && name.find('\0') == std::string::npos;
 }
 
 void fuzz_plan(const std::string& input) {
   const plan::Plan plan = plan::parse(input);
-  for (const std::string& name : plan.submission.files) hold(stays_inside(name), "a submission's file lies in the job's folder");
+  for (const std::string& name : plan.submission.files) check(is_inside(name), "a submission's file is in the job's folder");
   for (const plan::Test& test : plan.tests) {
-    hold(stays_inside(test.input), "an input lies in the job's folder");
-    hold(test.answer.empty() || stays_inside(test.answer), "an answer lies in the job's folder");
-    hold(test.submitted_output.empty() || stays_inside(test.submitted_output), "a handed in file lies in the job's folder");
-    for (const size_t group : test.groups) hold(group < plan.groups.size(), "a test's groups are there");
+    check(is_inside(test.input), "an input is in the job's folder");
+    check(test.answer.empty() || is_inside(test.answer), "an answer is in the job's folder");
+    check(test.submitted_output.empty() || is_inside(test.submitted_output), "a submitted file is in the job's folder");
+    for (const size_t group : test.groups) check(group < plan.groups.size(), "a test's groups exist");
   }
 }
 
@@ -88,8 +88,8 @@ namespace {
 
 void fuzz_spec(const std::string& input) {
   const Spec spec = read_spec(json::parse(input));
-  hold(!spec.program.argv.empty(), "a box runs something");
-  for (const auto& file : spec.files) hold(stays_inside(file.first), "a file's name lies in the box");
+  check(!spec.program.argv.empty(), "a spec has a program");
+  for (const auto& file : spec.files) check(is_inside(file.first), "a file's name is inside the sandbox");
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ void fuzz_spec(const std::string& input) {
 
 namespace {
 
-// --- what programs say ---
+// --- results and verdict lines ---
 
 void fuzz_checker_result(const std::string& input) {
   static const char* const kinds[] = {"cms", "testlib", "icpc", "codeforces"};
@@ -112,12 +112,12 @@ void fuzz_checker_result(const std::string& input) {
   if (!points.empty()) output.score_file = points;
   output.full_score = output.judge_message.size() % 2 ? 1 : 100;
   const checker_result::CheckerResult read = checker_result::read_result(kinds[static_cast<unsigned char>(input[0]) % 4], output);
-  hold(std::isfinite(read.score) && read.score >= 0 && read.score <= 1, "a score lies between 0 and 1");
+  check(std::isfinite(read.score) && read.score >= 0 && read.score <= 1, "a score is between 0 and 1");
 }
 
 void fuzz_verdict(const std::string& input) {
   sys::Fd out(memfd_create("lines", MFD_CLOEXEC));
-  const sys::Fd look(dup(out.get()));
+  const sys::Fd reader(dup(out.get()));
   verdict::VerdictLines lines(std::move(out));
   lines.set_nonce("n0nce");
   verdict::Verdict verdict;
@@ -125,30 +125,30 @@ void fuzz_verdict(const std::string& input) {
   verdict.output = piece(input, 2);
   lines.write_verdict(7, verdict);
   lines.write_failure(8, {piece(input, 1), input.size() % 2 == 0});
-  const std::string said = content_of(look.get());
-  const size_t end = said.find('\n');
-  hold(end != std::string::npos && said.find('\n', end + 1) == said.size() - 1, "a verdict is one line");
-  for (const std::string& line : {said.substr(0, end), said.substr(end + 1, said.size() - end - 2)}) {
-    hold(is_utf8(line), "a line is UTF-8");
+  const std::string written = content_of(reader.get());
+  const size_t end = written.find('\n');
+  check(end != std::string::npos && written.find('\n', end + 1) == written.size() - 1, "a verdict is one line");
+  for (const std::string& line : {written.substr(0, end), written.substr(end + 1, written.size() - end - 2)}) {
+    check(is_utf8(line), "a line is UTF-8");
     const json::Value value = json::parse(line);
-    hold(value.at("nonce").as_text("nonce") == "n0nce", "a line has the nonce");
-    for (const char c : line) hold(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a line has no control character");
+    check(value.at("nonce").as_text("nonce") == "n0nce", "a line has the nonce");
+    for (const char c : line) check(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a line has no control character");
   }
 }
 
 void fuzz_printable(const std::string& input) {
-  for (const size_t most : {size_t{0}, size_t{7}, size_t{200}}) {
-    const std::string shown = text::printable(input, most);
-    hold(shown.size() <= most, "no more than was asked for");
-    hold(is_utf8(shown), "printable text is UTF-8");
-    const std::string lines = text::printable_lines(input, most);
-    hold(lines.size() <= most && is_utf8(lines), "printable lines are UTF-8, and no more than was asked for");
-    for (const char c : lines) hold(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t', "line breaks and tabs are the only controls");
-    for (const char c : shown) hold(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "printable text has no control character");
+  for (const size_t max_bytes : {size_t{0}, size_t{7}, size_t{200}}) {
+    const std::string line = text::printable(input, max_bytes);
+    check(line.size() <= max_bytes, "at most max_bytes");
+    check(is_utf8(line), "printable text is UTF-8");
+    const std::string lines = text::printable_lines(input, max_bytes);
+    check(lines.size() <= max_bytes && is_utf8(lines), "printable lines are UTF-8, and at most max_bytes");
+    for (const char c : lines) check(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t', "line breaks and tabs are the only controls");
+    for (const char c : line) check(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "printable text has no control character");
   }
 }
 
-// --- comparisons, against formulations that hold everything in memory ---
+// --- comparisons, against implementations that read everything into memory ---
 
 bool is_white(char c) { return std::strchr(" \t\v\f\r", c) && c; }
 
@@ -183,26 +183,26 @@ std::string plain_stripped(const std::string& content) {
 void fuzz_comparison(const std::string& input) {
   const std::string a = piece(input, 0), b = piece(input, 1);
   const sys::Fd ours = memory_of(a), theirs = memory_of(b);
-  hold(compare::exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
-  hold(compare::stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips as Python does");
-  hold(compare::white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is the contest system's");
+  check(compare::exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
+  check(compare::stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips like Python");
+  check(compare::white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is that of CMS");
   compare::TokenRules rules;
   rules.case_sensitive = input.size() % 2, rules.space_sensitive = input.size() % 3 == 0;
-  hold(compare::tokens(ours.get(), ours.get(), rules), "words are their own equals");
+  check(compare::tokens(ours.get(), ours.get(), rules), "tokens are equal to themselves");
   const bool same = compare::tokens(ours.get(), theirs.get(), rules);
-  hold(same == compare::tokens(theirs.get(), ours.get(), rules), "words without tolerance are compared both ways alike");
+  check(same == compare::tokens(theirs.get(), ours.get(), rules), "tokens without tolerance are symmetric");
   rules.absolute = 1e-6, rules.relative = 1e-9;
-  hold(!same || rules.space_sensitive || !rules.case_sensitive || compare::tokens(ours.get(), theirs.get(), rules), "a tolerance forgives more");
+  check(!same || rules.space_sensitive || !rules.case_sensitive || compare::tokens(ours.get(), theirs.get(), rules), "a tolerance accepts more");
   const sys::Fd longer = memory_of(a + "\n \n"), visible = memory_of(a + "\nx");
-  hold(compare::float_lines(longer.get(), theirs.get()) == compare::float_lines(ours.get(), theirs.get()), "empty lines at an output's end do not count");
-  hold(compare::float_lines(visible.get(), visible.get()), "lines that end with a visible one are their own equals");
+  check(compare::float_lines(longer.get(), theirs.get()) == compare::float_lines(ours.get(), theirs.get()), "empty lines at an output's end are ignored");
+  check(compare::float_lines(visible.get(), visible.get()), "lines that end with a visible one equal themselves");
   const bool plain = a.find_first_of("\r\v\f\x1c\x1d\x1e\xc2\xe2") == std::string::npos;
-  hold(!plain || plain_stripped(a) != plain_stripped(b) || compare::apps(ours.get(), theirs.get()), "APPS strips the whole first");
+  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::apps(ours.get(), theirs.get()), "APPS first compares the stripped files");
   const bool prime = compare::prime_code(ours.get(), theirs.get());
-  hold(!prime || compare::apps(ours.get(), theirs.get()), "prime_code has some of the ways of APPS");
-  hold(!compare::stripped(ours.get(), theirs.get()) || compare::stripped_lines(ours.get(), theirs.get()), "stripped lines forgive more");
+  check(!prime || compare::apps(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
+  check(!compare::stripped(ours.get(), theirs.get()) || compare::stripped_lines(ours.get(), theirs.get()), "stripped lines accept more");
   const bool values = compare::json(ours.get(), theirs.get());
-  hold(a != b || values, "equal texts are equal values");
+  check(a != b || values, "equal texts are equal values");
 }
 
 struct Target {
@@ -210,7 +210,7 @@ struct Target {
   void (*run)(const std::string& input);
 };
 constexpr Target targets[] = {{"json", fuzz_json},           {"plan", fuzz_plan},       {"spec", sandbox_command::fuzz_spec},
-                              {"opinion", fuzz_checker_result},     {"verdict", fuzz_verdict}, {"printable", fuzz_printable},
+                              {"checker_result", fuzz_checker_result}, {"verdict", fuzz_verdict}, {"printable", fuzz_printable},
                               {"comparison", fuzz_comparison}};
 const Target* chosen = nullptr;
 
@@ -222,7 +222,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
   for (const Target& target : targets)
     if (name == target.name) chosen = &target;
   if (chosen) return 0;
-  std::fprintf(stderr, "start me by the name of a target, not as %s\n", name.c_str());
+  std::fprintf(stderr, "start this program by the name of a target, not as %s\n", name.c_str());
   std::exit(2);
 }
 

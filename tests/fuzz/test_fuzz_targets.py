@@ -15,7 +15,7 @@ from missing import lacks
 
 TOP = Path(__file__).parents[2]
 CORPUS = TOP / "tests" / "fuzz" / "corpus.tar.gz"
-TARGETS = {"json", "plan", "spec", "opinion", "verdict", "printable", "comparison"}
+TARGETS = {"json", "plan", "spec", "checker_result", "verdict", "printable", "comparison"}
 RUNS = 2000
 _FINDS_CLANG = f"source {TOP}/scripts/common.sh; fuzzing_clang"
 
