@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, Keep
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
+    from ioi_eval.model.digests import problem_digest
     from ioi_eval.model.languages import read_packages
     from ioi_eval.problems import Package, Problems, check_problems
     from ioi_eval.runs.references import with_references
@@ -34,6 +35,7 @@ else:
             "benchmarks.benchmark": "Candidate ColumnNames Keep",
             "benchmarks.tables": "Table Tables",
             "generate": "Prompts",
+            "model.digests": "problem_digest",
             "model.languages": "read_packages",
             "problems": "Package Problems check_problems",
             "runs.references": "with_references",
@@ -57,6 +59,7 @@ __all__ = [
     "check_problems",
     "language_of",
     "open_problems",
+    "problem_digest",
     "read_packages",
     "read_solutions",
     "with_references",

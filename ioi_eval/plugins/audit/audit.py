@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from ioi_eval import InputError, Limits, Problem, Results, Scorer, Store, validate
 from ioi_eval.models import Value
-from ioi_eval.plugins.audit.diagnosis import Diagnosing, Known
+from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.mutants import MutantRun
 from ioi_eval.plugins.audit.page import page
+from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Audit, Flaw, ProblemAudit, Rate
 from ioi_eval.plugins.audit.solutions import key_of, with_solutions
 from ioi_eval.runs import BenchmarkOptions, RunOptions, Timing, ValidatedSolutions
@@ -24,7 +25,8 @@ from ioi_eval.scoring import with_time_factor
 from ioi_eval.sources import Problems, benchmark_of, open_problems, read_solutions, with_references
 
 REFERENCES = 5  # solutions of each kind of a benchmark's problem, if the user does not say
-AUDIT, PAGE, RUN, MUTANTS = "audit.json", "audit.html", "run", "mutants"
+AUDIT, PAGE, PROBES = "audit.json", "audit.html", "probes.jsonl"
+RUN, MUTANTS = "run", "mutants"
 OnEvent = Callable[[object], None]
 
 
@@ -76,7 +78,8 @@ async def audit(
         found = await judge(problems, out=out / RUN, options=judging)
         origin = _origin(source, choice, options, frozenset(solution.name for _, solution in rows))
         known = _known(problems, found, out / RUN, origin)
-        mutants = MutantRun(known, scorer, wanted=options.mutants, seed=options.seed)
+        probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
+        mutants = MutantRun(known, probes, wanted=options.mutants, seed=options.seed)
         if mutants.problems:
             changed = Problems(mutants.problems, packages=problems.packages)
             timed = replace(
@@ -84,7 +87,7 @@ async def audit(
             )  # their limits have the factor
             await judge(changed, out=out / MUTANTS, options=timed)
             await mutants.read(Results.open(out / MUTANTS))
-        audits = await _diagnosed(known, mutants, scorer)
+        audits = await _diagnosed(known, mutants, probes)
     result = _summed_up(source, audits, left_out, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     (out / PAGE).write_text(page(result), "utf-8")
@@ -108,13 +111,13 @@ def _origin(
     )
 
 
-def _known(problems: Problems, found: ValidatedSolutions, run: Path, origin: Origin) -> list[Known]:
+def _known(problems: Problems, found: ValidatedSolutions, run: Path, origin: Origin) -> list[JudgedProblem]:
     """Return the problems with the results of their solutions, under the limits that these had."""
     results = {result.key: result for result in Results.open(run)}
     unjudged = {each.key: each.reason for each in found.validation.unjudged}
     measured = {limit.problem: limit.cpu_time for limit in found.validation.limits.values()}
     return [
-        Known(
+        JudgedProblem(
             label=label,
             problem=_limited(problem, measured, origin.time_factor),
             results={key: results[key] for key in _keys(label, problem) if key in results},
@@ -135,13 +138,15 @@ def _limited(problem: Problem, measured: Mapping[str, float], factor: float) -> 
     return with_time_factor(problem, factor)
 
 
-async def _diagnosed(known: Sequence[Known], mutants: MutantRun, scorer: Scorer) -> list[ProblemAudit]:
-    slots = asyncio.Semaphore(2 * scorer.slots)
+async def _diagnosed(
+    known: Sequence[JudgedProblem], mutants: MutantRun, probes: ProbeRunner
+) -> list[ProblemAudit]:
+    slots = asyncio.Semaphore(2 * probes.slots)
 
-    async def one(problem: Known) -> ProblemAudit:
+    async def one(problem: JudgedProblem) -> ProblemAudit:
         async with slots:
             counts, killed_by = mutants.of(problem.label)
-            return await Diagnosing(problem, scorer).audit(counts, killed_by)
+            return await Diagnoser(problem, probes).audit(counts, killed_by)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(problem)) for problem in known]

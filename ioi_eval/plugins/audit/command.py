@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -77,6 +78,14 @@ def audit(
         Path | None, typer.Option(metavar="DIR", help="The audit's folder.", show_default="audits/<SOURCE>")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Discard what was judged before.")] = False,
+    log_level: Annotated[
+        Literal["debug", "info", "warning"] | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="Log from this level on: warning, info, or debug for each step of each submission.",
+            show_default="info",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Say how far the tests of SOURCE can be trusted, by solutions of known worth.
@@ -93,6 +102,8 @@ def audit(
       ioi-eval audit code_contests --sample 100 --references 5
       ioi-eval audit packages --solutions submissions.jsonl --mutants 10
     """
+    if log_level is not None:
+        logging.getLogger("ioi_eval").setLevel(log_level.upper())
     choice = BenchmarkOptions(
         problems=frozenset(problem or ()),
         sample=sample,

@@ -11,7 +11,6 @@ from ioi_eval import (
     InputError,
     JudgeFailure,
     Problem,
-    Scorer,
     Submission,
     SubmissionResult,
     TestResult,
@@ -21,12 +20,14 @@ from ioi_eval.models import Checker, Solution
 from ioi_eval.plugins.audit.comparisons import is_compared, looser, loosest
 from ioi_eval.plugins.audit.evidence import EvidenceCommands
 from ioi_eval.plugins.audit.outputs import difference, is_reordered, normal
+from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts, ProblemAudit, Rate, Rejection
 from ioi_eval.plugins.audit.solutions import is_right, key_of, submission_of
 from ioi_eval.scoring import with_time_factor
 
-REACH = 8  # times the limit of time or memory that a probe gives
+REACH = 8  # multiple of the time and memory limits that a probe has
 _FACTORS = (2, 4, REACH)  # that a sentence names
+_ROW_OUTPUT_BYTES = 400  # bytes of an output that the run of an audit keeps
 _MAX_SHOWN = 200  # bytes of an input, an output and an expected answer
 _MAX_NAMED = 5  # tests and solutions in a sentence
 PASSED = (Verdict.AC, Verdict.SKIPPED)
@@ -37,7 +38,7 @@ Failures = dict[str, dict[str, TestResult]]  # by test, then by solution
 
 
 @dataclass
-class Known:
+class JudgedProblem:
     """A problem with the results of its solutions, by key."""
 
     label: str
@@ -86,11 +87,11 @@ def _crashes_always(result: SubmissionResult) -> bool:
     return bool(result.tests) and all(test.status is Verdict.RE for test in result.tests)
 
 
-class Diagnosing:
+class Diagnoser:
     """Finds the reasons why a problem rejects right solutions and accepts wrong ones."""
 
-    def __init__(self, known: Known, scorer: Scorer) -> None:
-        self._known, self._scorer = known, scorer
+    def __init__(self, known: JudgedProblem, probes: ProbeRunner) -> None:
+        self._known, self._probes = known, probes
         self._found = list[Diagnosis]()
         self._failures: Failures = {}
         for key, result in known.right.items():
@@ -194,7 +195,7 @@ class Diagnosing:
 
     async def _probe(self, problem: Problem, key: str) -> dict[str, TestResult]:
         """Return the results of a right or wrong solution on a problem's tests."""
-        result = await self._scorer.score(problem, self._known.submission(key))
+        result = await self._probes.score(problem, self._known.submission(key))
         return {test.test_name: test for test in result.tests}
 
     def _keys(self, statuses: Collection[Verdict]) -> dict[str, list[str]]:
@@ -207,41 +208,57 @@ class Diagnosing:
         return found
 
     async def _probe_limits(self) -> None:
-        """Judge what is too slow or too large under raised limits, on the largest such test that is right."""
-        limits, needed, rows = self._known.problem.limits, dict[str, float](), dict[str, list[str]]()
-        sizes = {test.name: test.input.size for test in self._known.problem.tests}
-        for key, exceeded in self._keys(_EXCEEDED).items():
-            tests = sorted(exceeded, key=lambda name: -sizes[name])
-            for number, test in enumerate(tests):
-                raised = with_time_factor(self._known.with_tests([test]), REACH)
-                if self._failures[test][key].status is Verdict.MLE and limits.memory:
-                    raised = replace(raised, limits=replace(raised.limits, memory=limits.memory * REACH))
-                result = (await self._probe(raised, key))[test]
-                if result.status not in (*_EXCEEDED, *PASSED):
-                    self._failures[test][key] = result  # it is wrong, too
-                    continue
-                needed[key] = float("inf")
-                if result.status in PASSED:
-                    time = (result.cpu_time or 0.0) / limits.cpu_time if limits.cpu_time else 0.0
-                    needed[key] = max(time, (result.memory or 0) / limits.memory if limits.memory else 0.0)
-                rows[key] = tests[number:]
-                for other in rows[key]:
-                    del self._failures[other][key]
+        """Explain the tests on which right solutions exceed a limit, by one of them under raised limits."""
+        exceeded = self._keys(_EXCEEDED)
+        for key in sorted(exceeded, key=lambda key: (len(exceeded[key]), key)):
+            if (result := await self._confirmed(key, exceeded[key])) is not None:
                 break
-        if not rows:
+        else:
             return
-        most = max(needed.values())
+        rows = self._keys(_EXCEEDED)
+        for name, tests in rows.items():
+            for test in tests:
+                del self._failures[test][name]
+        ratios = self._ratios(result)
+        most = max(ratios.values()) if result.status in PASSED else float("inf")
         factor = next((factor for factor in _FACTORS if most <= factor), None)
-        words = f"up to {factor} times" if factor else f"more than {REACH} times"
-        languages = sorted({self._known.solutions[key].language for key in rows})
+        times = f"up to {factor} times" if factor else f"more than {REACH} times"
+        resources = " and ".join(name for name, ratio in ratios.items() if ratio > 1) or "time or memory"
+        known, (name,) = self._known, self._known.names([key])
+        languages = sorted({known.solutions[row].language for row in rows})
         self._add(
             Flaw.LIMITS,
-            f"{_of(rows, self._known.right)} exceed the limits ({', '.join(languages)});"
-            f" they need {words} the time or memory",
+            f"{_of(rows, known.right)} exceed the limits ({', '.join(languages)});"
+            f" {name} needs {times} the {resources}",
             rows,
             (test for tests in rows.values() for test in tests),
-            self._known.commands.shows(self._known.names(sorted(rows)), factor=factor or REACH),
+            known.commands.shows([name], factor=factor or REACH),
         )
+
+    async def _confirmed(self, key: str, tests: Sequence[str]) -> TestResult | None:
+        """Return a solution's result under raised limits, on the largest test on which it is not wrong, too.
+
+        The results of tests on which it is wrong replace the exceeded limits. `None` means all tests.
+        """
+        known, limits = self._known, self._known.problem.limits
+        sizes = {test.name: test.input.size for test in known.problem.tests}
+        for test in sorted(tests, key=lambda name: -sizes[name]):
+            raised = with_time_factor(known.with_tests([test]), REACH)
+            if limits.memory:
+                raised = replace(raised, limits=replace(raised.limits, memory=limits.memory * REACH))
+            result = (await self._probe(raised, key))[test]
+            if result.status in (*_EXCEEDED, *PASSED):
+                return result
+            self._failures[test][key] = result
+        return None
+
+    def _ratios(self, result: TestResult) -> dict[str, float]:
+        """Return the time and the memory that a test took, as multiples of the limits."""
+        limits = self._known.problem.limits
+        return {
+            "time": (result.cpu_time or 0.0) / limits.cpu_time if limits.cpu_time else 0.0,
+            "memory": (result.memory or 0) / limits.memory if limits.memory else 0.0,
+        }
 
     async def _probe_comparisons(self) -> None:
         """Judge rejected outputs by the loosest comparison, and where it accepts them by each looser one."""
@@ -250,13 +267,19 @@ class Diagnosing:
         if not wrong_outputs or not is_compared(problem):
             return
         accepted = {test for tests in wrong_outputs.values() for test in tests}
+        failures = self._failures
+        accepted -= {test for test, failed in failures.items() if self._differ_in_words(failed.values())}
         for key, tests in wrong_outputs.items():
-            got = await self._probe(self._compared(tests, loosest(problem.checker)), key)
-            for test in tests:
-                if got[test].status is not Verdict.AC:
+            # A probe also shows outputs, of which the row has at most the beginning of the first one.
+            probed = [test for test in tests if test in accepted or not _is_whole(failures[test][key].output)]
+            if not probed:
+                continue
+            results = await self._probe(self._compared(probed, loosest(problem.checker)), key)
+            for test in probed:
+                if results[test].status is not Verdict.AC:
                     accepted.discard(test)
-                if got[test].status in _WRONG_OUTPUT:
-                    self._failures[test][key] = got[test]  # it has the output
+                if results[test].status in _WRONG_OUTPUT:
+                    failures[test][key] = results[test]
         if not accepted:
             return
         rows = {key for test in accepted for key in self._failures[test]}
@@ -281,6 +304,16 @@ class Diagnosing:
             )
         for test in accepted:
             del self._failures[test]
+
+    def _differ_in_words(self, results: Iterable[TestResult]) -> bool:
+        """Return True if an output has more or fewer words than the answer: no comparison accepts that."""
+        answers = {test.name: test.answer for test in self._known.problem.tests}
+        return any(
+            len(result.output.encode(errors="replace").split()) != len(answer.read().split())
+            for result in results
+            if result.status in _WRONG_OUTPUT and _is_whole(result.output)
+            if (answer := answers[result.test_name]) is not None
+        )
 
     def _compared(self, tests: Collection[str], checker: Checker) -> Problem:
         return replace(self._known.with_tests(tests), checker=checker)
@@ -365,6 +398,11 @@ class Diagnosing:
             difference(result.output, expected) if result.output else result.status.value
             for result in self._failures[first].values()
         }
+
+
+def _is_whole(output: str) -> bool:
+    """Return True if a row has all of an output. Without an output, it is unknown."""
+    return 0 < len(output.encode(errors="replace")) < _ROW_OUTPUT_BYTES
 
 
 def _in_order(problem: Problem, tests: Iterable[str]) -> list[str]:

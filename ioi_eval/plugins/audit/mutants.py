@@ -9,10 +9,11 @@ from random import Random
 
 from msgspec.structs import replace
 
-from ioi_eval import JudgeFailure, Problem, Results, Scorer, Submission, SubmissionResult, Test, Verdict
+from ioi_eval import JudgeFailure, Problem, Results, Submission, SubmissionResult, Test, Verdict
 from ioi_eval.models import Blob, Checker, CheckerKind, Solution, TaskType
-from ioi_eval.plugins.audit.diagnosis import PASSED, Known
+from ioi_eval.plugins.audit.diagnosis import PASSED, JudgedProblem
 from ioi_eval.plugins.audit.mutation import mutants_of
+from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import MutantCounts
 from ioi_eval.plugins.audit.solutions import key_of, submission_of
 
@@ -26,15 +27,17 @@ _NUMBER = re.compile(r"-?\d+")
 class MutantRun:
     """The mutants of an audit: problems to judge, whose solutions are mutants, and what became of them."""
 
-    def __init__(self, known: Sequence[Known], scorer: Scorer, *, wanted: int, seed: int) -> None:
+    def __init__(
+        self, known: Sequence[JudgedProblem], probes: ProbeRunner, *, wanted: int, seed: int
+    ) -> None:
         """`wanted`: the number of wrong programs that a problem is to have, with its own ones."""
         self._known = {each.label: each for each in known}
-        self._scorer, self._seed = scorer, seed
+        self._probes, self._seed = probes, seed
         self._origins = dict[str, str]()  # by the key of a mutant, the key of its original
         self.problems = [made for each in known if (made := self._mutated(each, wanted)) is not None]
         self._counts = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
-    def _mutated(self, known: Known, wanted: int) -> Problem | None:
+    def _mutated(self, known: JudgedProblem, wanted: int) -> Problem | None:
         number, chosen = wanted - len(known.wrong), list[Solution]()
         if number <= 0 or known.problem.task_type is not TaskType.BATCH or known.problem.forks_by:
             return None
@@ -49,7 +52,7 @@ class MutantRun:
         # The limits are those that its solutions had.
         return replace(known.problem, solutions=tuple(chosen)) if chosen else None
 
-    def _of(self, known: Known, key: str) -> Iterator[Solution]:
+    def _of(self, known: JudgedProblem, key: str) -> Iterator[Solution]:
         original = known.solutions[key]
         for name, code in mutants_of(original.code, original.language, self._seed):
             named = f"{_MUTANT} of {original.name}: {name} ({hashlib.sha256(code.encode()).hexdigest()[:8]})"
@@ -86,7 +89,7 @@ class MutantRun:
             if (known.problem.id, known.problem.year) == (problem.id, problem.year)
         )
 
-    async def _differing(self, known: Known, passing: dict[str, Solution]) -> list[str]:
+    async def _differing(self, known: JudgedProblem, passing: dict[str, Solution]) -> list[str]:
         """Return the mutants that an input shows to be wrong, on which all accepted right solutions agree."""
         accepted = [key for key, result in known.right.items() if result.solved]
         if not passing or len({known.solutions[key].code for key in accepted}) < 2 or known.problem.manager:
@@ -102,7 +105,9 @@ class MutantRun:
                 found.append(key)
         return found
 
-    async def _agreed(self, known: Known, accepted: Sequence[str], inputs: Sequence[str]) -> tuple[Test, ...]:
+    async def _agreed(
+        self, known: JudgedProblem, accepted: Sequence[str], inputs: Sequence[str]
+    ) -> tuple[Test, ...]:
         """Return tests of changed inputs: a right solution's outputs, which the others' agree with."""
         first, *others = accepted
         asked = tuple(
@@ -133,7 +138,7 @@ class MutantRun:
 
     async def _judged(self, problem: Problem, submission: Submission) -> SubmissionResult | None:
         try:
-            return await self._scorer.score(problem, submission)
+            return await self._probes.score(problem, submission)
         except JudgeFailure:
             return None
 

@@ -114,6 +114,26 @@ def test_comparison_is_too_strict_only_if_no_more_wrong_solutions_are_accepted(c
     assert [each["fault"] for each in matter["diagnoses"]] == ["needs a checker"]
 
 
+def test_audit_that_is_repeated_judges_nothing(cli: CommandLine) -> None:
+    source = written(
+        cli.folder, row("slow", [f"while True: pass\n{ADD}"], time_limit={"seconds": 0, "nanos": 100_000_000})
+    )
+    assert cli("audit", source.name, "--out", "found", "--quiet").returncode == FOUND
+    (diagnosis,) = audit_of(cli.folder / "found")["problems"][0]["diagnoses"]
+    assert "needs more than 8 times the time" in diagnosis["sentence"]
+    files = [cli.folder / "found" / name for name in ("audit.json", "probes.jsonl", "run/results.jsonl")]
+    contents = [path.read_bytes() for path in files]
+    repeated = cli("audit", source.name, "--out", "found", "--log-level", "debug")
+    assert repeated.returncode == FOUND and "test 0: TLE" not in repeated.stderr
+    assert [path.read_bytes() for path in files] == contents
+
+
+def test_log_level_debug_shows_the_steps_of_a_solution(cli: CommandLine) -> None:
+    source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
+    done = cli("audit", source.name, "--out", "found", "--log-level", "debug")
+    assert done.returncode == 0 and "add/correct/solutions 0: result: AC" in done.stderr, done.stderr
+
+
 def test_right_solution_that_does_not_run_here_accuses_nobody(cli: CommandLine) -> None:
     source = written(
         cli.folder, row("old", [ADD + "print(a + b)", "print 3", "raise SystemExit(3)"], ["print(3)"])

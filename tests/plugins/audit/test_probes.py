@@ -1,4 +1,4 @@
-"""What is said if a probe cannot be judged: that solutions are rejected, and no reason."""
+"""Probes of an audit: how many there are, what follows if one fails, and how they are kept."""
 
 from __future__ import annotations
 
@@ -7,49 +7,117 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from ioi_eval import JudgeFailure, Problem, SubmissionResult, TestResult, Verdict
+from msgspec.structs import replace
+
+from ioi_eval import JudgeFailure, Problem, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.models import Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
 from ioi_eval.plugins.audit.comparisons import looser, loosest
-from ioi_eval.plugins.audit.diagnosis import Diagnosing, Known
+from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
-from ioi_eval.plugins.audit.records import Flaw, MutantCounts
+from ioi_eval.plugins.audit.probes import ProbeRunner
+from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
 
 
-class FailingScorer:
+class FakeScorer:
+    """Gives each test of a problem the next of some results; without results, it fails."""
+
     slots = 1
 
-    async def score(self, problem: Problem, submission: object) -> SubmissionResult:
-        raise JudgeFailure("the machine is on fire")
+    def __init__(self, *results: TestResult) -> None:
+        self.results = list(results)
+        self.problems = list[Problem]()
+
+    async def score(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        if not self.results:
+            raise JudgeFailure("the machine is on fire")
+        self.problems.append(problem)
+        tests = tuple(replace(self.results.pop(0), test_name=test.name) for test in problem.tests)
+        return SubmissionResult(key=submission.key, problem_id="one", compiles=True, tests=tests)
 
 
-def known(*outputs: str) -> Known:
+def failed(status: Verdict, output: str = "") -> TestResult:
+    return TestResult(test_name="1", score=0.0, status=status, output=output)
+
+
+def judged(*failures: TestResult) -> JudgedProblem:
+    """Return a problem whose right solutions have these results on its only test."""
     solutions = tuple(
-        Solution(name=f"{number}.py", language="python", code="", expected="correct")
-        for number in range(len(outputs))
+        Solution(name=f"{number}.py", language="python", code=f"# {number}", expected="correct")
+        for number in range(len(failures))
     )
     problem = Problem.of([("1", "1")], id="one", solutions=solutions)
     results = {
         f"one/correct/{number}.py": SubmissionResult(
-            key=f"one/correct/{number}.py",
-            problem_id="one",
-            compiles=True,
-            tests=(TestResult(test_name="1", score=0.0, status=Verdict.WA, output=output),),
+            key=f"one/correct/{number}.py", problem_id="one", compiles=True, tests=(failure,)
         )
-        for number, output in enumerate(outputs)
+        for number, failure in enumerate(failures)
     }
     origin = Origin(source="packages", benchmark="", references=3)
-    return Known(
+    return JudgedProblem(
         label="one", problem=problem, results=results, unjudged={}, commands=EvidenceCommands(origin, "one")
     )
 
 
-async def test_failed_probe_gives_no_reason() -> None:
-    scorer: Any = FailingScorer()
-    found = await Diagnosing(known("2", "2"), scorer).audit(MutantCounts(), ())
-    (diagnosis,) = found.diagnoses
+async def diagnosed(folder: Path, problem: JudgedProblem, scorer: FakeScorer) -> Diagnosis:
+    """Return the only diagnosis of a problem."""
+    runner: Any = scorer
+    probes = ProbeRunner(runner, folder / "probes.jsonl", fresh=False)
+    (diagnosis,) = (await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses
+    return diagnosis
+
+
+async def test_failed_probe_gives_no_reason(tmp_path: Path) -> None:
+    diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "2")] * 2), FakeScorer())
     assert diagnosis.fault is Flaw.UNCLEAR and "the machine is on fire" in diagnosis.sentence
     assert diagnosis.rows == ("one/correct/0.py", "one/correct/1.py")
+
+
+async def test_only_one_of_several_slow_solutions_runs_under_raised_limits(tmp_path: Path) -> None:
+    scorer = FakeScorer(TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=6.0))
+    diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.TLE)] * 3), scorer)
+    assert diagnosis.fault is Flaw.LIMITS and len(diagnosis.rows) == 3
+    assert "3 of 3 right solutions exceed the limits (python); 0.py needs up to 4 times the time" in (
+        diagnosis.sentence
+    )
+    (raised,) = scorer.problems
+    assert (raised.limits.cpu_time, raised.limits.memory) == (16.0, 8 * (256 << 20))
+
+
+async def test_slow_solution_that_is_wrong_too_does_not_explain_another_one(tmp_path: Path) -> None:
+    scorer = FakeScorer(failed(Verdict.RE), TestResult(test_name="1", score=1.0, status=Verdict.AC, memory=1))
+    runner: Any = scorer
+    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
+    found = await Diagnoser(judged(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
+    assert [(each.fault, each.rows) for each in found.diagnoses] == [
+        (Flaw.LIMITS, ("one/correct/1.py",)),
+        (Flaw.UNCLEAR, ("one/correct/0.py",)),
+    ]
+
+
+async def test_output_with_another_number_of_words_is_not_compared_again(tmp_path: Path) -> None:
+    diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "1 7")] * 2), FakeScorer())
+    assert diagnosis.fault is Flaw.BROKEN
+
+
+async def test_probe_is_judged_once_and_again_if_fresh(tmp_path: Path) -> None:
+    path, (right, other) = tmp_path / "probes.jsonl", [failed(Verdict.WA, "å\n"), failed(Verdict.RE)]
+    problem = judged(right).problem
+    submission = Submission(key="a", problem_id="one", code="x")
+
+    async def probed(*results: TestResult, fresh: bool = False, code: str = "x") -> tuple[TestResult, ...]:
+        runner: Any = FakeScorer(*results)
+        probes = ProbeRunner(runner, path, fresh=fresh)
+        return (await probes.score(problem, replace(submission, code=code))).tests
+
+    assert await probed(right) == (right,)
+    assert await probed() == (right,), "the result of the first call"
+    assert await probed(other, code="y") == (other,)
+    path.write_bytes(path.read_bytes()[:-5])  # the process was killed while it wrote the second result
+    assert await probed() == (right,)
+    assert await probed(other, code="y") == (other,)
+    assert await probed(code="y") == (other,)
+    assert await probed(other, fresh=True) == (other,)
 
 
 def test_command_names_the_file_of_a_benchmark_and_the_factor_of_the_audit() -> None:
