@@ -53,7 +53,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import manager_limits, plan_limits, processes_of, stretched
 from ioi_eval.rules.plan import Schedule, refuse_impossible
 from ioi_eval.rules.verdicts import SubmissionProcesses
-from ioi_eval.store.memory import MOST_PROBLEMS, Bounded, room_of
+from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, room_of
 from ioi_eval.store.resources import graders, proctor_sources
 
 T = TypeVar("T")
@@ -217,7 +217,7 @@ class Artifacts:
         self._proctor: Blob | None = None  # the proctor of the chosen builder's engine, if it has one
         self._chosen_for: Capabilities | None = None  # the capabilities for which the builder was chosen
         self._proctor_recipe: BuildSpec | None = None
-        self._prepared = Bounded[PreparedProblem](MOST_PROBLEMS)
+        self._prepared = LruCache[PreparedProblem](MOST_PROBLEMS)
 
     def prepared(self, problem: Problem) -> PreparedProblem:
         """Return the prepared problem, which is cached until another problem with the same name comes.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         SubmissionsNow,
         progress,
     )
-    from ioi_eval.runs.folders import Reported, report, report_sync
+    from ioi_eval.runs.folders import WrittenReports, report, report_sync
     from ioi_eval.runs.references import ReferenceOptions
     from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, score_dump_sync
     from ioi_eval.runs.solutions import ValidatedSolutions, calibrate, calibrate_sync, validate, validate_sync
@@ -67,7 +67,7 @@ else:
             "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
             "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow "
             "SubmissionFailed SubmissionJudged SubmissionsNow progress",
-            "runs.folders": "Reported report report_sync",
+            "runs.folders": "WrittenReports report report_sync",
             "runs.references": "ReferenceOptions",
             "runs.score": "Forecast ScoredDump forecast_dump score_dump score_dump_sync",
             "runs.solutions": "ValidatedSolutions calibrate calibrate_sync validate validate_sync",
@@ -102,7 +102,6 @@ __all__ = [
     "ReportOptions",
     "ReportProgress",
     "ReportStarted",
-    "Reported",
     "RowsRead",
     "RowsUnderstood",
     "RunFinished",
@@ -122,6 +121,7 @@ __all__ = [
     "SubmissionsNow",
     "Timing",
     "ValidatedSolutions",
+    "WrittenReports",
     "calibrate",
     "calibrate_sync",
     "forecast_dump",

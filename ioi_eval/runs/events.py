@@ -15,7 +15,7 @@ from ioi_eval.benchmarks import DetectedColumns
 from ioi_eval.engines.contract import HealthCheck, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
-from ioi_eval.store.folder import RUN, MeasuredLimit, Progress, Timeline, UnderWay, write_progress
+from ioi_eval.store.folder import RUN, ActiveSubmission, MeasuredLimit, Progress, Timeline, write_progress
 
 _STEP = 5.0  # seconds; twice as long each time when there are too many
 _STEPS = 120
@@ -167,7 +167,7 @@ class SubmissionsNow(Value):
     number: int
     building: int  # of these
     builds_waiting: int  # of those that build: those for a slot
-    longest: tuple[UnderWay, ...]  # some of them, those first that have taken the longest
+    longest: tuple[ActiveSubmission, ...]  # some of them, those first that have taken the longest
 
 
 class LimitMeasured(Value):

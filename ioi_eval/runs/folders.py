@@ -43,7 +43,7 @@ from ioi_eval.store.rows import PLACE, as_number, bounded, plain, result_of, who
 _COMPARISON = "runs/comparison"
 
 
-class Reported(Value):
+class WrittenReports(Value):
     """Reports that were written."""
 
     summaries: Mapping[str, Summary]  # by folder
@@ -58,7 +58,7 @@ async def report(
     options: ReportOptions | None = None,
     out: str | Path | None = None,
     on_event: OnEvent = ignore,
-) -> Reported:
+) -> WrittenReports:
     """Write the reports of runs anew, also while they go on, and a comparison of several into `out`.
 
     `out` is "runs/comparison" if it is not given. The folders of one run's shards are made one run: its
@@ -100,7 +100,7 @@ async def report(
 report_sync = synchronous(report)
 
 
-def _compared(summaries: Mapping[Path, Summary], out: Path) -> Reported:
+def _compared(summaries: Mapping[Path, Summary], out: Path) -> WrittenReports:
     folders, runs = list(summaries), tuple(named(summaries))
     differ = None
     if len(folders) == 2:
@@ -108,7 +108,7 @@ def _compared(summaries: Mapping[Path, Summary], out: Path) -> Reported:
         differ = differences(folders[0], folders[1], pairs)
     page = folders[0] / "report.html" if len(folders) == 1 else write_comparison(runs, out, differ)
     of = {str(path): found for path, found in summaries.items()}
-    return Reported(summaries=of, runs=runs, page=str(page), differences=differ)
+    return WrittenReports(summaries=of, runs=runs, page=str(page), differences=differ)
 
 
 def _from_a_thread(on_event: OnEvent, folder: str) -> OnProgress:

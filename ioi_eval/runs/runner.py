@@ -50,7 +50,7 @@ from ioi_eval.runs.events import (
     SubmissionsNow,
 )
 from ioi_eval.store import rows
-from ioi_eval.store.folder import UnderWay
+from ioi_eval.store.folder import ActiveSubmission
 
 _log = logging.getLogger(__name__)
 _LANGUAGE_SAMPLE = 10_000  # submissions of a dump whose languages are checked before the first is judged
@@ -101,7 +101,7 @@ class ResultStore(Protocol):
 
 
 @runtime_checkable
-class LookedThrough(Protocol):
+class IndexedSubmissions(Protocol):
     """Submissions that were already read once: their keys are distinct and their problems are known."""
 
     @property
@@ -178,7 +178,7 @@ class _SubmissionSource:
 
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
         # Keys of submissions that were read before are known to be distinct.
-        self._seen = None if isinstance(submissions, LookedThrough) else set[str]()
+        self._seen = None if isinstance(submissions, IndexedSubmissions) else set[str]()
         self._rows: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
             self._rows = iter(submissions)
@@ -236,7 +236,7 @@ class _Run:
         self._active = dict[Doing, None]()  # active submissions, by start time
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
-        self._crowding = Crowding()
+        self._crowding = OverloadDetector()
         self._skipped_counted = False  # True if the survey has counted the skipped submissions
         self.languages = set[str]()  # of the submissions that will be judged
 
@@ -249,7 +249,7 @@ class _Run:
 
         Streams are not read. `expected` is their number of submissions, for the event.
         """
-        if isinstance(submissions, LookedThrough):
+        if isinstance(submissions, IndexedSubmissions):
             return self._survey_indexed(submissions)
         if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
             self._on_event(RunStarted(total=expected, skipped=len(self._journal.done)))
@@ -269,7 +269,7 @@ class _Run:
         self._on_event(RunStarted(total=len(seen), skipped=skipped))
         return list(needed_problems.values())
 
-    def _survey_indexed(self, submissions: LookedThrough) -> list[Problem]:
+    def _survey_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
         """Survey submissions that were read before. Languages are taken from the first of them."""
         ids, done = submissions.problem_ids, self._journal.done
         open_count, needed_problems = 0, dict[str, Problem]()
@@ -460,7 +460,7 @@ def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
     """Return an event about the active submissions. `doings` are sorted by start time."""
     steps = [current.step for current in doings]
     oldest = (
-        UnderWay(
+        ActiveSubmission(
             key=rows.bounded(submission.key, _MAX_NAME),
             problem=rows.bounded(submission.problem, _MAX_NAME),
             step=current.kind,
@@ -478,7 +478,7 @@ def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
     )
 
 
-class Crowding:
+class OverloadDetector:
     """Detects an overloaded machine: programs waited longer for a CPU than they computed."""
 
     def __init__(self) -> None:

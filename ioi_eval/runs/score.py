@@ -146,7 +146,7 @@ async def score_dump(
                 call = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
             else:
-                behind = Behind(rows, early, usable, setup)
+                behind = DumpTail(rows, early, usable, setup)
                 call = await judge_work(behind.work(work), setup)
                 dump = behind.whole
             write_rejected(setup.folder, dump.rejected)
@@ -173,7 +173,7 @@ async def score_dump(
 score_dump_sync = synchronous(score_dump)
 
 
-class Behind:
+class DumpTail:
     """The rows of a large dump behind its beginning, looked through while the beginning is judged."""
 
     def __init__(self, rows: Rows, beginning: Dump, problems: Problems, setup: RunSetup) -> None:

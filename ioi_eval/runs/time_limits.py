@@ -25,7 +25,7 @@ from ioi_eval.store.folder import (
     with_forks,
     with_limit,
 )
-from ioi_eval.store.memory import MOST_PROBLEMS, Bounded, room_of
+from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, room_of
 
 _LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
 _MOST_FORKS = 15  # processes beside the first one while a solution is measured
@@ -58,7 +58,7 @@ class TimeLimits:
         self._failed: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         # By name: problems, and what they are with their limits.
-        self._limited = Bounded[tuple[Problem, Problem]](MOST_PROBLEMS)
+        self._limited = LruCache[tuple[Problem, Problem]](MOST_PROBLEMS)
 
     async def limited(self, problem: Problem) -> Problem:
         """Return the problem with its time limit: the same one for the same problem, as long as it is kept.

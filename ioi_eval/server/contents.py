@@ -15,7 +15,6 @@ from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
-from ioi_eval.store.contents import Depot
 
 _MAX_UPLOADS = 16  # files that clients send at the same time
 _MIN_HASHES = 10_000  # hashes of programs that are stored before hashes of removed programs are dropped

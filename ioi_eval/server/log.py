@@ -12,7 +12,6 @@ from typing import Any
 
 from ioi_eval.model.quoting import as_json, as_label
 from ioi_eval.model.values import Value
-from ioi_eval.store.memory import Bounded
 
 _REPEAT_AFTER_S = 3600.0  # until a message may be logged again
 _MAX_MESSAGES = 256  # different messages whose repetition is suppressed

@@ -30,7 +30,7 @@ from ioi_eval.server.prepared import ClassicJobEngine, SharedBuilds
 from ioi_eval.server.queue import RequestQueue
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
-from ioi_eval.store.contents import BESIDE, Depot
+from ioi_eval.store.contents import BESIDE, BlobCache
 from ioi_eval.store.resources import graders
 
 _DEFAULT_CACHE_BYTES = 8 << 30  # maximum size of the content cache
@@ -54,7 +54,7 @@ class Server:
         engine: PackagedEngine,
         options: ServerOptions | None = None,
         *,
-        depot: Depot | None = None,
+        depot: BlobCache | None = None,
         store: Store | None = None,
         emit: EmitEvent = ignore_event,
     ) -> None:

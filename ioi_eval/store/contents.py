@@ -1,6 +1,6 @@
 """Two stores on disk, both by key.
 
-`Store` is a cache that processes share. `Depot` is a folder of bounded size that belongs to one process.
+`Store` is a cache that processes share. `BlobCache` is a folder of bounded size that belongs to one process.
 
 `Store.get` returns only complete entries, because entries are written under temporary names and renamed. If
 the store exceeds its limit, it removes the least recently used entries, except entries that a process has
@@ -472,7 +472,7 @@ _FILE_MODE = 0o755
 _DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class Depot:
+class BlobCache:
     """The blob cache of a process: files by hash in a folder of bounded size. Thread-safe."""
 
     def __init__(self, folder: Path, limit: int, *, beside: int = 0) -> None:
@@ -534,14 +534,14 @@ class Depot:
             self._coming -= size
 
     @contextlib.contextmanager
-    def arrival(self, name: str) -> Iterator[Arrival]:
+    def arrival(self, name: str) -> Iterator[BlobWriter]:
         """Yield a writer for a content that arrives in pieces.
 
         If the content is not kept, its file is removed at the end.
         """
         part = self.spare()
         with part.open("xb", buffering=0) as stream:
-            coming = Arrival(self, name, part, stream)
+            coming = BlobWriter(self, name, part, stream)
             try:
                 yield coming
             finally:
@@ -598,10 +598,10 @@ class Depot:
             (self._folder / name).unlink(missing_ok=True)
 
 
-class Arrival:
+class BlobWriter:
     """Writer of an incoming content. It reserves space for each piece."""
 
-    def __init__(self, depot: Depot, name: str, part: Path, stream: FileIO) -> None:
+    def __init__(self, depot: BlobCache, name: str, part: Path, stream: FileIO) -> None:
         self._depot, self._name, self._part, self._stream = depot, name, part, stream
         self._digest = hashlib.sha256()
         self.size = 0

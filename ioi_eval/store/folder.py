@@ -438,7 +438,7 @@ def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
 PROGRESS = "progress.json"
 
 
-class UnderWay(Value):
+class ActiveSubmission(Value):
     """A submission that is being judged."""
 
     key: str
@@ -471,7 +471,7 @@ class Activity(Value):
     under_way: int = 0  # number of submissions in progress
     building: int = 0  # submissions in progress that are being built
     builds_waiting: int = 0  # submissions whose build waits, with or without a slot
-    submissions: tuple[UnderWay, ...] = ()  # the submissions in progress that started first
+    submissions: tuple[ActiveSubmission, ...] = ()  # the submissions in progress that started first
     timeline: Timeline | None = None
 
 

@@ -70,7 +70,7 @@ def remembered(store: Store, key: str, kind: type[T], make: Callable[[Path], T])
     return cached
 
 
-class Notes(Generic[T]):
+class NoteFile(Generic[T]):
     """Small values by key in one file that processes share. Only the newest values are kept.
 
     Each value is one line, appended in one write. An incomplete line of a killed writer is skipped.
@@ -130,7 +130,7 @@ class Notes(Generic[T]):
                 replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
 
 
-class Bounded(Generic[T]):
+class LruCache(Generic[T]):
     """A cache in memory: values by key with a bounded total size; the least recently used go first.
 
     The newest value is never removed. `let_go` is called with each removed value.
@@ -191,7 +191,7 @@ class _Call(Generic[T]):
     alone: asyncio.TimerHandle | None = None  # cancels the task if no caller returns in time
 
 
-class Shared(Generic[T]):
+class SharedCalls(Generic[T]):
     """Calls by key that concurrent callers share.
 
     If all callers are cancelled, the call is cancelled as well.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioi_eval.cli.progress import crowded
 from ioi_eval.models import SubmissionResult, TestResult, Verdict
 from ioi_eval.runs import Overloaded
-from ioi_eval.runs.runner import Crowding
+from ioi_eval.runs.runner import OverloadDetector
 
 
 def result(computed: float | None, waited: float | None) -> SubmissionResult:
@@ -14,21 +14,21 @@ def result(computed: float | None, waited: float | None) -> SubmissionResult:
 
 
 def test_it_is_told_once_and_of_all_so_far() -> None:
-    crowding = Crowding()
+    crowding = OverloadDetector()
     assert crowding.add(result(1.0, 3.0)) is None  # too little to say anything of
     assert crowding.add(result(3.0, 4.0)) == Overloaded(waited=7.0, computed=4.0)
     assert crowding.add(result(1.0, 30.0)) is None
 
 
 def test_short_programs_may_wait_long() -> None:
-    crowding = Crowding()
+    crowding = OverloadDetector()
     assert [crowding.add(result(0.1, 4.0)), crowding.add(result(0.1, 4.0))] == [None, None]
     told = crowding.add(result(0.1, 4.0))
     assert told is not None and told.waited == 12.0
 
 
 def test_a_quiet_machine_says_nothing() -> None:
-    crowding = Crowding()
+    crowding = OverloadDetector()
     assert [crowding.add(result(3.0, 0.1)), crowding.add(result(None, None))] == [None, None]
 
 

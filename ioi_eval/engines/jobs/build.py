@@ -67,7 +67,7 @@ from ioi_eval.rules.verdicts import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin, kept_in
-from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
+from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, recalled, remembered
 
 # --- the script --------------------------------------------------------------------------------------
 
@@ -315,9 +315,9 @@ class ArtifactCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pins = Bounded[Pin](_PINS, Pin.release)
+        self._pins = LruCache[Pin](_PINS, Pin.release)
         self._lock = threading.Lock()
-        self._staying = Notes(store.root / _STAYING, _Record)
+        self._staying = NoteFile(store.root / _STAYING, _Record)
 
     def turn(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
         """Let processes make what is to lie under a key one after the other."""
@@ -431,7 +431,7 @@ class Builder:
     def __init__(self, engine: Engine, delivery: Delivery, store: Store, options: BuildOptions) -> None:
         self.engine, self.delivery = engine, delivery
         self._shelf = ArtifactCache(store)
-        self._under_way: Shared[BuildSuccess | CompileError] = Shared()
+        self._under_way: SharedCalls[BuildSuccess | CompileError] = SharedCalls()
         self._precompiles = options.precompile
         self._headers, self._graders = Demand(MAX_HEADERS), Demand()
         self._background: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}

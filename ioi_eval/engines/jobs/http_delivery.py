@@ -77,7 +77,7 @@ from ioi_eval.model.retry import WORKER_PROGRAM
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
 from ioi_eval.rules.verdicts import BuildEnding, build_ending
-from ioi_eval.store.memory import Bounded, Shared
+from ioi_eval.store.memory import LruCache, SharedCalls
 
 _log = logging.getLogger(__name__)
 
@@ -503,8 +503,8 @@ class JobPacker:
     """
 
     def __init__(self, room: int = 256 << 20) -> None:
-        self._parcels = Bounded[PackedBlob](room)
-        self._packing: Shared[PackedBlob] = Shared()
+        self._parcels = LruCache[PackedBlob](room)
+        self._packing: SharedCalls[PackedBlob] = SharedCalls()
 
     async def shipped(self, job: Job, script: str, capabilities: Capabilities) -> Job:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""

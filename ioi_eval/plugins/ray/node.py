@@ -24,7 +24,7 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.store import Store
-from ioi_eval.store.contents import BESIDE, Depot
+from ioi_eval.store.contents import BESIDE, BlobCache
 
 VERSION = version("ioi-eval")
 PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own library of waiting")
@@ -138,7 +138,7 @@ class Node:
                 self._held.callback(boxes.close)
                 await asyncio.to_thread(boxes.open)
                 free = shutil.disk_usage(boxes.folder).free
-                depot = Depot(boxes.folder / "kept", min(_CACHE, free // _SHARE), beside=BESIDE)
+                depot = BlobCache(boxes.folder / "kept", min(_CACHE, free // _SHARE), beside=BESIDE)
                 engine = EmbeddedEngine(
                     store=_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
                 )

@@ -24,7 +24,6 @@ from ioi_eval.model.values import Blob, Value
 from ioi_eval.plugins.ray import cluster
 from ioi_eval.plugins.ray.cluster import Call, NodeLost, Seen
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, Lacking, NodeCapabilities, NodeError
-from ioi_eval.store.memory import Bounded, Shared
 
 _SMALL = 1 << 16  # bytes of a content that travels in the call, not through the object store
 _STORED = 2 << 30  # bytes of contents that are kept in the object store
@@ -68,8 +67,8 @@ class RayWire:
         self._token = secrets.token_hex(8)
         self._seen = dict[str, Seen]()  # by name
         self._nodes = dict[str, RayNode]()  # by name, those that have an actor
-        self._references = Bounded[Any](_STORED)  # of contents in the object store
-        self._putting: Shared[Any] = Shared()
+        self._references = LruCache[Any](_STORED)  # of contents in the object store
+        self._putting: SharedCalls[Any] = SharedCalls()
         self._open = contextlib.AsyncExitStack()
 
     def __str__(self) -> str:

@@ -32,7 +32,7 @@ from ioi_eval.server.jobs import JobFailed
 from ioi_eval.server.prepared import CachedBuild
 from ioi_eval.server.queue import AWAY, QueueEntry, TooLate
 from ioi_eval.server.routes import Answer, WorkerParts
-from ioi_eval.store.memory import Bounded
+from ioi_eval.store.memory import LruCache
 from ioi_eval.store.resources import graders
 
 _SCRIPTS = ("python", "bash")
@@ -143,7 +143,7 @@ class Unanswered:
     def __init__(self) -> None:
         self._left: dict[str, deque[_Work]] = {}  # whose clients are away, those that came first ahead
         self._tasks = set[asyncio.Task[bytes]]()
-        self._answers: Bounded[tuple[str, _Work]] = Bounded(_ANSWERS, lambda left: self._forget(*left))
+        self._answers: LruCache[tuple[str, _Work]] = LruCache(_ANSWERS, lambda left: self._forget(*left))
 
     async def answer(
         self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, seconds: float

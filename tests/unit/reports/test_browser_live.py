@@ -19,7 +19,7 @@ from test_pages import run
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports.document import Document, Section, TableBlock, html
-from ioi_eval.store.folder import PROGRESS, Progress, Timeline, UnderWay, write_progress
+from ioi_eval.store.folder import PROGRESS, ActiveSubmission, Progress, Timeline, write_progress
 
 pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
@@ -184,7 +184,7 @@ def test_a_run_that_was_stopped_says_so_and_how_it_goes_on(failing: Path, browse
 
 def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
     folder = run(tmp_path / "run")
-    doing = UnderWay(key="k", problem="p", step="tests", where="http://a", since=time.time())
+    doing = ActiveSubmission(key="k", problem="p", step="tests", where="http://a", since=time.time())
     timeline = Timeline(begin=time.time() - 5, step=5.0, counts=({"AC": 1},))
     state = Progress(total=40, servers=1, slots=1, under_way=1, submissions=(doing,), timeline=timeline)
     write_progress(folder, state)
@@ -201,7 +201,7 @@ def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
 
 
 def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None:
-    doing = UnderWay(key=HOSTILE[0], problem="p", step="build", where="", since=time.time() - 300)
+    doing = ActiveSubmission(key=HOSTILE[0], problem="p", step="build", where="", since=time.time() - 300)
     timeline = Timeline(
         begin=time.time() - 600, step=5.0, counts=({"AC": 3, "unscored": 1}, {}, {HOSTILE[0]: 2})
     )

@@ -25,7 +25,7 @@ from ioi_eval.models import Ending, JobResult
 from ioi_eval.server import Server, ServerOptions, routes, serve
 from ioi_eval.server import contents as contents_module
 from ioi_eval.server.contents import ContentCache
-from ioi_eval.store.contents import Arrival, Depot
+from ioi_eval.store.contents import BlobCache, BlobWriter
 
 TEXT = b"1 2 3\n" * 1000
 ROOM = 100_000
@@ -74,7 +74,7 @@ def place(tmp_path: Path) -> Path:
 async def client_of(engine: EmbeddedEngine, place: Path, **options: Any) -> AsyncIterator[Client]:
     told = ServerOptions(port=0, **{"max_body": 1 << 20, **options})
     async with (
-        Server(engine, told, depot=Depot(place, ROOM)) as server,
+        Server(engine, told, depot=BlobCache(place, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         yield Client(session)
@@ -206,7 +206,7 @@ async def test_a_foreign_page_neither(call: Client) -> None:
 async def test_no_job_changes_what_is_too_large_to_be_copied(engine: EmbeddedEngine, place: Path) -> None:
     told, large = ServerOptions(port=0), b"0" * (17 << 20)
     async with (
-        Server(engine, told, depot=Depot(place, 64 << 20)) as server,
+        Server(engine, told, depot=BlobCache(place, 64 << 20)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Client(session)
@@ -250,7 +250,7 @@ async def test_programs_are_looked_through_now_and_then(
     monkeypatch.setattr(contents_module, "_MIN_HASHES", 4)
     looks = list[str]()
 
-    class Looked(Depot):
+    class Looked(BlobCache):
         def has(self, name: str) -> bool:
             looks.append(name)
             return super().has(name)
@@ -436,7 +436,7 @@ async def test_texts_of_a_job_name_no_contents(call: Client) -> None:
 
 async def test_a_worker_that_drains_takes_none(engine: EmbeddedEngine, place: Path) -> None:
     async with (
-        Server(engine, ServerOptions(port=0), depot=Depot(place, ROOM)) as server,
+        Server(engine, ServerOptions(port=0), depot=BlobCache(place, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         await server.drain()
@@ -444,9 +444,9 @@ async def test_a_worker_that_drains_takes_none(engine: EmbeddedEngine, place: Pa
 
 
 def test_where_the_disk_is_full_a_content_is_declined(place: Path) -> None:
-    depot = Depot(place, ROOM)
+    depot = BlobCache(place, ROOM)
     with Path("/dev/full").open("wb", buffering=0) as stream:
-        assert not Arrival(depot, NAME, place / "part", stream).write(TEXT)
+        assert not BlobWriter(depot, NAME, place / "part", stream).write(TEXT)
 
 
 async def test_contents_lie_where_they_are_told_to(store: Store, tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ from ioi_eval.server.view import Watch, news, prometheus, view
 from ioi_eval.store.folder import (
     PROGRESS,
     RESULTS,
+    ActiveSubmission,
     Progress,
     Timeline,
-    UnderWay,
     read_progress,
     write_progress,
 )
@@ -251,7 +251,7 @@ def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_call_that_is_stopped_before_its_end_says_so(folder: Path, finished: bool) -> None:
     writer = ProgressWriter(folder, lambda event: None, Clock())
-    doing = UnderWay(key="a", problem="sum", step="build", where="", since=3.0)
+    doing = ActiveSubmission(key="a", problem="sum", step="build", where="", since=3.0)
     writer(judged_with(tests=7))
     writer(SubmissionsNow(at=1.0, number=1, building=1, builds_waiting=0, longest=(doing,)))
     if finished:
@@ -292,7 +292,7 @@ def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: py
         truly(folder, progress)
 
     monkeypatch.setattr(noting, "write_progress", counted)
-    first = UnderWay(key="a", problem="sum", step="build", where="this machine, slot 2", since=3.0)
+    first = ActiveSubmission(key="a", problem="sum", step="build", where="this machine, slot 2", since=3.0)
     for clock.now in range(1, 61):
         for number in range(50):
             writer(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.models import Blob
-from ioi_eval.store.contents import Depot
+from ioi_eval.store.contents import BlobCache
 
 
 def some(letter: str, size: int = 40) -> Blob:
@@ -16,14 +16,14 @@ def some(letter: str, size: int = 40) -> Blob:
 
 
 def test_room_that_is_set_aside_is_nobody_else_s(tmp_path: Path) -> None:
-    depot = Depot(tmp_path, 100)
+    depot = BlobCache(tmp_path, 100)
     assert depot.reserve(60) and not depot.reserve(60)
     depot.release(60)
     assert depot.reserve(60)
 
 
 def test_what_was_held_goes_like_all_others_afterwards(tmp_path: Path) -> None:
-    depot, first, second, third = Depot(tmp_path, 100), some("a"), some("b"), some("c")
+    depot, first, second, third = BlobCache(tmp_path, 100), some("a"), some("b"), some("c")
     depot.add(first)
     with depot.hold([first.sha256]):
         depot.add(second)
@@ -35,7 +35,7 @@ def test_what_was_held_goes_like_all_others_afterwards(tmp_path: Path) -> None:
 
 
 def test_what_two_hold_stays_until_both_let_go(tmp_path: Path) -> None:
-    depot, first = Depot(tmp_path, 50), some("a")
+    depot, first = BlobCache(tmp_path, 50), some("a")
     depot.add(first)
     with depot.hold([first.sha256]):
         with depot.hold([first.sha256]):
@@ -46,7 +46,7 @@ def test_what_two_hold_stays_until_both_let_go(tmp_path: Path) -> None:
 
 
 def test_a_content_that_comes_twice_counts_once(tmp_path: Path) -> None:
-    depot = Depot(tmp_path, 100)
+    depot = BlobCache(tmp_path, 100)
     for _ in range(3):
         depot.add(some("a"))
     assert depot.used == 40
@@ -54,7 +54,7 @@ def test_a_content_that_comes_twice_counts_once(tmp_path: Path) -> None:
 
 def test_small_contents_count_for_what_they_take_beside_their_bytes(tmp_path: Path) -> None:
     """Each is a file. A worker that serves for months had millions of them."""
-    depot = Depot(tmp_path, 5 * 1000, beside=990)
+    depot = BlobCache(tmp_path, 5 * 1000, beside=990)
     contents = [Blob.of(f"program {n:02}") for n in range(20)]
     for content in contents:
         depot.add(content)
@@ -75,7 +75,7 @@ def test_a_full_one_looks_at_no_more_than_has_to_go(tmp_path: Path) -> None:
         def items(self) -> Any:
             return ((name, self[name]) for name in self)
 
-    depot = Depot(tmp_path, 50 * 40)
+    depot = BlobCache(tmp_path, 50 * 40)
     depot._sizes = Looked()
     for number in range(100):
         depot.add(Blob.of(f"{number:040}"))
@@ -84,7 +84,7 @@ def test_a_full_one_looks_at_no_more_than_has_to_go(tmp_path: Path) -> None:
 
 def test_contents_used_longest_ago_go_first(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    depot = Depot(tmp_path / "kept", 100)
+    depot = BlobCache(tmp_path / "kept", 100)
     for number in (1, 2):
         depot.add(some(str(number)))
     assert depot.lacks([some("1").sha256]) == ()
@@ -96,7 +96,7 @@ def test_contents_used_longest_ago_go_first(tmp_path: Path) -> None:
 
 def test_a_content_in_a_file_outlives_that_file(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    depot = Depot(tmp_path / "kept", 100)
+    depot = BlobCache(tmp_path / "kept", 100)
     (tmp_path / "file").write_text("text")
     blob = Blob.of_file(tmp_path / "file")
     depot.add(blob)

@@ -11,7 +11,7 @@ from support.waits import settle
 
 from ioi_eval import Store
 from ioi_eval.models import Blob
-from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
+from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, recalled, remembered
 
 
 class Work:
@@ -33,7 +33,7 @@ class Work:
 
 
 async def test_callers_at_the_same_time_share_one_call() -> None:
-    shared, work = Shared[int](), Work()
+    shared, work = SharedCalls[int](), Work()
     callers = [asyncio.create_task(shared.call("key", work)) for _ in range(5)]
     await settle()
     work.go.set()
@@ -42,14 +42,14 @@ async def test_callers_at_the_same_time_share_one_call() -> None:
 
 
 async def test_other_keys_are_other_calls() -> None:
-    shared, work = Shared[int](), Work()
+    shared, work = SharedCalls[int](), Work()
     work.go.set()
     await asyncio.gather(shared.call("one", work), shared.call("two", work))
     assert work.begun == 2
 
 
 async def test_a_caller_that_is_cancelled_leaves_the_others_alone() -> None:
-    shared, work = Shared[int](), Work()
+    shared, work = SharedCalls[int](), Work()
     first, second = (asyncio.create_task(shared.call("key", work)) for _ in range(2))
     await settle()
     first.cancel()
@@ -60,7 +60,7 @@ async def test_a_caller_that_is_cancelled_leaves_the_others_alone() -> None:
 
 
 async def test_when_the_last_caller_leaves_the_work_ends() -> None:
-    shared, work = Shared[int](), Work()
+    shared, work = SharedCalls[int](), Work()
     callers = [asyncio.create_task(shared.call("key", work)) for _ in range(2)]
     await settle()
     for caller in callers:
@@ -70,7 +70,7 @@ async def test_when_the_last_caller_leaves_the_work_ends() -> None:
 
 
 async def test_a_caller_after_a_cancelled_call_begins_anew() -> None:
-    shared, work = Shared[int](), Work()
+    shared, work = SharedCalls[int](), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
@@ -82,7 +82,7 @@ async def test_a_caller_after_a_cancelled_call_begins_anew() -> None:
 
 
 async def test_an_error_goes_to_everybody_and_is_not_remembered() -> None:
-    shared = Shared[int]()
+    shared = SharedCalls[int]()
     fails = True
 
     async def work() -> int:
@@ -102,14 +102,14 @@ async def test_work_that_fails_at_once() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await Shared[int]().call("key", work)
+        await SharedCalls[int]().call("key", work)
 
 
 # --- records ---------------------------------------------------------------------------------------------
 
 
 async def test_lasting_work_goes_on_for_who_came_back_in_time() -> None:
-    clock, shared, work = Ahead(), Shared[int](lasting=10.0), Work()
+    clock, shared, work = Ahead(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
@@ -122,7 +122,7 @@ async def test_lasting_work_goes_on_for_who_came_back_in_time() -> None:
 
 
 async def test_lasting_work_ends_where_nobody_comes_back() -> None:
-    clock, shared, work = Ahead(), Shared[int](lasting=10.0), Work()
+    clock, shared, work = Ahead(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
@@ -169,7 +169,7 @@ def test_what_another_version_kept_as_a_file_is_made_anew(tmp_path: Path) -> Non
 
 def test_values_used_longest_ago_go_first() -> None:
     gone = list[str]()
-    kept = Bounded[str](10, gone.append)
+    kept = LruCache[str](10, gone.append)
     for key in "abc":
         kept.keep(key, key.upper(), 3)
     assert kept.get("a") == "A"
@@ -181,7 +181,7 @@ def test_values_used_longest_ago_go_first() -> None:
 
 
 def test_the_newest_value_stays_whatever_its_size() -> None:
-    kept = Bounded[int](10)
+    kept = LruCache[int](10)
     kept.keep("small", 1)
     kept.keep("large", 2, 11)
     assert (kept.get("small"), kept.get("large")) == (None, 2)
@@ -190,7 +190,7 @@ def test_the_newest_value_stays_whatever_its_size() -> None:
 
 
 def test_a_value_that_is_kept_again_counts_once() -> None:
-    kept = Bounded[int](10)
+    kept = LruCache[int](10)
     for value in range(5):
         kept.keep("same", value, 4)
     kept.keep("other", 9, 4)
@@ -203,17 +203,17 @@ def test_a_value_that_is_kept_again_counts_once() -> None:
 
 
 def test_notes_are_there_for_others_and_the_newest_counts(tmp_path: Path) -> None:
-    mine, theirs = (Notes(tmp_path / "notes", list[int]) for _ in range(2))
+    mine, theirs = (NoteFile(tmp_path / "notes", list[int]) for _ in range(2))
     assert mine.get("a") is None
     mine.put("a", [1])
     theirs.put("b", [2])
     mine.put("a", [3])
-    for one in (mine, theirs, Notes(tmp_path / "notes", list[int])):
+    for one in (mine, theirs, NoteFile(tmp_path / "notes", list[int])):
         assert (one.get("a"), one.get("b"), one.get("c")) == ([3], [2], None)
 
 
 def test_the_oldest_notes_go(tmp_path: Path) -> None:
-    mine, theirs = (Notes(tmp_path / "notes", int, most=10) for _ in range(2))
+    mine, theirs = (NoteFile(tmp_path / "notes", int, most=10) for _ in range(2))
     for number in range(100):
         (mine if number % 3 else theirs).put(f"k{number}", number)
         assert mine.get(f"k{number}") == theirs.get(f"k{number}") == number
@@ -223,24 +223,24 @@ def test_the_oldest_notes_go(tmp_path: Path) -> None:
 
 def test_a_note_cut_anywhere_takes_no_other_with_it(tmp_path: Path) -> None:
     path = tmp_path / "notes"
-    Notes(path, list[int]).put("a", [1])
+    NoteFile(path, list[int]).put("a", [1])
     whole = path.read_bytes()
-    Notes(path, list[int]).put("b", [2])
+    NoteFile(path, list[int]).put("b", [2])
     for size in range(len(whole), path.stat().st_size):
         path.write_bytes(path.read_bytes()[:size])
-        notes = Notes(path, list[int])
+        notes = NoteFile(path, list[int])
         assert (notes.get("a"), notes.get("b")) == ([1], None)
         notes.put("c", [3])
         notes.put("d", [4])
         assert (notes.get("a"), notes.get("d")) == ([1], [4])
         path.write_bytes(whole)
-        Notes(path, list[int]).put("b", [2])
+        NoteFile(path, list[int]).put("b", [2])
 
 
 def test_notes_of_another_file_at_the_same_place_are_read_anew(tmp_path: Path) -> None:
     """A file system gives the number of a file that is gone to another one."""
     path = tmp_path / "notes"
-    notes = Notes(path, int)
+    notes = NoteFile(path, int)
     for number in range(3):
         notes.put(f"key{number}", number)
     assert notes.get("key2") == 2
@@ -249,21 +249,21 @@ def test_notes_of_another_file_at_the_same_place_are_read_anew(tmp_path: Path) -
 
 
 def test_notes_without_room_are_not_kept(tmp_path: Path) -> None:
-    Notes(tmp_path / "missing" / "notes", int).put("a", 1)
-    assert Notes(tmp_path / "missing" / "notes", int).get("a") is None
+    NoteFile(tmp_path / "missing" / "notes", int).put("a", 1)
+    assert NoteFile(tmp_path / "missing" / "notes", int).get("a") is None
 
 
 def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     (tmp_path / "notes").write_bytes(b'a "\xff"\n')
-    assert Notes(tmp_path / "notes", str).get("a") is None
+    assert NoteFile(tmp_path / "notes", str).get("a") is None
     (tmp_path / "folder").mkdir()
-    Notes(tmp_path / "folder", str).put("a", "x")
-    assert Notes(tmp_path / "folder", str).get("a") is None
+    NoteFile(tmp_path / "folder", str).put("a", "x")
+    assert NoteFile(tmp_path / "folder", str).get("a") is None
 
 
 def test_what_is_long_is_not_noted(tmp_path: Path) -> None:
     """Some tens of thousands of compilers' outputs would be gigabytes."""
-    notes = Notes(tmp_path / "notes", str)
+    notes = NoteFile(tmp_path / "notes", str)
     notes.put("a", "x" * 5000)
     notes.put("b", "x" * 1000)
     assert notes.get("a") is None and notes.get("b") == "x" * 1000

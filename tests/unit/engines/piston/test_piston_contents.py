@@ -24,7 +24,7 @@ from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.server import listening
-from ioi_eval.store.contents import Depot
+from ioi_eval.store.contents import BlobCache
 
 NOISE = random.Random(20).randbytes(300_000).hex().encode()
 ROOM = 2 << 20
@@ -54,7 +54,7 @@ def known(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
 async def worker(
     engine: EmbeddedEngine, place: Path | None, *, port: int = 0, room: int = ROOM
 ) -> AsyncIterator[Server]:
-    depot = None if place is None else Depot(place, room)
+    depot = None if place is None else BlobCache(place, room)
     async with Server(engine, ServerOptions(port=port), depot=depot) as server:
         yield server
 
@@ -183,7 +183,7 @@ async def test_no_room_now_is_asked_for_again_later(
 ) -> None:
     now = 1000.0
     monkeypatch.setattr(contents_module, "monotonic", lambda: now)
-    depot = Depot(place, ROOM)
+    depot = BlobCache(place, ROOM)
     async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
         there = known(server)
         depot.reserve(ROOM)

@@ -40,7 +40,7 @@ from ioi_eval.models import (
     Test,
 )
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store.contents import Depot
+from ioi_eval.store.contents import BlobCache
 
 ROOM = 64 << 20
 TESTS = {"1": "1 2", "2": "30 4"}
@@ -74,7 +74,7 @@ class Workers:
         self._count += 1
         place = self._folder / f"contents-{self._count}"
         place.mkdir(mode=0o700)
-        server = Server(self._engine, ServerOptions(port=port), depot=Depot(place, room))
+        server = Server(self._engine, ServerOptions(port=port), depot=BlobCache(place, room))
         return await self._stack.enter_async_context(server)
 
 
