@@ -14,7 +14,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
-from ioi_eval.problems.package import is_plain
+from ioi_eval.problems.names import is_plain
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
 
 _MEGABYTE = 1_000_000  # bytes, as in the benchmark's harness

@@ -14,7 +14,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
-from ioi_eval.problems.package import is_plain
+from ioi_eval.problems.names import is_plain
 from ioi_eval.store import resources
 from ioi_eval.store.files import why
 

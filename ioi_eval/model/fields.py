@@ -160,6 +160,10 @@ class Fields:
         """Return a reader of values that belong to the object in a field."""
         return Fields(values, self.file, self._policy, f"{self._prefix}{name}.", self._row)
 
+    def with_values(self, values: Mapping[str, Any]) -> Fields:
+        """Return a reader of other values for the same object."""
+        return Fields(values, self.file, self._policy, self._prefix, self._row)
+
     def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
         """Return the field as a value of a type.
 

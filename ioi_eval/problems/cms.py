@@ -1,15 +1,6 @@
 """Read packages in the layout that the IOI's contest system (CMS) exports.
 
-problem.json may have further keys that CMS does not export:
-
-- `year` and `cpp_standard`;
-- `checker`: a kind of checker, or an object with `kind` and any of `arguments`, `case_sensitive`,
-  `space_sensitive`, `absolute`, `relative`, `full`;
-- `manager`: how a manager or an interactor reports the score (cms, testlib, exit-code, icpc).
-
-`score_type` and `threshold` are in problem.json or in a subtask's file. A subtask's `testcases` are a list
-of names, a regular expression or a number of tests. Without files of subtasks, `score_type_parameters` lists
-groups as [points, tests], [points, tests, threshold] or objects, or gives the points of each test of a Sum.
+`CmsHeader` and the other classes of keys include keys that CMS does not export, such as `checker`.
 """
 
 from __future__ import annotations
@@ -17,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -39,21 +30,38 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
+from ioi_eval.problems.keys import (
+    Keys,
+    Unknown,
+    choice,
+    file_name,
+    flag,
+    listed,
+    memory_limit,
+    number,
+    optional_number,
+    optional_whole,
+    raw,
+    seconds,
+    text,
+    text_list,
+    texts,
+    whole,
+    word,
+)
+from ioi_eval.problems.names import is_plain
 from ioi_eval.problems.package import (
     DeclaredFormat,
     files_below,
     first_named,
-    is_plain,
     language_of,
     led_by,
     named,
     note_foreign,
     outputs_of,
     read_mapping,
-    refuse_misspelt,
     solution,
     tests_of,
-    time_limit,
     visible,
 )
 from ioi_eval.rules.languages import grader_name
@@ -67,23 +75,6 @@ _MANAGER_SOURCES = {
 _MANAGER_KINDS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
 _GNU20_SINCE = 2024  # first year in which the contest compiles as C++20
 _PARAMS_KEY, _LONG_PARAMS_KEY = "task_type_params", "task_type_parameters"  # the second in TPS and in CMS
-_KEYS = (
-    *(
-        "code",
-        "name",
-        "year",
-        "time_limit",
-        "memory_limit",
-        "task_type",
-        _PARAMS_KEY,
-        _LONG_PARAMS_KEY,
-        "checker",
-    ),
-    *("manager", "managers", "score_type", "threshold", "score_type_parameters", "submission_format"),
-    *("score_precision", "cpp_standard"),
-)
-_PARAMS = ("compilation", "inputfile", "outputfile", "output_eval", "output_only_testcases")
-_MORE_PARAMS = ("num_processes", "user_io", "manager_args", "function")
 _SOURCE_SUFFIX = ".%l"  # suffix of a source in any language
 _IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
 _ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
@@ -102,24 +93,166 @@ DEFAULT_IO_NOTE = f"user_io is not set, so the stub uses {STD_IO}; set {FIFO_IO}
 DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
 
 
-class Cms(DeclaredFormat):
+# --- keys --------------------------------------------------------------------------------------------
+
+
+def _split_at_commas(value: str) -> list[str]:
+    return [name.strip() for name in value.split(",") if name.strip()]
+
+
+class ScoringKeys(Keys):
+    """The keys of a header that describe subtasks."""
+
+    score_type = word(ScoreType, "", default=ScoreType.GROUP_MIN)
+    threshold = number("for GroupThreshold", default=1.0, above=0)
+    score_type_parameters = raw(
+        "instead of files in `subtasks/`: `[[points, tests], ...]`, with a threshold as a third value, or a"
+        " name, which is ignored; each group may be an object instead, below; or the points of each test of a"
+        " Sum",
+        "files in `subtasks/`; without these there are no points, and a submission must pass all tests",
+    )
+
+
+class ManagerKeys(Keys):
+    """The keys of a header that describe the manager."""
+
+    manager = word(
+        CheckerKind,
+        "how a manager or an interactor reports the score",
+        "`cms` for Communication, `testlib` for Interactive",
+        default=CheckerKind.CMS,
+    )
+
+
+class CmsHeader(ScoringKeys, ManagerKeys):
+    """The keys of problem.json."""
+
+    ignored = ("managers",)
+    id = text("the id, of letters, digits, `_`, `-` and `.`", name="code")
+    title = text("a title", "the id", name="name")
+    year = optional_whole("year of the contest", "no year", least=1950, most=2200)
+    time_limit = seconds(if_missing="refused, except in OutputOnly tasks")
+    memory_limit = raw("bytes, at least 1 MiB; `null` means no limit", "refused, except in OutputOnly tasks")
+    task_type = word(TaskType, "", default=TaskType.BATCH)
+    task_type_params = raw(
+        "an object with the keys below, a list in the contest system's order, or a string with one of these",
+        "nothing is set",
+    )
+    task_type_parameters = raw("the same key, as the contest system calls it", "`task_type_params`")
+    checker = raw(
+        f"{listed(list(CheckerKind))}, or an object, below",
+        "`cms` with a folder `checker/`, else `white-diff`",
+    )
+    submission_format = text_list(
+        _split_at_commas,
+        "the names of a submission's files, as a list or separated by commas: `user1.%l, user2.%l`. The first"
+        " is the code, the others lie next to it; graders and stubs may import or include all by these names."
+        " Names without `.%l` are ignored",
+        "one file, called as the id",
+    )
+    score_precision = whole("digits of a subtask's score", default=2, most=9)
+    cpp_standard = text("such as `gnu++17` or `c++20`", "`gnu++20`, before 2024 `gnu++17`")
+
+
+class TaskTypeParams(Keys):
+    """The keys of `task_type_params`."""
+
+    compilation = raw(
+        "Batch, BatchAndOutput: `alone` or `grader`; Communication: `alone` or `stub`",
+        "`grader` or `stub` if there is one",
+    )
+    inputfile = file_name("Batch, BatchAndOutput: the file that submissions read", "standard input")
+    outputfile = file_name("Batch, BatchAndOutput: the file that submissions write", "standard output")
+    output_eval = choice(
+        _OUTPUT_EVALS, "Batch, BatchAndOutput, OutputOnly, TwoSteps", "as `checker` says", default=DIFF
+    )
+    output_only_testcases = text_list(
+        _split_at_commas, "BatchAndOutput: names of tests, as a list or separated by commas"
+    )
+    num_processes = whole("Communication", default=1, least=1, most=100)
+    user_io = choice(
+        USER_IO,
+        "Communication",
+        f"`{STD_IO}`, as in the contest system; a note says so if there is a stub",
+        default=STD_IO,
+    )
+    manager_args = text_list(
+        shlex.split,
+        "Communication, Interactive: arguments, as a list or a string that is split as by a shell",
+    )
+    function = text("Function: a name, or `Class.method`")
+
+
+class CheckerKeys(Keys):
+    """The keys of `checker` if it is an object."""
+
+    unknown = Unknown.REFUSED
+    kind = word(CheckerKind, "", "`cms` with a folder `checker/`, else `tokens`", default=CheckerKind.TOKENS)
+    arguments = texts("a list of strings, after those of the kind")
+    case_sensitive = flag("for `tokens`", default=True)
+    space_sensitive = flag("for `tokens`")
+    absolute = optional_number("tolerance of numbers, for `tokens` and `json`", "none")
+    relative = optional_number("tolerance of numbers, for `tokens` and `json`", "none")
+    full = number(
+        "the number that means full marks, for `icpc` in `score.txt`, for `testlib` after `points`",
+        default=1.0,
+        above=0,
+    )
+
+
+_TESTS_MEANING = (
+    "a list of names, a regular expression that matches from the start of a name, or a number of tests, which"
+    " are sorted by name"
+)
+
+
+class SubtaskKeys(Keys):
+    """The keys of a file in subtasks/."""
+
+    score = number("points")
+    testcases = raw(_TESTS_MEANING, "refused")
+    score_type = word(ScoreType, "", "as in `problem.json`", default=ScoreType.GROUP_MIN)
+    threshold = number("for GroupThreshold", "as in `problem.json`", default=1.0, above=0)
+
+
+class GroupKeys(Keys):
+    """The keys of a group in `score_type_parameters` if it is an object."""
+
+    unknown = Unknown.REFUSED
+    ignored = ("always_show_testcases", "name", "key")
+    score = number("points", name="max_score")
+    testcases = raw(_TESTS_MEANING, "refused")
+    score_type = word(ScoreType, "", "as in `problem.json`", default=ScoreType.GROUP_MIN)
+    threshold = number("for GroupThreshold", "as in `problem.json`", default=1.0, above=0)
+
+
+class _GroupRow(GroupKeys):
+    """A group in `score_type_parameters` that is a list: its values by position."""
+
+    score = number("points", name="points")
+    testcases = raw(_TESTS_MEANING, "refused", name="tests")
+
+
+# --- the format --------------------------------------------------------------------------------------
+
+
+class Cms(DeclaredFormat[CmsHeader]):
     """The package format of CMS, recognized by problem.json or by the folders tests and subtasks."""
 
     name = "CMS"
     header = "problem.json"
     rank = 80
+    keys = CmsHeader
     id_field = "code"
-    memory_unit, memory_unit_name = 1, "bytes"
     folders = ("checker", "graders", "solutions", "subtasks", "tests")
 
     def looks_like_package(self, folder: Path) -> bool:
         has_parts = (folder / "tests").is_dir() and (folder / "subtasks").is_dir()
         return has_parts or super().looks_like_package(folder)
 
-    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        refuse_misspelt(header, _KEYS)
+    def problem(self, folder: Path, where: str, header: CmsHeader, faults: Faults) -> Problem:
         problem_id = self.checked_id(folder, where, header, faults)
-        task = header.word("task_type", TaskType, TaskType.BATCH)
+        task = header.task_type
         params = read_params(header, task, faults)
         graders = files_below(folder, "graders")
         checker = checker_of(header, params, task, files_below(folder, "checker"))
@@ -138,48 +271,49 @@ class Cms(DeclaredFormat):
             if name not in test_names:
                 sentence = f"names the test {name!r}, which is not in tests/"
                 params.fault("output_only_testcases", sentence, nearest(name, test_names))
-        year = header.whole("year", least=1950, most=2200) if header.has("year") else None
         subtasks = read_subtasks(folder, header, test_names, faults)
         if not subtasks:
             sentence = "no subtasks, so there are no points; a submission must pass all tests"
             faults.note(sentence, self.header)
         return Problem(
             id=problem_id,
-            name=header.text("name", problem_id),
-            year=year,
+            name=CmsHeader.title.read(header, problem_id),
+            year=header.year,
             source=where,
             task_type=task,
             options=replace(options, source_names=source_names),
-            limits=self.limits(header, task),
+            limits=_limits(header, task),
             grader_files=graders,
             checker=checker,
             manager=manager_of(header, task, graders, faults),
             tests=tests,
             subtasks=subtasks,
-            score_precision=header.whole("score_precision", 2, most=9),
-            cpp_standard=cpp_standard(header, year),
+            score_precision=header.score_precision,
+            cpp_standard=cpp_standard(header),
             solutions=tuple(_solutions(folder, task, test_names, source_names, faults)),
         )
-
-    def limits(self, header: Fields, task: TaskType) -> Limits:
-        """Return the limits. `null` means no memory limit. A missing memory limit is a fault."""
-        if header.values.get("memory_limit", 0) is None and task is not TaskType.OUTPUT_ONLY:
-            return Limits.contest(time_limit(header), None)
-        return super().limits(header, task)
 
 
 # --- problem.json ------------------------------------------------------------------------------------
 
 
-def _source_names(header: Fields, problem_id: str) -> tuple[str, ...]:
+def _limits(header: CmsHeader, task: TaskType) -> Limits:
+    """Return the limits. Output-only tasks run no programs, so they have none."""
+    if task is TaskType.OUTPUT_ONLY:
+        return Limits()
+    is_limited = not header.has("memory_limit") or header.memory_limit is not None
+    memory = memory_limit(header, "memory_limit", "bytes", 1) if is_limited else None
+    return Limits.contest(header.time_limit, memory)
+
+
+def _source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     """Return the names of a submission's files without suffixes.
 
     The result is empty for the default: a single file that is named after the problem.
     """
     field = "submission_format"
-    is_list = isinstance(header.values.get(field), list)
-    names = header.texts(field) if is_list else _split_at_commas(header.text(field, ""))
-    stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in names if name.endswith(_SOURCE_SUFFIX))
+    names = (name for name in header.submission_format if name.endswith(_SOURCE_SUFFIX))
+    stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in names)
     for stem in stems:
         if not is_plain(stem):
             header.fault(
@@ -190,10 +324,10 @@ def _source_names(header: Fields, problem_id: str) -> tuple[str, ...]:
     return () if stems == (problem_id.lower(),) else stems
 
 
-def cpp_standard(header: Fields, year: int | None) -> str:
+def cpp_standard(header: CmsHeader) -> str:
     """Return the C++ standard: the header's, or else the standard that the contest used in that year."""
-    default = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
-    standard = header.text("cpp_standard", default)
+    default = "gnu++17" if header.year is not None and header.year < _GNU20_SINCE else "gnu++20"
+    standard = CmsHeader.cpp_standard.read(header, default)
     if not re.fullmatch(r"(gnu|c)\+\+[0-9][0-9a-z]", standard):
         header.fault("cpp_standard", f"{standard!r} is not a C++ standard", "Write it as gnu++17 or c++20")
     return standard
@@ -202,8 +336,8 @@ def cpp_standard(header: Fields, year: int | None) -> str:
 # --- task_type_params: an object, a list, or a string that contains one of these as JSON -------------
 
 
-def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PARAMS_KEY) -> Fields:
-    """Return the parameters of the task type by name: compilation, inputfile, output_eval, ...
+def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PARAMS_KEY) -> TaskTypeParams:
+    """Return the parameters of the task type by name.
 
     Args:
         header: The fields of problem.json.
@@ -227,39 +361,35 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
         named = {_ALIASES.get(name, name): param for name, param in unprefixed.items()}
     elif value is not None:
         header.fault(field, "neither an object nor a list", "Write it as the contest system exports it")
-    params = Fields(named, header.file, faults, prefix=f"{field}.")
-    refuse_misspelt(params, (*_PARAMS, *_MORE_PARAMS))
+    params = TaskTypeParams(named, header.file, faults, prefix=f"{field}.")
+    params.check_keys()
     return params
 
 
-def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
+def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> TaskOptions:
     """Return the options of the task type. By default, a grader is used if the package has one."""
     match task:
         case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
             has_output_tests = task is TaskType.BATCH_AND_OUTPUT
             return TaskOptions(
                 with_grader=_compilation(params, "grader", has_grader),
-                input_file=file_name(params, "inputfile"),
-                output_file=file_name(params, "outputfile"),
-                output_tests=_string_list(params, "output_only_testcases", _split_at_commas)
-                if has_output_tests
-                else (),
+                input_file=params.inputfile,
+                output_file=params.outputfile,
+                output_tests=params.output_only_testcases if has_output_tests else (),
             )
         case TaskType.COMMUNICATION:
             return TaskOptions(
                 with_grader=_compilation(params, "stub", has_grader),
-                processes=params.whole("num_processes", 1, least=1, most=100),
-                user_io=params.choice("user_io", USER_IO, STD_IO),
-                manager_args=_string_list(params, "manager_args", shlex.split),
+                processes=params.num_processes,
+                user_io=params.user_io,
+                manager_args=params.manager_args,
             )
         case TaskType.TWO_STEPS:
             return TaskOptions(with_grader=True)
         case TaskType.INTERACTIVE:
-            return TaskOptions(
-                with_grader=has_grader, manager_args=_string_list(params, "manager_args", shlex.split)
-            )
+            return TaskOptions(with_grader=has_grader, manager_args=params.manager_args)
         case TaskType.FUNCTION:
-            name = params.text("function")
+            name = params.function
             if name and not all(part.isidentifier() for part in name.split(".")):
                 problem = f"{name!r} is not the name of a function"
                 params.fault("function", problem, "Set a name, or Class.method")
@@ -283,33 +413,6 @@ def _parse_json_field(header: Fields, field: str) -> Any:
     except ValueError as error:
         header.fault(field, f"broken JSON in the string: {error}", "Correct it in the file")
         return None
-
-
-def file_name(params: Fields, name: str, default: str = "") -> str:
-    """Return the parameter's file name. A name that contains a path is a fault."""
-    value = params.text(name, default)
-    if value and not is_plain(value):
-        params.fault(
-            name, f"{value!r} is not a plain file name", "Set a name such as input.txt, or leave it empty"
-        )
-        return ""
-    return value
-
-
-def _string_list(params: Fields, name: str, split: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
-    """Return a list of strings. A single string is split by `split`."""
-    if isinstance(params.values.get(name), list):
-        return params.texts(name)
-    text = params.text(name, "")
-    try:
-        return tuple(split(text))
-    except ValueError as error:
-        params.fault(name, f"{text!r} is not a list of arguments ({error})", "Close the quotes")
-        return ()
-
-
-def _split_at_commas(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 # --- programs of the package -------------------------------------------------------------------------
@@ -357,7 +460,7 @@ def without_unusable_python(
 
 
 def manager_of(
-    header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
+    header: ManagerKeys, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
 ) -> Manager | None:
     """Return the task's manager or interactor, or None if the task type has none.
 
@@ -372,7 +475,7 @@ def manager_of(
     if names is None:
         return None
     default = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
-    kind = header.word("manager", CheckerKind, default)
+    kind = ManagerKeys.manager.read(header, default)
     # An interactor's standard output goes to the submission, so it cannot contain a score.
     kinds = _MANAGER_KINDS if task is TaskType.COMMUNICATION else _MANAGER_KINDS[1:]
     if kind not in kinds:
@@ -385,26 +488,23 @@ def manager_of(
     return Manager(sources=led_by(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
 
-_CHECKER_KEYS = ("kind", "arguments", "case_sensitive", "space_sensitive", "absolute", "relative", "full")
-
-
-def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence[NamedBlob]) -> Checker:
+def checker_of(
+    header: CmsHeader, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
+) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
     # The fields are empty if `checker` is missing or is only a kind.
-    values = header.values.get("checker")
-    checker_fields = header.under("checker", values if isinstance(values, dict) else {})
-    for key in checker_fields.values:
-        if key not in _CHECKER_KEYS:
-            checker_fields.fault(key, "unknown key", nearest(key, _CHECKER_KEYS))
-    kind = _checker_kind(header, checker_fields, params, bool(sources), task)
+    values = header.checker
+    checker_keys = CheckerKeys.of(header.under("checker", values if isinstance(values, dict) else {}))
+    checker_keys.check_keys()
+    kind = _checker_kind(header, checker_keys, params, bool(sources), task)
     checker = Checker(
         kind=kind,
-        arguments=checker_fields.texts("arguments") if checker_fields.has("arguments") else (),
-        case_sensitive=checker_fields.flag("case_sensitive", True),
-        space_sensitive=checker_fields.flag("space_sensitive", False),
-        absolute=checker_fields.optional_number("absolute"),
-        relative=checker_fields.optional_number("relative"),
-        full=checker_fields.number("full", 1.0, above=0),
+        arguments=checker_keys.arguments,
+        case_sensitive=checker_keys.case_sensitive,
+        space_sensitive=checker_keys.space_sensitive,
+        absolute=checker_keys.absolute,
+        relative=checker_keys.relative,
+        full=checker_keys.full,
     )
     if not kind.is_program:
         return checker
@@ -437,14 +537,12 @@ def with_sources(
 
 
 def _checker_kind(
-    header: Fields, checker_fields: Fields, params: Fields, has_sources: bool, task: TaskType
+    header: CmsHeader, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
 ) -> CheckerKind:
     """Return the kind of the checker."""
-    output_eval = params.choice("output_eval", _OUTPUT_EVALS) if params.has("output_eval") else None
-    if checker_fields.values:
-        return checker_fields.word(
-            "kind", CheckerKind, CheckerKind.CMS if has_sources else CheckerKind.TOKENS
-        )
+    output_eval = params.output_eval if params.has("output_eval") else None
+    if checker_keys.values:
+        return CheckerKeys.kind.read(checker_keys, CheckerKind.CMS if has_sources else CheckerKind.TOKENS)
     if header.has("checker"):
         return header.word("checker", CheckerKind, CheckerKind.CMS)
     if output_eval is not None:
@@ -471,16 +569,16 @@ class _Group(NamedTuple):
     @property
     def tests(self) -> Any:
         """Return the value that selects the tests: names, a regular expression or a number of tests."""
-        return self.fields.values.get(self.tests_field)
+        return self.fields.value(self.tests_field)
 
 
 def read_subtasks(
-    folder: Path, header: Fields, tests: tuple[str, ...], faults: Faults
+    folder: Path, header: ScoringKeys, tests: tuple[str, ...], faults: Faults
 ) -> tuple[Subtask, ...]:
     """Return the subtasks from the files in subtasks/, or else from the score type's parameters."""
-    score_type = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
-    threshold = header.number("threshold", 1.0, above=0)
-    defaults = Subtask(name="all", points=0.0, tests=(), score_type=score_type, threshold=threshold)
+    defaults = Subtask(
+        name="all", points=0.0, tests=(), score_type=header.score_type, threshold=header.threshold
+    )
     groups = list[_Group]()
     for path in visible((folder / "subtasks").glob("*")):
         file = f"subtasks/{path.name}"
@@ -489,9 +587,9 @@ def read_subtasks(
         if path.suffix != ".json":
             faults.add("not the name of a subtask's file", file, remedy=f"Write it as {path.stem}.json")
         elif (values := read_mapping(folder, file, faults)) is not None:
-            fields = Fields(values, file, faults)
-            refuse_misspelt(fields, ("score", "testcases", "score_type", "threshold"))
-            groups.append(_group(path.stem, fields, defaults, "score", "testcases"))
+            subtask_keys = SubtaskKeys(values, file, faults)
+            subtask_keys.check_keys()
+            groups.append(_group(path.stem, subtask_keys, defaults))
     if header.has(_SUBTASK_PARAMETERS):
         if groups:
             header.fault(_SUBTASK_PARAMETERS, "there are also subtasks in files", "Remove one of the two")
@@ -523,7 +621,7 @@ def _note_order(names: Sequence[str], part: str, faults: Faults) -> None:
         faults.note(f"{problem}. Pad numbers with zeros to count in numerical order", part)
 
 
-def _from_parameters(header: Fields, defaults: Subtask, test_count: int, faults: Faults) -> list[_Group]:
+def _from_parameters(header: ScoringKeys, defaults: Subtask, test_count: int, faults: Faults) -> list[_Group]:
     """Return the groups in the score type's parameters.
 
     They are [[points, tests, threshold], ...]; each inner list may be an object. If the score type is a
@@ -543,10 +641,6 @@ def _from_parameters(header: Fields, defaults: Subtask, test_count: int, faults:
     return [_group_of_row(str(index), row, header, defaults) for index, row in enumerate(value, 1)]
 
 
-_GROUP_KEYS = ("max_score", "testcases", "threshold", "score_type")
-_DISPLAY_KEYS = frozenset({"always_show_testcases", "name", "key"})  # keys that do not affect scores
-
-
 def _is_group_row(row: Any) -> bool:
     """Return True if the value can describe a group: an object, or a list of two or three values."""
     return isinstance(row, dict) or (isinstance(row, list) and len(row) in (2, 3))
@@ -556,28 +650,29 @@ def _group_of_row(name: str, row: dict[str, Any] | list[Any], header: Fields, de
     """Return the group that is described by an object or a list in `score_type_parameters`."""
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
     if isinstance(row, dict):
-        fields = header.under(prefix, {str(key): value for key, value in row.items() if value is not None})
-        for key in sorted(fields.values.keys() - {*_GROUP_KEYS, *_DISPLAY_KEYS}):
-            fields.fault(key, "unknown key", nearest(key, _GROUP_KEYS))
-        return _group(name, fields, defaults, "max_score", "testcases")
+        values = {str(key): value for key, value in row.items() if value is not None}
+        group_keys = GroupKeys.of(header.under(prefix, values))
+        group_keys.check_keys()
+        return _group(name, group_keys, defaults)
     if defaults.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
         row = row[:2]  # the third value is a name, which has no effect
     values = dict(zip(("points", "tests", "threshold"), row, strict=False))
-    return _group(name, header.under(prefix, values), defaults, "points", "tests")
+    return _group(name, _GroupRow.of(header.under(prefix, values)), defaults)
 
 
-def _group(name: str, fields: Fields, defaults: Subtask, points: str, tests: str) -> _Group:
-    """Return a group. `points` and `tests` are the keys of its points and its tests."""
-    if fields.values.get(tests) is None:
-        fields.fault(tests, "missing", _TESTS_REMEDY)
+def _group(name: str, keys: SubtaskKeys | GroupKeys, defaults: Subtask) -> _Group:
+    """Return a group that is described by these keys."""
+    kind = type(keys)
+    if keys.testcases is None:
+        keys.fault(kind.testcases.name, "missing", _TESTS_REMEDY)
     subtask = replace(
         defaults,
         name=name,
-        points=fields.number(points),
-        score_type=fields.word("score_type", ScoreType, defaults.score_type),
-        threshold=fields.number("threshold", defaults.threshold, above=0),
+        points=keys.score,
+        score_type=kind.score_type.read(keys, defaults.score_type),
+        threshold=kind.threshold.read(keys, defaults.threshold),
     )
-    return _Group(subtask, fields, tests)
+    return _Group(subtask, keys, kind.testcases.name)
 
 
 def _is_count(value: Any) -> bool:

@@ -20,7 +20,7 @@ from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import Cms
 from ioi_eval.problems.hydro import Hydro
-from ioi_eval.problems.kattis import Kattis
+from ioi_eval.problems.kattis.package import Kattis
 from ioi_eval.problems.missing import MISSING
 from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
 from ioi_eval.problems.python_programs import unrunnable, without_broken_grader

@@ -9,26 +9,26 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple
 
 import yaml
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, distinct, near, nearest, parse_json, shown
+from ioi_eval.model.fields import Faults, distinct, parse_json, shown
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
-    Limits,
     Manager,
     NamedBlob,
     Problem,
     Solution,
-    TaskType,
     Test,
     Value,
 )
+from ioi_eval.problems.keys import K
+from ioi_eval.problems.names import is_plain
 
 ARCHIVES = frozenset({".zip", ".kpp"})
 
@@ -85,11 +85,6 @@ class Making(NamedTuple):
     named: bool = False  # validators get the input's name as an argument; otherwise they read the input
 
 
-MIB = 1 << 20
-_MAX_MEMORY_BYTES = 1 << 40  # bytes; a larger limit, or one below 1 MiB, must be in another unit
-_MAX_TIME_S = 500.0  # seconds; a limit from this number on must be in milliseconds
-
-
 class PackageFormat(ABC):
     """A package format: it recognizes packages, and reads their id and their problem."""
 
@@ -130,12 +125,11 @@ class PackageFormat(ABC):
 _SOLUTION_FOLDERS = frozenset({"solution", "solutions", "submissions"})  # folders that do not affect scores
 
 
-class DeclaredFormat(PackageFormat):
+class DeclaredFormat(PackageFormat, Generic[K]):
     """A package format whose header is a mapping in JSON or YAML."""
 
+    keys: type[K]  # the keys of the header
     id_field: ClassVar[str] = ""  # header key of the id; empty if the id is the folder's or archive's name
-    memory_unit: ClassVar[int] = MIB  # unit of `memory_limit`, in bytes
-    memory_unit_name: ClassVar[str] = "MiB"
     folders: ClassVar[tuple[str, ...]] = ()  # the format's folders; their names must match exactly
 
     def package_id(self, folder: Path, where: str) -> str | None:
@@ -158,37 +152,19 @@ class DeclaredFormat(PackageFormat):
                 faults.add("it has no effect with this name", path.name, remedy=f"Call it {correct_name}")
         if values is None:
             return None
-        return self.problem(folder, where, Fields(values, self.header, faults), faults)
+        header = self.keys(values, self.header, faults)
+        header.check_keys()
+        return self.problem(folder, where, header, faults)
 
     def mapping(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
         """Return the header's content, or None after a fault."""
         return read_mapping(folder, self.header, faults)
 
     @abstractmethod
-    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+    def problem(self, folder: Path, where: str, header: K, faults: Faults) -> Problem:
         """Return the problem that the package describes, and add faults to `faults`."""
 
-    def limits(self, header: Fields, task: TaskType) -> Limits:
-        """Return the limits from `time_limit`, in seconds, and `memory_limit`, in the format's unit."""
-        if task is TaskType.OUTPUT_ONLY:  # no program runs
-            return Limits()
-        memory = self.memory(header, "memory_limit")
-        return Limits.contest(time_limit(header), memory)
-
-    def memory(self, fields: Fields, name: str, usual: int | None = None) -> int:
-        """Return a memory limit in bytes. A number that must be in another unit is a fault."""
-        memory, unit = fields.whole(name, usual, least=1), self.memory_unit_name
-        if self.memory_unit > 1 and memory * self.memory_unit > _MAX_MEMORY_BYTES:
-            fields.fault(
-                name, f"{memory} {unit} is more than any machine has", f"The unit is {unit}, not bytes"
-            )
-        elif 0 < memory * self.memory_unit < MIB:
-            fields.fault(
-                name, f"{memory} {unit} is too little for any program", f"The unit is {unit}, not MB"
-            )
-        return memory * self.memory_unit
-
-    def checked_id(self, folder: Path, where: str, header: Fields, faults: Faults) -> str:
+    def checked_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
         """Return the problem's id. An invalid id is a fault."""
         field = self.id_field
         name = header.text(field) if field else named_by_place(folder, where)
@@ -204,43 +180,10 @@ class DeclaredFormat(PackageFormat):
         return name
 
 
-def time_limit(fields: Fields, name: str = "time_limit") -> float:
-    """Return a time limit in seconds. A number that must be in milliseconds is a fault."""
-    seconds = fields.number(name, above=0)
-    if seconds >= _MAX_TIME_S:
-        problem = f"{seconds:g} seconds is more than any contest gives"
-        fields.fault(name, problem, "The unit is seconds, not milliseconds")
-    return seconds
-
-
 def named_by_place(folder: Path, where: str) -> str:
     """Return the name of the package's folder, or of the archive if `where` is an archive."""
     path = Path(where)
     return path.stem if path.suffix.lower() in ARCHIVES else folder.name or folder.resolve().name
-
-
-# Minimum similarity (difflib ratio) of an unknown key to a missing key, to count as misspelt. `infile` counts
-# as `inputfile`, `score_mode` does not count as `score_type`.
-_MISSPELT_SIMILARITY = 0.8
-
-
-def refuse_misspelt(fields: Fields, known: Collection[str]) -> None:
-    """Report unknown keys that look like a misspelt form of a known key which is missing."""
-    missing = [key for key in known if not fields.has(key)]
-    for key in map(str, fields.values):
-        if key not in known and near(key, missing, _MISSPELT_SIMILARITY):
-            fields.fault(key, "unknown key", nearest(key, missing))
-
-
-def is_plain(name: str) -> bool:
-    """Return True if the name can be a file name on any system. Ids must be such names."""
-    return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
-
-
-def leads_inside(name: str) -> bool:
-    """Return True if the path is relative and does not leave its folder."""
-    path = PurePosixPath(name)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 # --- files -------------------------------------------------------------------------------------------

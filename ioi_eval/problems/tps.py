@@ -15,6 +15,7 @@ from ioi_eval.model.fields import Faults, Fields, nearest
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
+    Limits,
     NamedBlob,
     Problem,
     Solution,
@@ -24,33 +25,30 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems.cms import (
     DEFAULT_IO_NOTE,
+    STD_IO,
     USER_IO,
+    ManagerKeys,
     manager_of,
     read_options,
     read_params,
     with_sources,
     without_unusable_python,
 )
+from ioi_eval.problems.keys import MIB, Keys, choice, flag, memory, number, raw, seconds, text, whole, word
+from ioi_eval.problems.names import leads_inside
 from ioi_eval.problems.package import (
     DeclaredFormat,
     files_below,
     first_named,
     language_of,
-    leads_inside,
     outputs_of,
     read_mapping,
-    refuse_misspelt,
     solution,
     tests_of,
 )
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import needs_answers
 
-_KEYS = (
-    *("name", "title", "type", "time_limit", "memory_limit", "has_grader", "has_checker", "has_manager"),
-    *("grader_name", "type_params", "task_type_params", "task_type_parameters"),
-    *("num_processes", "user_io", "score_precision"),
-)
 # Keys for the parameters of the task type, in TPS and in CMS.
 _PARAMS = ("type_params", "task_type_params")
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
@@ -59,14 +57,51 @@ _NO_GRADER = frozenset({TaskType.OUTPUT_ONLY})
 _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 
 
-class Tps(DeclaredFormat):
+class TpsHeader(ManagerKeys):
+    """The keys of problem.json."""
+
+    id = text("the id, of letters, digits, `_`, `-` and `.`", name="name")
+    title = text("a title", "the id")
+    type = word(TaskType, "Batch, Communication, OutputOnly and TwoSteps are supported")
+    time_limit = seconds(if_missing="refused, except in OutputOnly tasks")
+    memory_limit = memory("MB", MIB, "", "refused, except in OutputOnly tasks")
+    has_grader = flag("submissions are compiled with a grader", "true, except in OutputOnly tasks")
+    grader_name = text("the grader's name without suffix", "`grader`, or `stub` if there is a `stub.cpp`")
+    has_checker = flag(
+        "outputs are compared by a checker", "true if there is one, except in Communication tasks"
+    )
+    has_manager = raw("not used: Communication tasks have a manager", "-")
+    type_params = raw("the parameters of the task type, as in `problem.json` of CMS", "nothing is set")
+    task_type_params = raw("the same key", "`type_params`")
+    task_type_parameters = raw("the same key, as the contest system calls it", "`type_params`")
+    num_processes = whole("Communication", "as in `type_params`", default=1, least=1, most=100)
+    user_io = choice(USER_IO, "Communication", "as in `type_params`", default=STD_IO)
+    score_precision = whole("digits of a subtask's score", default=2, most=9)
+
+
+class SubtaskKeys(Keys):
+    """The keys of a subtask in subtasks.json."""
+
+    ignored = ("validators",)
+    index = number("position of the subtask", default=0.0)
+    score = number("points")
+
+
+class SolutionKeys(Keys):
+    """The keys of a solution in solutions.json."""
+
+    verdict = text("what the solution gets")
+    exceptions = raw("an object: what it gets in single subtasks", "none", name="except")
+
+
+class Tps(DeclaredFormat[TpsHeader]):
     """The package format of TPS, recognized by subtasks.json or by `type` in problem.json."""
 
     name = "TPS"
     header = "problem.json"
     rank = 70
+    keys = TpsHeader
     id_field = "name"
-    memory_unit_name = "MB"
     folders = ("checker", "grader", "solution", "tests")
 
     def looks_like_package(self, folder: Path) -> bool:
@@ -75,9 +110,8 @@ class Tps(DeclaredFormat):
         header = self.mapping(folder, Faults("")) if super().looks_like_package(folder) else None
         return header is not None and "type" in header and "task_type" not in header
 
-    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        refuse_misspelt(header, _KEYS)
-        task = header.word("type", TaskType)
+    def problem(self, folder: Path, where: str, header: TpsHeader, faults: Faults) -> Problem:
+        task = header.type
         if task not in _TASK_TYPES:
             message = f"{task} tasks are not part of this format"
             header.fault("type", message, f"Supported: {', '.join(_TASK_TYPES)}")
@@ -92,17 +126,19 @@ class Tps(DeclaredFormat):
             graders = without_unusable_python(problem_id.lower(), task, graders, faults, "grader/py")
         return Problem(
             id=problem_id,
-            name=header.text("title", problem_id),
+            name=TpsHeader.title.read(header, problem_id),
             source=where,
             task_type=task,
             options=options,
-            limits=self.limits(header, task),
+            limits=Limits()
+            if task is TaskType.OUTPUT_ONLY
+            else Limits.contest(header.time_limit, header.memory_limit),
             grader_files=graders,
             checker=checker,
             manager=manager_of(header, task, graders, faults, "grader"),
             tests=tests,
             subtasks=subtasks,
-            score_precision=header.whole("score_precision", 2, most=9),
+            score_precision=header.score_precision,
             solutions=_solutions(
                 folder, task, test_names, tuple(subtask.name for subtask in subtasks), faults
             ),
@@ -112,11 +148,11 @@ class Tps(DeclaredFormat):
 # --- problem.json ------------------------------------------------------------------------------------
 
 
-def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
+def _options(header: TpsHeader, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
     """Return the options of the task type. A missing grader is a fault."""
-    with_grader = header.flag("has_grader", task not in _NO_GRADER)
+    with_grader = TpsHeader.has_grader.read(header, task not in _NO_GRADER)
     if with_grader and first_named(graders, [grader_name(task)]) is None:
-        missing = f"grader/cpp/{header.text('grader_name', 'grader')}.cpp"
+        missing = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     if task not in _TASK_TYPES:
         return TaskOptions(with_grader=with_grader)  # already reported
@@ -128,12 +164,12 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
         faults.note(DEFAULT_IO_NOTE, Tps.header)
     return replace(  # keys of problem.json win over the parameters, as in the export
         options,
-        processes=header.whole("num_processes", options.processes, least=1, most=100),
-        user_io=header.choice("user_io", USER_IO, options.user_io),
+        processes=TpsHeader.num_processes.read(header, options.processes),
+        user_io=TpsHeader.user_io.read(header, options.user_io),
     )
 
 
-def _params_key(header: Fields) -> str:
+def _params_key(header: TpsHeader) -> str:
     """Return the key that holds the parameters. Two keys with different values are a fault."""
     keys = [key for key in _PARAMS if header.has(key)]
     if len(keys) == 2 and header.values[keys[0]] != header.values[keys[1]]:
@@ -144,7 +180,7 @@ def _params_key(header: Fields) -> str:
 # --- programs ----------------------------------------------------------------------------------------
 
 
-def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, ...]:
+def _graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[NamedBlob, ...]:
     """Return the files in grader/cpp, grader/c and grader/py, and files such as the manager in grader/.
 
     They get the names that the judge expects. If files have the same name, the order above decides.
@@ -157,7 +193,7 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
         if file.name.startswith(prefix) and (prefix != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
-    own_name = header.text("grader_name", "stub" if has_stub else "grader")
+    own_name = TpsHeader.grader_name.read(header, "stub" if has_stub else "grader")
     for suffix in (".cpp", ".c", ".py"):
         # The grader that the package names gets the name that the judge expects.
         grader = content_by_name.pop(f"graders/{own_name}{suffix}", None)
@@ -169,9 +205,9 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
     return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
 
-def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
+def _checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
     """Return the checker. It prints the score to standard output, as in CMS."""
-    if not header.flag("has_checker", task not in _NO_CHECKER):
+    if not TpsHeader.has_checker.read(header, task not in _NO_CHECKER):
         return Checker()
     sources = files_below(folder, "checker")
     if not sources and not header.has("has_checker"):
@@ -189,14 +225,15 @@ def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Sub
         return ()
     subtask_fields = Fields(values, _SUBTASKS, faults).inner("subtasks")
     mapping = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
-    fields_by_name = {name: subtask_fields.inner(name) for name in subtask_fields.values}
-    index_by_name = {name: fields.number("index", 0.0) for name, fields in fields_by_name.items()}
+    keys_by_name = {name: SubtaskKeys.of(subtask_fields.inner(name)) for name in subtask_fields.values}
+    for keys in keys_by_name.values():
+        keys.check_keys()
     subtasks = list[Subtask]()
-    for name, fields in sorted(fields_by_name.items(), key=lambda pair: index_by_name[pair[0]]):
+    for name, keys in sorted(keys_by_name.items(), key=lambda pair: pair[1].index):
         subtask_tests = () if mapping is None else mapping.get(name, ())
-        points = fields.number("score")
-        if mapping is not None and not subtask_tests and fields.values.get("score"):
-            fields.fault("score", "a subtask with points has no tests", f"List its tests in {_MAPPING}")
+        points = keys.score
+        if mapping is not None and not subtask_tests and keys.value("score"):
+            keys.fault("score", "a subtask with points has no tests", f"List its tests in {_MAPPING}")
         subtasks.append(Subtask(name=name, points=points, tests=subtask_tests))
     return tuple(subtasks)
 
@@ -260,13 +297,13 @@ def _solution(
     folder: Path, name: str, solution_fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
     """Return a solution, or None after a fault or a note."""
-    fields = solution_fields.inner(name)
+    keys = SolutionKeys.of(solution_fields.inner(name))
     if not isinstance(solution_fields.values[name], dict | None):
         return None  # already reported
     if not name.isprintable() or not leads_inside(name):
         faults.add(f"{name!r} is not the name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
         return None
-    refuse_misspelt(fields, ("verdict", "except"))
+    keys.check_keys()
     path = folder / "solution" / name
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
         source, outputs = None, outputs_of(path, tests)
@@ -280,11 +317,11 @@ def _solution(
         return None
     else:
         source, outputs = path, ()
-    exceptions = fields.inner("except")
+    exceptions = keys.inner("except")
     return solution(
         source,
         name=name,
-        expected=fields.text("verdict"),
+        expected=keys.verdict,
         exceptions={subtask: exceptions.text(subtask) for subtask in exceptions.values},
         each_subtask=True,
         outputs=outputs,

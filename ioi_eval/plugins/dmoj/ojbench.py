@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.dmoj.packages import Dmoj
-from ioi_eval.problems.package import is_plain
+from ioi_eval.problems.names import is_plain
 
 LEFT_OUT = "its own judge leaves it out"
 _SKIPPED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})

@@ -17,6 +17,7 @@ from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
+    Limits,
     NamedBlob,
     Problem,
     ScoreType,
@@ -26,7 +27,16 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, read_subtasks, without_unusable_python
+from ioi_eval.problems.cms import (
+    FIFO_IO,
+    STD_IO,
+    USER_IO,
+    ScoringKeys,
+    read_subtasks,
+    without_unusable_python,
+)
+from ioi_eval.problems.keys import MIB, choice, file_name, flag, memory, number, seconds, text, whole
+from ioi_eval.problems.names import leads_inside
 from ioi_eval.problems.package import (
     DeclaredFormat,
     Executable,
@@ -35,10 +45,8 @@ from ioi_eval.problems.package import (
     files_below,
     first_named,
     language_of,
-    leads_inside,
     led_by,
     note_unused,
-    refuse_misspelt,
     solution,
     test_of,
     visible,
@@ -65,18 +73,41 @@ _SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
 _COMPILED_WITH, _HEADERS = ("grader", "stub"), (".h", ".hpp")  # of submissions; they lie among the solutions
 _ALL_POINTS = 100
 _SCORE_TYPE = ("score_type", "score_type_parameters")
-# Tests that a file is handed in for: only so, and where somebody likes. Either makes a task BatchAndOutput.
-_BY_FILE = ("output_only_testcases", "output_optional_testcases")
-
-_KEYS = (
-    *(*_OLD, *_OLD.values(), "infile", "outfile", "n_input", "total_value", "num_processes", "user_io"),
-    *("output_only", *_BY_FILE, *_SCORE_TYPE, "score_precision"),
-)
 
 
-class Italy(DeclaredFormat):
+class ItalyHeader(ScoringKeys):
+    """The keys of task.yaml."""
+
+    ignored = tuple(_OLD.values())
+    id = text("the id, of letters, digits, `_`, `-` and `.`; or `nome_breve`", name="name")
+    title = text("a title; or `nome`", "the id")
+    time_limit = seconds("or `timeout`", "refused, except in OutputOnly tasks")
+    memory_limit = memory("MiB", MIB, "or `memlimit`", "refused, except in OutputOnly tasks")
+    infile = file_name("the file that submissions read; empty: standard input", default="input.txt")
+    outfile = file_name("the file that submissions write; empty: standard output", default="output.txt")
+    n_input = whole("number of tests", "as many as `gen/GEN` has")
+    total_value = number("points of all tests if `gen/GEN` has no subtasks", default=float(_ALL_POINTS))
+    num_processes = whole("Communication", default=1, least=1, most=100)
+    user_io = choice(USER_IO, "Communication", f"`{FIFO_IO}` with a stub, else `{STD_IO}`", default=STD_IO)
+    output_only = flag("an OutputOnly task, without limits")
+    output_only_testcases = text(
+        "numbers of tests that are judged by a submitted file alone, separated by commas; the task is"
+        " BatchAndOutput",
+        "none",
+        default="",
+    )
+    output_optional_testcases = text(
+        "numbers of tests that are judged by a submitted file or a program; the task is BatchAndOutput",
+        "none",
+        default="",
+    )
+    score_precision = whole("digits of a subtask's score", default=2, most=9)
+
+
+class Italy(DeclaredFormat[ItalyHeader]):
     name = "italy_yaml"
     header = "task.yaml"
+    keys = ItalyHeader
     rank = 40
     id_field = "name"
     folders = ("check", "cor", "gen", "input", "output", "sol")
@@ -92,39 +123,42 @@ class Italy(DeclaredFormat):
             return None
         return {**{new: values[name] for new, name in _OLD.items() if name in values}, **values}
 
-    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        refuse_misspelt(header, _KEYS)
+    def problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
         code = self.checked_id(folder, where, header, faults)
         manager = _source(folder, _MANAGERS, faults)
-        by_file = {field: header.text(field, "") for field in _BY_FILE}
-        task = TaskType.BATCH_AND_OUTPUT if any(by_file.values()) else TaskType.BATCH
+        has_files = header.output_only_testcases or header.output_optional_testcases
+        task = TaskType.BATCH_AND_OUTPUT if has_files else TaskType.BATCH
         task = task if manager is None else TaskType.COMMUNICATION
-        task = TaskType.OUTPUT_ONLY if header.flag("output_only", False) else task
+        task = TaskType.OUTPUT_ONLY if header.output_only else task
         graders = tuple(_graders(folder))
         checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
         if checker is None and manager is None:
             _refuse_unused(folder, faults)
         counted = _counted(folder, faults)
-        count = sum(tests for _, tests in counted) if counted is not None else header.whole("n_input")
+        count = sum(tests for _, tests in counted) if counted is not None else header.n_input
         tests = tuple(_tests(folder, count, faults))
         names = [test.name for test in tests]
-        only, _ = (tuple(_numbered(header, field, listed, names)) for field, listed in by_file.items())
-        options = _options(header, task, graders, only)
+        output_tests = tuple(_numbered(header, "output_only_testcases", header.output_only_testcases, names))
+        for _ in _numbered(header, "output_optional_testcases", header.output_optional_testcases, names):
+            pass  # reports numbers without a test; with or without a file, these tests are the same
+        options = _options(header, task, graders, output_tests)
         if options.with_grader:
             graders = without_unusable_python(code.lower(), task, graders, faults, "sol")
         return Problem(
             id=code,
-            name=header.text("title", code),
+            name=ItalyHeader.title.read(header, code),
             source=where,
             task_type=task,
             options=options,
-            limits=self.limits(header, task),
+            limits=Limits()
+            if task is TaskType.OUTPUT_ONLY
+            else Limits.contest(header.time_limit, header.memory_limit),
             grader_files=graders,
             checker=checker.as_checker(CheckerKind.CMS) if checker else Checker(kind=CheckerKind.WHITE_DIFF),
             manager=manager.as_manager(CheckerKind.CMS) if manager else None,
             tests=tests,
             subtasks=_subtasks(folder, header, counted or [], names, faults),
-            score_precision=header.whole("score_precision", 2, most=9),
+            score_precision=header.score_precision,
             solutions=tuple(_solutions(folder, task, options)),
         )
 
@@ -134,7 +168,7 @@ class Italy(DeclaredFormat):
         programs = {role: _source(folder, stems, faults) for role, stems in _MAKERS.items()}
         if values is None:
             return None
-        header = Fields(values, self.header, faults)
+        header = ItalyHeader(values, self.header, faults)
         for role in ("generator", "solution"):
             if programs[role] is None and not faults.errors:
                 faults.add(f"no source of the {role}", _MAKERS[role][0], remedy="Add it, in C++ or Python")
@@ -153,8 +187,8 @@ class Italy(DeclaredFormat):
             generators={"generator": generator},
             solution=Executable((linked, *beside), language, linked=True),
             validators=(validator,) if validator else (),
-            read=file_name(header, "infile", "input.txt"),
-            written=file_name(header, "outfile", "output.txt"),
+            read=header.infile,
+            written=header.outfile,
             named=True,
         )
 
@@ -163,22 +197,22 @@ class Italy(DeclaredFormat):
 
 
 def _options(
-    header: Fields, task: TaskType, graders: Sequence[NamedBlob], by_file: tuple[str, ...]
+    header: ItalyHeader, task: TaskType, graders: Sequence[NamedBlob], by_file: tuple[str, ...]
 ) -> TaskOptions:
     if task is TaskType.COMMUNICATION:
         stub = first_named(graders, ["graders/stub"]) is not None
         return TaskOptions(
             with_grader=stub,
-            processes=header.whole("num_processes", 1, least=1, most=100),
-            user_io=header.choice("user_io", USER_IO, FIFO_IO if stub else STD_IO),
+            processes=header.num_processes,
+            user_io=ItalyHeader.user_io.read(header, FIFO_IO if stub else STD_IO),
         )
     if task is TaskType.OUTPUT_ONLY:
         return TaskOptions()
     return TaskOptions(
         output_tests=by_file,
         with_grader=first_named(graders, ["graders/grader"]) is not None,
-        input_file=file_name(header, "infile", "input.txt"),
-        output_file=file_name(header, "outfile", "output.txt"),
+        input_file=header.infile,
+        output_file=header.outfile,
     )
 
 
@@ -305,12 +339,12 @@ def _lines(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
 
 def _subtasks(
     folder: Path,
-    header: Fields,
+    header: ItalyHeader,
     counted: Sequence[tuple[int | None, int]],
     names: Sequence[str],
     faults: Faults,
 ) -> tuple[Subtask, ...]:
-    if header.has("n_input") and counted and names and header.whole("n_input") != len(names):
+    if header.has("n_input") and counted and names and header.n_input != len(names):
         header.fault("n_input", f"{_GEN} has {len(names)} tests", "Correct one of the two")
     if (said := sum(map(header.has, _SCORE_TYPE))) == len(_SCORE_TYPE):
         return read_subtasks(folder, header, tuple(names), faults)
@@ -319,16 +353,16 @@ def _subtasks(
     if not counted and (folder / _CASES).is_file():
         faults.add(f"it has the subtasks, and there is no {_GEN}", _CASES, remedy="Let task-maker write that")
     if not counted or counted[0][0] is None:
-        worth = header.number("total_value", _ALL_POINTS)
+        worth = header.total_value
         return (Subtask(name="all", points=worth, tests=tuple(names), score_type=ScoreType.SUM),)
     total = sum(points or 0 for points, _ in counted)
     if total != _ALL_POINTS:
         faults.add(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_ALL_POINTS} together")
     found, start = list[Subtask](), 0
-    for number, (points, tests) in enumerate(counted):
+    for index, (points, tests) in enumerate(counted):
         if points and not tests:
-            faults.add(f"subtask {number} has points and no tests", _GEN, remedy="Add a test to it")
-        found.append(Subtask(name=str(number), points=points or 0, tests=tuple(names[start : start + tests])))
+            faults.add(f"subtask {index} has points and no tests", _GEN, remedy="Add a test to it")
+        found.append(Subtask(name=str(index), points=points or 0, tests=tuple(names[start : start + tests])))
         start += tests
     return tuple(found)
 

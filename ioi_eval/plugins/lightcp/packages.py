@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, shown
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
+from ioi_eval.problems.keys import Keys, raw, text, whole
+from ioi_eval.problems.names import is_plain
 from ioi_eval.problems.package import (
     TESTLIB_REMEDY,
     DeclaredFormat,
-    is_plain,
     language_of,
     note_unused,
     source_text,
@@ -25,7 +26,6 @@ from ioi_eval.problems.package import (
 )
 
 _TESTS = "testdata"
-_USUAL = {"checker": "chk.cc", "interactor": "interactor.cc"}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -36,11 +36,51 @@ class _Case(NamedTuple):
     memory: int  # bytes
 
 
-class LightCp(DeclaredFormat):
+class CaseKeys(Keys):
+    """The keys of a case in `subtasks[].cases`."""
+
+    input = text("the input's file in `testdata/`")
+    output = text("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
+    time = raw("as in the header", "as in the subtask")
+    memory = raw("as in the header", "as in the subtask")
+
+
+class SubtaskKeys(Keys):
+    """The keys of a subtask in `subtasks`."""
+
+    n_cases = whole(
+        "number of cases, which continue the numbers of earlier subtasks", "`cases`", most=100_000
+    )
+    cases = raw("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
+    time_limit = raw("as in the header", "as in the header")
+    time = raw("the same, used if `time_limit` is missing", "as in the header")
+    memory_limit = raw("as in the header", "as in the header")
+    memory = raw("the same, used if `memory_limit` is missing", "as in the header")
+
+
+class LightCpHeader(Keys):
+    """The keys of config.yaml."""
+
+    type = text("`default`, with a checker, or `interactive`, with an interactor", default="default")
+    time_limit = raw("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
+    time = raw("the same, used if `time_limit` is missing", "1s")
+    memory_limit = raw("a size such as `256m`, or bytes; the same for all tests", "256m")
+    memory = raw("the same, used if `memory_limit` is missing", "256m")
+    subtasks = raw("a list of subtasks, below", "refused")
+    input_prefix = text("what comes before a case's number in the name of its input", default="")
+    input_suffix = text("what comes after it", default=".in")
+    output_prefix = text("what comes before a case's number in the name of its answer", default="")
+    output_suffix = text("what comes after it", default=".ans")
+    checker = text("the checker's source, for testlib", default="chk.cc")
+    interactor = text("the interactor's source, for testlib", default="interactor.cc")
+
+
+class LightCp(DeclaredFormat[LightCpHeader]):
     """The format of LightCPVerifier. `headers`: further folders in which testlib.h may lie."""
 
     name = "LightCPVerifier"
     header = "config.yaml"
+    keys = LightCpHeader
     rank = 50
 
     def __init__(self, *headers: Path) -> None:
@@ -49,11 +89,13 @@ class LightCp(DeclaredFormat):
     def looks_like_package(self, folder: Path) -> bool:
         return super().looks_like_package(folder) and (folder / _TESTS).is_dir()
 
-    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        kind = header.text("type", "default")
+    def problem(self, folder: Path, where: str, header: LightCpHeader, faults: Faults) -> Problem:
+        kind = header.type
         if kind not in ("default", "interactive"):
             header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
-        program = _program(folder, header, "checker" if kind == "default" else "interactor", self._headers)
+        role = "checker" if kind == "default" else "interactor"
+        source = header.checker if kind == "default" else header.interactor
+        program = _program(folder, header, role, source, self._headers)
         name = self.checked_id(folder, where, header, faults)
         cases = list(dict.fromkeys(_cases(header)))  # several subtasks may have the same one
         different = {(case.time, case.memory) for case in cases}
@@ -77,38 +119,37 @@ class LightCp(DeclaredFormat):
 # --- config.yaml -------------------------------------------------------------------------------------
 
 
-def _cases(header: Fields) -> Iterator[_Case]:
-    listed = header.values.get("subtasks")
-    if not isinstance(listed, list) or not listed or not all(isinstance(case, dict) for case in listed):
+def _cases(header: LightCpHeader) -> Iterator[_Case]:
+    """Yield the cases of all subtasks."""
+    subtasks = header.subtasks
+    if not isinstance(subtasks, list) or not subtasks or not all(isinstance(each, dict) for each in subtasks):
         header.fault("subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`")
         return
-
-    def named(side: str, number: int, suffix: str) -> str:
-        return f"{header.text(f'{side}_prefix', '')}{number}{header.text(f'{side}_suffix', suffix)}"
-
-    first = 1
-    for number, values in enumerate(listed):
-        subtask = header.under(f"subtasks.{number}", values)
-        if subtask.has("n_cases"):
-            count = subtask.whole("n_cases", most=100_000)
-            for case in range(first, first + count):
-                names = named("input", case, ".in"), named("output", case, ".ans")
-                yield _Case(*names, *_limits(header, subtask))
-            first += count
-        else:
-            yield from _named(header, subtask)
+    first_number = 1
+    for index, values in enumerate(subtasks):
+        subtask = SubtaskKeys.of(header.under(f"subtasks.{index}", values))
+        subtask.check_keys()
+        if not subtask.has("n_cases"):
+            yield from _listed_cases(header, subtask)
+            continue
+        for number in range(first_number, first_number + subtask.n_cases):
+            input_name = f"{header.input_prefix}{number}{header.input_suffix}"
+            output_name = f"{header.output_prefix}{number}{header.output_suffix}"
+            yield _Case(input_name, output_name, *_limits(header, subtask))
+        first_number += subtask.n_cases
 
 
-def _named(header: Fields, subtask: Fields) -> Iterator[_Case]:
-    cases = subtask.values.get("cases")
-    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
-        subtask.fault(
-            "cases", "neither n_cases nor a list of cases", "Write `cases: [{input: 1.in, output: 1.out}]`"
-        )
+def _listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[_Case]:
+    """Yield the cases that a subtask lists by the names of their files."""
+    cases = subtask.cases
+    if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
+        remedy = "Write `cases: [{input: 1.in, output: 1.out}]`"
+        subtask.fault("cases", "neither n_cases nor a list of cases", remedy)
         return
-    for number, values in enumerate(cases):
-        case = subtask.under(f"cases.{number}", values)
-        yield _Case(case.text("input"), case.text("output"), *_limits(header, subtask, case))
+    for index, values in enumerate(cases):
+        case = CaseKeys.of(subtask.under(f"cases.{index}", values))
+        case.check_keys()
+        yield _Case(case.input, case.output, *_limits(header, subtask, case))
 
 
 def _limits(*levels: Fields) -> tuple[float, int]:
@@ -154,9 +195,10 @@ def _amount(value: Any, units: str) -> tuple[float, str] | None:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...]) -> tuple[NamedBlob, ...]:
-    """Return the checker or the interactor, with testlib.h from beside the packages."""
-    name = header.text(kind, _USUAL[kind])
+def _program(
+    folder: Path, header: LightCpHeader, kind: str, name: str, headers: tuple[Path, ...]
+) -> tuple[NamedBlob, ...]:
+    """Return the checker or the interactor, with testlib.h from the package or the folder around it."""
     path = folder / name
     if not is_plain(name) or not path.is_file():
         header.fault(kind, f"there is no file {name!r} in the package", "Add it, or name the one that is")

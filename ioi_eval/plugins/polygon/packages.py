@@ -33,16 +33,15 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
+from ioi_eval.problems.keys import MIB
+from ioi_eval.problems.names import is_plain, leads_inside
 from ioi_eval.problems.package import (
-    MIB,
     Executable,
     GeneratedTest,
     Making,
     PackageFormat,
     as_on_linux,
-    is_plain,
     language_of,
-    leads_inside,
     named,
     named_by_place,
     solution,

@@ -71,7 +71,7 @@ def test_the_usual_package(tmp_path: Path) -> None:
     assert [test.arguments for test in problem.tests] == [(), ()]
     assert [(one.name, one.points, one.grading) for one in problem.subtasks] == [("cases 1 to 2", 10, None)]
     assert (problem.limits.cpu_time, problem.limits.wall_time, problem.limits.memory) == (2, 6, 64 << 20)
-    assert "no limits are in it: 2 s and 64 MiB" in found.notes[0]
+    assert "no limits are in the package: 2 s and 64 MiB" in found.notes[0]
 
 
 def test_batches_behind_others(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_batch_is_worth_what_its_cases_are(tmp_path: Path) -> None:
 def test_a_key_that_nobody_knows_is_told(tmp_path: Path) -> None:
     found = read(package(tmp_path, "written_by: me\nhints: [unicode]\n" + LISTED), "pond")
     assert found.problem is not None
-    assert "pond/init.yml: written_by: DMOJ knows no such key, and it is passed over" in found.notes
+    assert "pond/init.yml: written_by: unknown key, so it is ignored" in found.notes
     assert not any("hints" in note for note in found.notes)
 
 
@@ -208,7 +208,7 @@ def test_linecount_is_told_apart(tmp_path: Path) -> None:
     (note,) = read(
         package(tmp_path, "checker: linecount\ntime_limit: 1\nmemory_limit: 65536\n" + LISTED), "pond"
     ).notes
-    assert note.endswith("linecount: what a program wrote before it failed earns nothing here")
+    assert "linecount: the output of a program that fails earns nothing here" in note
 
 
 def test_programs() -> None:
@@ -238,22 +238,22 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         ("test_cases: 3", "test_cases", "3 is not a list of cases"),
         ("test_cases: [{in: 3.in, out: 1.out}]", "test_cases.0.in", "no file '3.in' in the package"),
         ("test_cases: [{in: ../pond/1.in}]", "test_cases.0.in", "no file '../pond/1.in'"),
-        ("test_cases: [{in: 1.in, points: 0}]", "points", "nothing is worth points"),
+        ("test_cases: [{in: 1.in, points: 0}]", "points", "no case or batch has points"),
         ("test_cases: [{in: 1.in, points: ten}]", "test_cases.0.points", '"ten" is not a number'),
         ("test_cases: [{batched: []}]", "test_cases.0.batched", "not a list of cases"),
         ("test_cases: [{batched: [{batched: []}]}]", "test_cases.0.batched.0.batched", "a batch in a batch"),
         (
             "test_cases: [{in: 1.in, point: 5}]",
             "test_cases.0.point",
-            "DMOJ knows no such key. Did you mean 'points'",
+            "unknown key. Did you mean 'points'",
         ),
         ("test_cases: [{points: 5, batchd: [{in: 1.in}]}]", "test_cases.0.batchd", "mean 'batched'"),
         (
             "test_cases: [{points: 5, batched: [{input: 1.in}]}]",
             "test_cases.0.batched.0.input",
-            "DMOJ knows no such key. There are: in,",
+            "unknown key. There are: in,",
         ),
-        ("chekcer: floats\n" + LISTED, "chekcer", "DMOJ knows no such key. Did you mean 'checker'"),
+        ("chekcer: floats\n" + LISTED, "chekcer", "unknown key. Did you mean 'checker'"),
         (
             "checker: {name: floats, arg: {precision: 2}}\n" + LISTED,
             "test_cases.0.checker.arg",
@@ -270,7 +270,7 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
             "test_cases.case_point",
             "Did you mean 'case_points'",
         ),
-        ("memory: 65536\n" + LISTED, "memory", "DMOJ knows no such key. Did you mean 'memory_limit'"),
+        ("memory: 65536\n" + LISTED, "memory", "unknown key. Did you mean 'memory_limit'"),
         (
             "test_cases: [{points: 9, batched: [{in: 1.in}, {in: 2.in, points: 3}]}]",
             "test_cases.0.points",
@@ -284,26 +284,26 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         (
             "test_cases: [{file_io: {input: a}, batched: [{in: 1.in}]}]",
             "test_cases.0.file_io",
-            "none of their own",
+            "it has no effect in a case",
         ),
         (
             "test_cases: [{in: 1.in, wall_time_factor: 2}]",
             "test_cases.0.wall_time_factor",
-            "none of their own",
+            "it has no effect in a case",
         ),
         (
             "test_cases: [{generator_args: [1]}]\ngenerator: gen.cpp",
             "test_cases.0.generator",
-            "which a program makes",
+            "which a program writes",
         ),
         (
             "test_cases++: |\n  pass\n" + LISTED,
             "test_cases++",
-            "what Python makes while it is read is not run",
+            "Python code in a package is not run",
         ),
         ("custom_judge: judge.py\n" + LISTED, "custom_judge", "Use interactive, or signature_grader"),
-        ("communication: {num_processes: 2}\n" + LISTED, "communication", "managers are not run"),
-        ("output_only: true\n" + LISTED, "output_only", "files are not handed in"),
+        ("communication: {num_processes: 2}\n" + LISTED, "communication", "managers are not supported"),
+        ("output_only: true\n" + LISTED, "output_only", "output files are not supported"),
         ("symlinks: {a: b}\n" + LISTED, "symlinks", "no further files"),
         ("archive: all.zip\n" + LISTED, "archive", "no file 'all.zip' in the package"),
         ("archive: /etc/passwd\n" + LISTED, "archive", "no file '/etc/passwd' in the package"),
@@ -321,29 +321,29 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         (
             "test_cases: [{batched: [{in: 1.in, out: 1.out}, {in: 1.in}, {in: 2.in}]}]\nchecker: floats",
             "test_cases.0.batched.1.out",
-            "missing in 2 cases, and outputs are compared with it. Name the answer, an empty file",
+            "missing in 2 cases, and outputs are compared with it. Name the answer, or an empty file",
         ),
         (
             "checker: {name: floats, args: {precison: 3}}\n" + LISTED,
             "test_cases.0.checker.args.precison",
-            "floats knows no such argument. Did you mean 'precision'?",
+            "floats has no such argument. Did you mean 'precision'?",
         ),
         (
             "interactive: {files: 1.in, treat_points_as_percentage: true}\n" + LISTED,
             "interactive.treat_points_as_percentage",
-            "DMOJ knows no such key. Did you mean 'treat_checker_points_as_percentage'?",
+            "unknown key. Did you mean 'treat_checker_points_as_percentage'?",
         ),
         (
             "test_cases: [{generator_args: [1]}]\ngenerator: {source: gen.cpp, flags: [-O0]}",
             "test_cases.0.generator.flags",
-            "programs are built as others are",
+            "programs of a package are built without own flags",
         ),
         (
             "test_cases: [{in: 1.in, generator_args: [1]}]\ngenerator: gen.cpp",
             "test_cases.0.generator",
-            "it reads `in` here and writes another input, which is not done. Name `out`, too",
+            "a generator that reads `in` and writes another input is not supported. Set `out` too",
         ),
-        ("checker: flots\n" + LISTED, "checker", "'flots' is not known. Did you mean 'floats'"),
+        ("checker: flots\n" + LISTED, "checker", "unknown checker 'flots'. Did you mean 'floats'"),
         ("checker: check.py\n" + LISTED, "checker", "no file 'check.py' in the package"),
         ("checker: {name: floats, args: 3}\n" + LISTED, "test_cases.0.checker.args", "3 is not an object"),
         (
@@ -371,7 +371,7 @@ def test_what_is_refused(tmp_path: Path, config: str, field: str, words: str) ->
 def test_a_check_that_asks_for_the_source(tmp_path: Path, asked: str) -> None:
     source = f"def check(process_output, judge_output, {asked}, **kwargs):\n    return True\n"
     error = only_error(package(tmp_path, "checker: check.py\n" + LISTED, check_py=source), "pond")
-    assert f"check.py asks for {asked}" in str(error)
+    assert f"check.py uses {asked}" in str(error)
 
 
 def test_a_check_that_does_not_compile(tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_checkers_that_differ_between_cases(tmp_path: Path) -> None:
         ("source: /etc/passwd", "field 'source': there is no file '/etc/passwd'"),
         (
             "source: ones.py\nexpect: RIGHT",
-            "field 'expect': \"RIGHT\" is no status of DMOJ's. Expected *, AC",
+            "field 'expect': \"RIGHT\" is not a status of DMOJ. Expected *, AC",
         ),
         ("source: ones.py\ntime: 0", "field 'time': 0 is not a number above 0"),
     ],
@@ -478,7 +478,7 @@ def test_the_order_of_a_programs_arguments(tmp_path: Path) -> None:
     assert checker.given == ("correct_output.txt", "--said=user_output.txt", "input.txt")
     text = (folder / "init.yml").read_text().replace(order, "'{answer_file} {source_file}'")
     (folder / "init.yml").write_text(text)
-    assert "'{source_file}' is not given" in str(only_error(folder, "pulleys"))
+    assert "'{source_file}' is not supported" in str(only_error(folder, "pulleys"))
 
 
 # --- what outputs are worth --------------------------------------------------------------------------

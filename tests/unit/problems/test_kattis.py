@@ -14,7 +14,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.recipes import linked_grader
 from ioi_eval.model.languages import find
 from ioi_eval.problems import load_problems
-from ioi_eval.problems.kattis import Kattis
+from ioi_eval.problems.kattis.package import Kattis
 from ioi_eval.rules.languages import admitted
 
 

@@ -12,7 +12,8 @@ from support.runs import submission_result
 
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
-from ioi_eval.problems.kattis import DataGroup, groups_of, read_acceptance, read_scoring
+from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scoring
+from ioi_eval.problems.kattis.groups import DataGroup, groups_of
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import Schedule
 

@@ -1,0 +1,155 @@
+"""Read checkers: those of DMOJ's judge by name, functions `check` in Python, and programs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ioi_eval.model.fields import Fields, nearest, shown
+from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob
+from ioi_eval.plugins.dmoj.keys import BRIDGED, STANDARD, CheckerKeys, DmojHeader, ProgramKeys
+from ioi_eval.plugins.dmoj.programs import read_program
+from ioi_eval.problems.names import is_plain
+from ioi_eval.problems.package import source_text
+from ioi_eval.store.resources import graders
+
+# Checkers of DMOJ's judge with the names of their arguments. graders/python/dmoj_checker.py implements them.
+CHECKERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        STANDARD: (),
+        "easy": (),
+        "floats": ("precision", "error_mode"),
+        "floatsabs": ("precision",),
+        "floatsrel": ("precision",),
+        "identical": ("pe_allowed",),
+        "linecount": ("feedback",),
+        "linematches": ("point_distribution", "filler_lines_required"),
+        "rstripped": ("filter_new_line",),
+        "sorted": ("split_on",),
+        "unordered": (),
+    }
+)
+_SCRIPT = "dmoj_checker.py"
+# What DMOJ's judge passes to a function `check`, and this judge does not.
+_UNSUPPORTED_ARGUMENT = re.compile(r"\b(submission_source|submission_language|execution_time|run_on_error)\b")
+
+
+class CaseChecker(NamedTuple):
+    """The checker of one case."""
+
+    name: str
+    args: Mapping[str, Any]
+
+    def argument(self, values: Mapping[str, Any]) -> str:
+        """Return the argument of the checker's script for a case with these values."""
+        name = module_of(self.name) if "." in self.name else self.name
+        return json.dumps({"check": name, "args": self.args, **values}, sort_keys=True, default=str)
+
+
+def checker_of_case(fields: Fields) -> CaseChecker:
+    """Return the checker that a case's fields choose."""
+    checker = fields.value("checker") or STANDARD
+    if isinstance(checker, str):
+        return CaseChecker(checker, {})
+    keys = CheckerKeys.of(fields.inner("checker"))
+    keys.check_keys()
+    args = keys.args or {}
+    if not isinstance(args, Mapping):
+        keys.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
+        args = {}
+    name = keys.checker
+    for key in args if name in CHECKERS else ():
+        if key not in CHECKERS[name]:
+            problem = f"{name} has no such argument"
+            keys.under("args", args).fault(key, problem, nearest(key, CHECKERS[name]))
+    return CaseChecker(name, args)
+
+
+def module_of(name: str) -> str:
+    """Return the module name for a checker's file. No other module has this name."""
+    return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
+
+
+def uses_percentages(header: DmojHeader, checkers: Mapping[str, CaseChecker]) -> bool:
+    """Return True if the points that the interactor or the bridged checker prints are parts of 100."""
+    bridged_args = (checker.args for checker in checkers.values() if checker.name == BRIDGED)
+    args = header.interactive.values if header.has("interactive") else next(bridged_args, {})
+    return args.get(ProgramKeys.treat_checker_points_as_percentage.name) is True
+
+
+def read_checker(
+    folder: Path, header: DmojHeader, checkers: Mapping[str, CaseChecker], max_points: float
+) -> Checker:
+    """Return one checker for all cases.
+
+    Args:
+        folder: The package.
+        header: The keys of init.yml.
+        checkers: The checker of each test.
+        max_points: The number after `points` that means full marks.
+    """
+    names = {checker.name for checker in checkers.values()}
+    for name in sorted(names):
+        _check_name(folder, header, name)
+    if names <= {STANDARD}:
+        return Checker(kind=CheckerKind.WORD_LINES)
+    if BRIDGED not in names:
+        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / _SCRIPT))
+        modules = (
+            NamedBlob(name=f"{module_of(name)}.py", content=Blob.of_file(folder / name))
+            for name in sorted(names)
+            if "." in name and (folder / name).is_file()
+        )
+        return Checker(kind=CheckerKind.CMS, sources=(script, *modules), language="python")
+    arguments = {json.dumps(checker.args, sort_keys=True, default=str) for checker in checkers.values()}
+    if len(names) > 1 or len(arguments) > 1:
+        header.fault(
+            "checker", "cases have different programs as checkers", "Give all cases the same checker"
+        )
+    args = next(checker.args for checker in checkers.values() if checker.name == BRIDGED)
+    program = read_program(folder, header.under("checker.args", args))
+    if program is None:
+        return Checker()
+    return Checker(
+        kind=program.kind,
+        sources=program.sources,
+        language=program.language,
+        full=max_points,
+        given=program.given,
+    )
+
+
+def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
+    """Report a checker's name that is unknown, or a Python file that cannot be used."""
+    if "." not in name:
+        if name not in (*CHECKERS, BRIDGED):
+            header.fault("checker", f"unknown checker {name!r}", nearest(name, (*CHECKERS, BRIDGED)))
+        return
+    path = folder / name
+    if not name.endswith(".py") or not is_plain(name) or not path.is_file():
+        header.fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
+        return
+    source = source_text(path)
+    if error := _python_error(source):
+        header.fault("checker", f"{name} does not compile: {error}", "Correct it")
+    elif match := _UNSUPPORTED_ARGUMENT.search(source):
+        problem = f"{name} uses {match[1]}, which checkers do not get here"
+        header.fault(
+            "checker", problem, "Let it judge by the output alone, of programs that ended without error"
+        )
+
+
+def _python_error(source: str) -> str:
+    """Return the reason why Python cannot parse a source, or an empty string if it can."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error)
+    return ""

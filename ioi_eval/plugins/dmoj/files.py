@@ -1,0 +1,64 @@
+"""Find a package's files by name, in its folder or in its archive."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Blob
+from ioi_eval.plugins.dmoj.keys import DmojHeader
+from ioi_eval.problems.archive import extracted, open_cache
+from ioi_eval.problems.names import leads_inside
+from ioi_eval.store import private_folder
+
+
+class PackageFiles:
+    """The files in a package's folder and in its archive, by name."""
+
+    def __init__(self, folder: Path, header: DmojHeader) -> None:
+        self._folder, self._header = folder, header
+
+    @cached_property
+    def _archive(self) -> Path | None:
+        """Return the folder of the extracted archive, which stays in the cache until this process ends."""
+        name = self._header.archive
+        path = self._folder / name
+        if not leads_inside(name) or not path.is_file():
+            if name:
+                self._header.fault("archive", f"there is no file {name!r} in the package", "Add it")
+            return None
+        try:
+            return extracted(path, open_cache(private_folder() / "packages")).folder
+        except InputError as error:
+            self._header.fault("archive", error.problem, error.remedy)
+            return None
+
+    def names_in_archive(self) -> list[str]:
+        """Return the names of the files in the archive."""
+        if (folder := self._archive) is None:
+            return []
+        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+    def path(self, name: str) -> Path | None:
+        """Return the path of a file: in the folder, else in the archive. None if there is no such file."""
+        folders = (self._folder, self._archive) if leads_inside(name) else ()
+        paths = (folder / name for folder in folders if folder is not None)
+        return next((path for path in paths if path.is_file()), None)
+
+    def content(self, name: str, *, binary: bool = True) -> Blob | None:
+        """Return a file's content, or None if there is no such file.
+
+        If the file is not binary, all line ends become LF and the last line gets one, as in DMOJ's judge.
+        """
+        path = self.path(name)
+        if path is None:
+            return None
+        if binary:
+            return Blob.of_file(path)
+        content = path.read_bytes()
+        text = re.sub(rb"\r\n?", b"\n", content)
+        if text and not text.endswith(b"\n"):
+            text += b"\n"
+        return Blob.of_file(path) if text == content else Blob.of(text)

@@ -1,0 +1,211 @@
+"""The keys of init.yml and of tests/NAME/test.yml."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ioi_eval.problems.keys import (
+    Keys,
+    Unknown,
+    choice,
+    file_name,
+    flag,
+    inner,
+    number,
+    raw,
+    refused,
+    text,
+    whole,
+)
+
+HEADER = "init.yml"
+SUITE_FILES = ("test.yml", "test.posix.yml", "test.linux.yml")  # in tests/NAME/; the last value of a key wins
+CASES, PRETESTS = "test_cases", "pretest_test_cases"
+BRIDGED, STANDARD = "bridged", "standard"
+KINDS_OF_PROGRAMS = ("default", "testlib", "coci")
+DEFAULT_WALL_TIME_FACTOR = 3.0  # of the time limit
+DEFAULT_OUTPUT_BYTES = 25165824
+DEFAULT_TIME_S, DEFAULT_MEMORY_KIB = 2.0, 65536  # of the command line of DMOJ's judge
+CASE_EXAMPLE = "Write `- {in: 1.in, out: 1.out, points: 10}`, or `- {points: 10, batched: [...]}`"
+# The expression that DMOJ uses for the names of an archive's files if the package has no other.
+_CASE_NAME = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
+
+
+# --- programs ----------------------------------------------------------------------------------------
+
+
+class ProgramKeys(Keys):
+    """The keys of `interactive`, and of `args` of a bridged checker."""
+
+    unknown = Unknown.REFUSED
+    ignored = ("flags", "time_limit", "memory_limit", "compiler_time_limit", "feedback", "preprocessing_time")
+    files = raw("a source in C++, C or Python, or a list of one source and other files", "refused")
+    lang = text("DMOJ's name of the language", "by the source's suffix", default="")
+    type = choice(
+        KINDS_OF_PROGRAMS, "how the program reports: by its exit code or as in testlib", default="default"
+    )
+    args_format_string = text(
+        "the order of the arguments `{input_file}`, `{output_file}`, `{answer_file}`",
+        "this order",
+        default="",
+    )
+    treat_checker_points_as_percentage = flag("`points X` is X of 100, not of the case's points")
+
+
+class GeneratorKeys(Keys):
+    """The keys of `generator`."""
+
+    unknown = Unknown.REFUSED
+    ignored = ("flags", "time_limit", "memory_limit", "compiler_time_limit")
+    source = raw("the source, or a list of it and other files", "`files`")
+    files = raw("the same key", "refused")
+    language = raw("DMOJ's name of the language", "by the source's suffix")
+    args = raw("the arguments", "none")
+
+
+class CheckerKeys(Keys):
+    """The keys of `checker` if it is an object."""
+
+    unknown = Unknown.REFUSED
+    checker = text("the name of a checker", default=STANDARD, name="name")
+    args = raw("an object with the checker's arguments; for `bridged`, the keys of a program", "none")
+
+
+class SignatureKeys(Keys):
+    """The keys of `signature_grader`."""
+
+    unknown = Unknown.REFUSED
+    entry = text("the grader's source in C or C++")
+    grader_header = text("the header that is included before the submission", name="header")
+    allow_main = flag("submissions may have a function `main`, which the grader then is without")
+
+
+class FileKeys(Keys):
+    """The keys of `file_io`."""
+
+    unknown = Unknown.REFUSED
+    input = file_name("the file that submissions read", "standard input")
+    output = file_name("the file that submissions write", "standard output")
+
+
+# --- cases -------------------------------------------------------------------------------------------
+
+
+class ArchiveKeys(Keys):
+    """The keys of `test_cases` if the cases are found by the names of the archive's files."""
+
+    unknown = Unknown.REFUSED
+    input_format = text(
+        "a regular expression with the group `case`, and maybe `batch`, for inputs",
+        "names that end with `.in` or begin with `in`, with numbers",
+        default=r"^(?=.*?\.in|in)" + _CASE_NAME,
+    )
+    output_format = text(
+        "the same for answers",
+        "names that end with `.out` or begin with `out`, with numbers",
+        default=r"^(?=.*?\.out|out)" + _CASE_NAME,
+    )
+    case_points = raw("the points of each case or batch, in order", "`points` for each")
+
+
+class InheritedKeys(Keys):
+    """The keys that a case takes from its batch, and a batch from init.yml, if it lacks them."""
+
+    input = text("the input, in the package or its archive", "no input", name="in")
+    output = text("the answer", "refused if outputs are compared with it", name="out")
+    points = number("points of the case or batch", "1")
+    checker = raw(
+        "`standard`, `easy`, `floats`, `floatsabs`, `floatsrel`, `identical`, `linecount`, `linematches`,"
+        " `rstripped`, `sorted`, `unordered`; a Python file with a function `check`; `bridged`; or an object,"
+        " below",
+        f"`{STANDARD}`",
+    )
+    binary_data = flag("line ends of tests are not changed")
+    generator = raw("a source that writes the input and, to standard error, the answer, or an object", "none")
+    generator_args = raw("arguments of the generator", "`args` of the generator")
+    time_limit = raw("seconds; the same for all cases", "as below", mistaken=("time",))
+    memory_limit = whole("KiB; the same for all cases", "as below", least=1, mistaken=("memory",))
+
+
+class CaseKeys(InheritedKeys):
+    """The keys of a case or a batch."""
+
+    unknown = Unknown.REFUSED
+    ignored = ("output_prefix_length", "short_circuit", "meta")
+    batched = raw("a list of cases: a batch, which is worth its worst case", "a single case")
+    dependencies = raw("numbers from 1 of earlier batches that must pass", "none")
+
+    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+        """Report keys that have no effect in a case or a batch."""
+        names = tuple(map(str, self.values)) if names is None else names
+        misplaced = [name for name in names if name in PackageKeys.declared()]
+        for name in misplaced:
+            self.fault(name, "it has no effect in a case", "Move it to the top of the file")
+        super().check_keys([name for name in names if name not in misplaced], unknown)
+
+
+# --- init.yml ----------------------------------------------------------------------------------------
+
+
+class PackageKeys(Keys):
+    """The keys that only the top of init.yml may have."""
+
+    output_limit_length = whole("bytes", default=DEFAULT_OUTPUT_BYTES, least=1)
+    wall_time_factor = number(
+        "the limit of the wall clock, as a multiple of the time limit",
+        default=DEFAULT_WALL_TIME_FACTOR,
+        above=0,
+    )
+    file_io = inner(FileKeys, "an object with the names of files, below", "standard input and output")
+    symlinks = refused("submissions get no further files", "Remove it")
+    io_redirects = refused("files instead of descriptors are not supported", "Use file_io")
+
+
+class DmojHeader(InheritedKeys, PackageKeys):
+    """The keys of init.yml."""
+
+    unknown = Unknown.NOTED
+    ignored = (*CaseKeys.ignored, "batched", "dependencies", "hints")
+    archive = text("a zip in the package with files that are not in its folder", "none", default="")
+    test_cases = raw(
+        "a list of cases and batches, or an object, below", "by the names of the archive's files"
+    )
+    pretest_test_cases = raw("cases that must pass before all others, without points", "none")
+    interactive = inner(ProgramKeys, "an interactor, below", "none")
+    unbuffered = flag("next to `interactive`: programs in C, C++ and Python write each line at once")
+    signature_grader = inner(SignatureKeys, "what submissions in C and C++ are compiled with, below", "none")
+    custom_judge = refused(
+        "graders for DMOJ's own judge are not supported", "Use interactive, or signature_grader"
+    )
+    # Keys of judges that descend from DMOJ's. Packages with them are other problems without these keys.
+    communication = refused(
+        "managers are not supported in this format", "Write it as a Communication task of CMS"
+    )
+    output_only = refused(
+        "output files are not supported in this format", "Write it as an OutputOnly task of CMS"
+    )
+
+    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+        """Report keys that have no effect, and keys whose values are Python code."""
+        names = tuple(map(str, self.values)) if names is None else names
+        python_keys = [name for name in names if name.endswith(("++", "="))]
+        for name in python_keys:
+            self.fault(name, "Python code in a package is not run", "Write the values out")
+        super().check_keys([name for name in names if name not in python_keys], unknown)
+
+
+# --- test.yml ----------------------------------------------------------------------------------------
+
+
+class SuiteKeys(Keys):
+    """The keys of tests/NAME/test.yml."""
+
+    source = raw("the solution's source, or a list of sources", "refused")
+    language = raw("DMOJ's name of the language", "by the source's suffix")
+    time = number("seconds", above=0)
+    memory = whole("KiB", least=1)
+    expect = raw("what each case gets: `AC`, `WA`, `TLE` and the like, or a list", "`AC`")
+    cases = raw("what single cases get, by number or as a list", "`expect`")
+    score = raw("not compared, as a note says", "-")
+    score_cases = raw("not compared, as a note says", "-")
+    skip = raw("true: the test is ignored", "false")

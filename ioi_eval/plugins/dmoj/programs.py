@@ -1,0 +1,120 @@
+"""Read a package's own programs: interactors, bridged checkers, generators, and graders of submissions."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Fields, shown
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import DESK, Blob, CheckerKind, Manager, NamedBlob
+from ioi_eval.plugins.dmoj.files import PackageFiles
+from ioi_eval.plugins.dmoj.keys import DmojHeader, ProgramKeys
+from ioi_eval.problems.keys import Keys
+from ioi_eval.problems.names import is_plain, leads_inside
+from ioi_eval.problems.package import TESTLIB, TESTLIB_REMEDY, language_of, source_text, with_testlib
+
+_KINDS: Mapping[str, CheckerKind] = MappingProxyType(
+    {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
+)
+_SIGNATURE_DEFINITION = "#define SIGNATURE_GRADER\n"  # the first line of all sources with a grader
+
+
+def read_program(folder: Path, fields: Fields) -> Manager | None:
+    """Return an interactor, a checker or a generator, or None after a fault."""
+    keys = ProgramKeys.of(fields)
+    kind = keys.type
+    check_program_keys(keys)
+    files = keys.files
+    names = [files] if isinstance(files, str) else files if isinstance(files, list) else []
+    existing = [
+        name for name in names if isinstance(name, str) and leads_inside(name) and (folder / name).is_file()
+    ]
+    if not names or existing != names:
+        keys.fault("files", f"{shown(files)} is not in the package", "Name its source, then its other files")
+        return None
+    sources = [name for name in existing if language_of(name)]
+    if len(sources) != 1:
+        keys.fault("files", f"{len(sources)} sources", "Name one source; it may include the other files")
+        return None
+    language = _language(keys, sources[0])
+    try:
+        source = folder / sources[0]
+        program = with_testlib(sources[0], source_text(source), source.parent, folder, folder.parent)
+    except InputError as error:
+        keys.fault("files", error.problem, TESTLIB_REMEDY)
+        return None
+    other_names = (name for name in existing if name not in (sources[0], TESTLIB))
+    other_files = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in other_names)
+    return Manager(
+        sources=(*program, *other_files), language=language, kind=_KINDS[kind], given=_arguments(keys)
+    )
+
+
+def check_program_keys(keys: Keys) -> None:
+    """Report flags for the compiler, which are not supported, and unknown keys."""
+    if keys.value("flags"):
+        keys.fault("flags", "programs of a package are built without own flags", "Remove it")
+    keys.check_keys()
+
+
+def _arguments(keys: ProgramKeys) -> tuple[str, ...]:
+    """Return a program's arguments, with the names that its files have when it runs."""
+    order = keys.args_format_string
+    for role, name in DESK.items():
+        order = order.replace(f"{{{role}_file}}", name)
+    try:
+        arguments = shlex.split(order)
+    except ValueError as error:
+        arguments = [f"{{{error}}}"]
+    unknown = next((argument for argument in arguments if re.search("[{}]", argument)), None)
+    if unknown is not None:
+        remedy = "Use {input_file}, {output_file} and {answer_file}"
+        keys.fault("args_format_string", f"{unknown!r} is not supported", remedy)
+    return tuple(arguments)
+
+
+def _language(keys: ProgramKeys, source: str) -> str:
+    """Return the language of a program. Another language than C++, C and Python is a fault."""
+    name = ProgramKeys.lang.read(keys, language_of(source) or "")
+    language = known_language(name)
+    if language in ("c++", "c", "python"):
+        return language
+    keys.fault("lang", f"it is in {name}", "Expected C++, C or Python")
+    return "c++"
+
+
+def known_language(name: str) -> str:
+    """Return this judge's name of a language, or the given name if the language is unknown."""
+    try:
+        return find(name).name
+    except InputError:
+        return name
+
+
+def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBlob, ...], str]:
+    """Return the files that submissions are compiled with, and the lines before the submission's code."""
+    if not header.has("signature_grader"):
+        return (), ""
+    keys = header.signature_grader
+    keys.check_keys()
+    content_by_key = dict[str, bytes]()
+    for key, name in (("entry", keys.entry), ("header", keys.grader_header)):
+        content = files.content(name) if name else None
+        if name and (content is None or not is_plain(name)):
+            keys.fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
+        content_by_key[key] = content.read() if content is not None else b""
+    header_name = keys.grader_header or "header.h"
+    suffixes = (".c", ".cpp") if keys.entry.endswith(".c") else (".cpp",)
+    lines = f'{_SIGNATURE_DEFINITION}#include "{header_name}"\n'
+    if not keys.allow_main:
+        lines += "#define main main_of_the_submission\n"
+    grader = _SIGNATURE_DEFINITION.encode() + b"#line 1\n" + content_by_key["entry"]
+    content_by_name = {f"graders/grader{suffix}": grader for suffix in suffixes}
+    content_by_name[f"graders/{header_name}"] = content_by_key["header"]
+    graders = (NamedBlob(name=name, content=Blob.of(content)) for name, content in content_by_name.items())
+    return tuple(graders), lines

@@ -1,0 +1,1 @@
+"""Read problem packages in the ICPC's format (Kattis): version `legacy` and the newer versions."""

@@ -1,0 +1,65 @@
+"""Replace a package's constants: placeholders in its files that stand for values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ioi_eval.model.fields import Fields, shown
+from ioi_eval.model.values import Blob, NamedBlob, Problem
+
+# `{{name}}` or `{{name.variant}}`; in statements with TeX also `\constant{name}`.
+_CONSTANT = re.compile(rb"\{\{([\w.-]+)\}\}|\\constant\{([\w.-]+)\}", re.ASCII)
+_VALUE = "value"  # key of the main value of a constant that also has variants such as `latex`
+
+
+class Constants:
+    """A package's constants: values by placeholder, `name` or `name.variant`."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._values = dict[bytes, bytes]()
+        for name, value in fields.values.items():
+            if not isinstance(value, dict):
+                self._add(name, fields, name, value)
+                continue
+            inner = fields.inner(name)
+            if not inner.has(_VALUE):
+                inner.lacking(_VALUE, "the number or string that replaces the name without a variant")
+            for variant, variant_value in value.items():
+                self._add(name if variant == _VALUE else f"{name}.{variant}", inner, variant, variant_value)
+
+    def _add(self, name: str, fields: Fields, field: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            fields.fault(field, f"{shown(value)} is neither a number nor a string", "Correct it in the file")
+        self._values[name.encode()] = str(value).encode()
+
+    def fill(self, content: bytes) -> bytes:
+        """Return the content with the placeholders of known constants replaced by their values."""
+        return _CONSTANT.sub(lambda match: self._values.get(match[1] or match[2], match[0]), content)
+
+    def filled(self, problem: Problem, statement: Blob | None) -> Problem:
+        """Return the problem with constants replaced in the statement and in all source files."""
+        if not self._values:
+            return problem
+        checker, manager = problem.checker, problem.manager
+        return replace(
+            problem,
+            statement=statement and Blob.of(self.fill(statement.read())),
+            included=self._files(problem.included),
+            checker=replace(checker, sources=self._files(checker.sources)),
+            manager=manager and replace(manager, sources=self._files(manager.sources)),
+            solutions=tuple(
+                replace(
+                    solution,
+                    code=self.fill(solution.code.encode()).decode(),
+                    files=self._files(solution.files),
+                )
+                for solution in problem.solutions
+            ),
+        )
+
+    def _files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+        return tuple(replace(file, content=Blob.of(self.fill(file.content.read()))) for file in files)

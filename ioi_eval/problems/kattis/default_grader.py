@@ -1,0 +1,251 @@
+"""Score legacy packages: groups are graded by flags of the format's default grader."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ioi_eval.model.fields import Faults, nearest, shown
+from ioi_eval.model.values import RAW_POINTS, Acceptance, Grading, Points, ScoreType, Subtask
+from ioi_eval.problems.kattis.groups import DataGroup, is_custom
+from ioi_eval.problems.kattis.keys import CUSTOM, DOMJUDGE, NUMBER, SAMPLE, SECRET, LegacyGroupKeys
+from ioi_eval.problems.kattis.scoring import Scoring
+from ioi_eval.problems.keys import misspelt
+from ioi_eval.rules.grading import adds_up, all_or_nothing, is_mean, is_strict, may_exceed, most, tests_of
+
+_POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
+_ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
+_IGNORE_SAMPLE, _ANY_ACCEPTED = "ignore_sample", "accept_if_any_accepted"
+_FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
+# Whether judging stops after a part that is not accepted. The last three values come from problem.yaml.
+_STOPS_BY_ACTION = {
+    "break": True,
+    "continue": False,
+    "first_error": True,
+    "worst_error": False,
+    "grade": False,
+}
+_WHOLE_PROBLEM = "all"  # name of the only subtask if the problem is graded as a whole
+
+
+class _Node(NamedTuple):
+    """A group with its grading rules and its subgroups."""
+
+    name: str
+    grading: Grading
+    inner: tuple[_Node, ...]
+
+
+def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
+    """Return the scoring of a legacy problem with points.
+
+    Args:
+        root: The group of data/ itself.
+        faults: Receives faults and notes.
+        by_validator: The validator awards the points.
+        domjudge: The package has DOMjudge's settings file.
+    """
+    reader = _RuleReader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
+    top = reader.node(root)
+    if not top.inner:  # without tests, which is reported elsewhere
+        return Scoring()
+    full_scores = reader.full.values()
+    full = max(full_scores, default=1.0) if all(full_scores) else RAW_POINTS
+    subtasks = tuple(_subtasks_of_problem(top, by_validator))
+    own_full = {name: score for name, score in reader.full.items() if not math.isclose(score, full)}
+    secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE_PROBLEM))
+    return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own_full)
+
+
+def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
+    """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
+    top = _RuleReader(faults, scoring=False, by_validator=False).node(root)
+    if not top.inner or is_strict(top.grading):
+        return Scoring()
+    tree = replace(top.grading, points=Points.ACCEPTED)
+    return Scoring(subtasks=(_subtask(_WHOLE_PROBLEM, tree, graded=True),))
+
+
+# --- rules -------------------------------------------------------------------------------------------
+
+
+class _RuleReader:
+    """Reads the grading rules of groups, and reports each fault once."""
+
+    def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool, domjudge: bool = False) -> None:
+        self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
+        self._domjudge = domjudge
+        self._ignores_sample = False
+        self.full: dict[str, float] = {}  # by test: the validator's score that means full points
+
+    def node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
+        """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
+        self._check(group)
+        has_custom_grader = is_custom(group)
+        if not group.name:
+            self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
+        inner = {part.name: self.node(part, in_custom_group or has_custom_grader) for part in group.inner}
+        parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
+        # If several flags exclude each other, the last flag wins.
+        flags = () if has_custom_grader else group.grader_flags[::-1]
+        points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
+        modes = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
+        acceptance = next(modes, Acceptance.WORST_ERROR)
+        scored = self._scoring and bool(group.tests)
+        by_grader = has_custom_grader or in_custom_group
+        accept_score = self._accept_score(group, points, by_grader=by_grader) if scored else 1.0
+        if scored and not has_custom_grader and not self._by_validator:
+            self._check_accept_score(group, points, accept_score)
+        grading = Grading(
+            parts=tuple(parts),
+            points=points,
+            acceptance=acceptance,
+            any_accepted=_ANY_ACCEPTED in flags,
+            last_counts=not group.name and self._ignores_sample,
+            stops=_stops(group),
+            accept_score=accept_score,
+            reject_score=LegacyGroupKeys.reject_score.read(group.fields) if scored else 0.0,
+            flags=group.grader_flags if has_custom_grader else None,
+            full=self._max_points(group)
+            if has_custom_grader and self._scoring and not in_custom_group
+            else 0.0,
+        )
+        if self._scoring and may_exceed(grading):
+            problem = f"{points.value} of unequal parts, but judging stops at the first rejected part"
+            group.fields.fault("on_reject", problem, "Set it to continue, so that all parts count")
+        return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
+
+    def _check(self, group: DataGroup) -> None:
+        """Report unknown values of `grading`, unknown keys and unknown grader flags."""
+        grading = group.fields.values.get("grading") or "default"
+        if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own):
+            group.fields.fault("grading", f"{shown(grading)} is not supported", "Expected default or custom")
+        LegacyGroupKeys.of(group.fields).check_keys(sorted(group.own))
+        if is_custom(group):  # its flags are for the package's grader
+            return
+        for flag in dict.fromkeys(group.grader_flags):
+            if flag in _FLAGS or "grader_flags" not in group.own:
+                continue
+            if misspelt(flag, _FLAGS):
+                group.fields.fault("grader_flags", f"unknown flag {flag!r}", nearest(flag, sorted(_FLAGS)))
+            else:
+                self._faults.note(
+                    f"{flag!r} is not a flag of the default grader, so it is ignored", group.fields.file
+                )
+
+    def _accept_score(self, group: DataGroup, points: Points, *, by_grader: bool) -> float:
+        """Return the points of each test in the group.
+
+        `by_grader`: the package's grader turns the validator's scores into points, in any way it likes.
+        """
+        if not self._by_validator:
+            return LegacyGroupKeys.accept_score.read(group.fields)
+        if by_grader:  # the range limits the grader's points, not the tests' scores
+            full = RAW_POINTS
+        elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own:
+            full = 0.0  # scores of ignored samples never count
+        else:
+            full = self._max_points(group) / (len(group.tests) if points is Points.SUM else 1)
+        self.full |= dict.fromkeys((test.name for test in group.tests), full)
+        return full
+
+    def _check_accept_score(self, group: DataGroup, points: Points, score: float) -> None:
+        """Report an accept_score that is the score of the whole group by other settings of the package.
+
+        The format gives it to each test, DOMjudge gives it to the group once.
+        """
+        if len(group.tests) < 2 or "accept_score" not in group.own or not score or points is Points.LEAST:
+            return
+        end = _range_end(group)
+        total, remedy = score * len(group.tests), "Add `grader_flags: min` if the group earns it once"
+        if self._domjudge:
+            problem = f"DOMjudge gives it to the group, the format to each test, and there is {DOMJUDGE}"
+            group.fields.fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
+        elif points is Points.SUM and "range" in group.own and end is not None and end < total * (1 - 1e-9):
+            problem = f"{score:g} points for each of {len(group.tests)} tests exceed the range, {end:g}"
+            group.fields.fault("accept_score", problem, f"{remedy}, else correct the range")
+
+    def _max_points(self, group: DataGroup) -> float:
+        """Return the group's maximum points, which are the end of its range. A missing range is a fault."""
+        max_points = _range_end(group)
+        if max_points is None or max_points < 0:
+            remedy = "Add a range to this group, such as `range: 0 20`"
+            group.fields.fault("range", "the group's maximum points are missing", remedy)
+            return 0.0
+        return max_points
+
+
+def _stops(group: DataGroup) -> bool:
+    """Return True if judging stops at the group's first part that is not accepted."""
+    action = group.fields.values.get("on_reject") or "break"
+    if (not isinstance(action, str) or action not in _STOPS_BY_ACTION) and (
+        not group.name or "on_reject" in group.own
+    ):
+        group.fields.fault("on_reject", f"{shown(action)} is not supported", "Expected break or continue")
+    return _STOPS_BY_ACTION.get(action, True) if isinstance(action, str) else True
+
+
+def _range_end(group: DataGroup) -> float | None:
+    """Return the end of the group's range, or None if the group sets no valid range.
+
+    Only secret/ without subgroups inherits the range of data/.
+    """
+    is_only_group = group.name == SECRET and not group.inner
+    if "range" not in group.own and group.name and not is_only_group:
+        return None
+    range_text = group.fields.values.get("range")
+    pair = rf"\s*{NUMBER}\s+({NUMBER})\s*"
+    match = re.fullmatch(pair, range_text, re.ASCII) if isinstance(range_text, str) else None
+    end = float(match[1]) if match else math.nan
+    return end if math.isfinite(end) else None
+
+
+# --- subtasks ----------------------------------------------------------------------------------------
+
+
+def _subtasks_of_problem(root: _Node, by_validator: bool) -> Iterator[Subtask]:
+    """Yield the problem's subtasks, whose points add up to those of the root group.
+
+    The problem is one subtask if its groups cannot be scored separately. Ignored samples have 0 points.
+    """
+    rules, *samples, secret = root.grading, *root.inner
+    if not rules.last_counts or (samples and rules.stops):
+        yield from _subtasks_of(root._replace(name=_WHOLE_PROBLEM), by_validator, earns=False)
+        return
+    for sample in samples:
+        tests = tuple(tests_of(sample.grading))
+        yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
+    yield from _subtasks_of(secret, by_validator, earns=rules.acceptance is Acceptance.ALWAYS)
+
+
+def _subtasks_of(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
+    """Yield the group's subtasks. `earns`: its points count even if the group is rejected."""
+    if node.inner and adds_up(node.grading, earns=earns):
+        if tests := tuple(part for part in node.grading.parts if isinstance(part, str)):
+            direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
+            yield from _subtasks_of(direct_tests, by_validator, earns=True)
+        for inner in node.inner:
+            yield from _subtasks_of(inner, by_validator, earns=True)
+        return
+    tree = replace(node.grading, rejected_earns=earns)
+    if all_or_nothing(tree, graded_tests=by_validator):
+        yield _subtask(node.name, tree, ScoreType.GROUP_MIN)
+    else:
+        yield _subtask(node.name, tree, graded=not is_mean(tree))
+
+
+def _subtask(
+    name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, graded: bool = False
+) -> Subtask:
+    """Return a subtask with the tests and the maximum points of a group. `graded`: use its grading rules."""
+    return Subtask(
+        name=name,
+        points=most(tree),
+        tests=tuple(tests_of(tree)),
+        score_type=score_type,
+        grading=tree if graded else None,
+    )

@@ -1,0 +1,154 @@
+"""Read submissions/submissions.yaml: rules about the expected results of submissions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, shown
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import KeywordForTests
+from ioi_eval.problems.kattis.keys import ExpectedKeys
+from ioi_eval.problems.package import read_mapping
+
+FILE = "submissions/submissions.yaml"
+_VERDICTS = ("AC", "WA", "TLE", "RTE")
+_RULE_KEYS = ("permitted", "required")
+_MESSAGE = "message"  # the validator's message to judges, which is not compared
+_USED_KEYS = ExpectedKeys.declared().keys() - {_MESSAGE}
+ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"  # the second is not the name of a verdict
+ALL_ACCEPTED = f"{ACCEPTED}, AC"  # full points, or all tests passed
+# The format's rules for folders. If a package replaces one of the two rules of a folder, the other remains.
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    ACCEPTED: {"permitted": ["AC"]},
+    "rejected": {"required": ["RTE", "TLE", "WA"]},
+    "wrong_answer": {"permitted": ["AC", "WA"], "required": ["WA"]},
+    "time_limit_exceeded": {"permitted": ["AC", "TLE"], "required": ["TLE"]},
+    "run_time_error": {"permitted": ["AC", "RTE"], "required": ["RTE"]},
+    _BRUTE_FORCE: {"permitted": ["AC", "RTE", "TLE"], "required": ["RTE", "TLE"]},
+}
+
+
+class Expected(NamedTuple):
+    """The expected results of one submission in submissions.yaml."""
+
+    test_keywords: tuple[KeywordForTests, ...] = ()  # rules about verdicts
+    score: tuple[float, float] | None = None
+    language: str = ""
+    entrypoint: str = ""
+    folder_counts: bool = True  # the name of its folder also defines an expected result
+
+
+class PackageRules:
+    """The rules of a package's submissions.yaml. Each fault in them is reported once."""
+
+    def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, new: bool) -> None:
+        self._tests = tests
+        package_rules = (
+            (read_mapping(folder, FILE, faults) or {}) if new and (folder / FILE).is_file() else {}
+        )
+        entries = Fields({**({_BRUTE_FORCE: {}} if new else {}), **package_rules}, FILE, faults)
+        self._ruled = set[str]()  # folders for which the package replaces the format's rules
+        self._by_pattern = dict[str, Expected]()
+        for pattern in entries.values:
+            entry = entries.inner(pattern)
+            if pattern == _BRUTE_FORCE or any(map(entry.has, _RULE_KEYS)):
+                self._ruled.add(pattern)
+                entry = entries.under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
+            self._by_pattern[pattern] = self._read(entry, faults)
+
+    def of(self, place: str) -> Expected:
+        """Return the expected results of a path below submissions/, such as accepted/best.py."""
+        entries = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
+        verdict_rules = [rule for entry in entries for rule in entry.test_keywords]
+        score = next((entry.score for entry in entries if entry.score), None)
+        folder = place.split("/")[0]
+        is_scored = folder == ACCEPTED and score is not None and folder not in self._ruled
+        if is_scored:  # it may have any number of points, but all tests must pass
+            verdict_rules += self._rules(Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests)
+        return Expected(
+            test_keywords=tuple(verdict_rules),
+            score=score,
+            language=next((entry.language for entry in entries if entry.language), ""),
+            entrypoint=next((entry.entrypoint for entry in entries if entry.entrypoint), ""),
+            folder_counts=not is_scored and folder not in self._ruled,
+        )
+
+    def _read(self, fields: Fields, faults: Faults) -> Expected:
+        """Return the expected results in one entry of submissions.yaml."""
+        verdict_rules = list(self._rules(fields, "", self._tests))
+        for key, value in fields.values.items():
+            if isinstance(value, dict) and key not in _USED_KEYS:
+                verdict_rules += self._of_tests(fields.inner(key), key, faults)
+            elif key == _MESSAGE:
+                faults.note(f"{key} is not compared", FILE)
+            elif key not in {*_USED_KEYS, *ExpectedKeys.ignored}:
+                fields.fault(key, "unknown key", f"Expected {', '.join(sorted(_USED_KEYS))}, or a group")
+        return Expected(
+            tuple(verdict_rules), _score(fields), _language(fields), fields.text("entrypoint", "")
+        )
+
+    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
+        """Yield the rules about the tests whose names match the pattern."""
+        tests = [name for name in self._tests if _matches(pattern, name)]
+        if not tests:
+            faults.note(f"{pattern} matches no test", FILE)
+            return
+        for key in fields.values:
+            if key in ("score", _MESSAGE):
+                faults.note(f"{key} of {pattern} is not compared", FILE)
+            elif key not in (*_RULE_KEYS, *ExpectedKeys.ignored):
+                fields.fault(key, "unknown key", f"Expected {' or '.join(_RULE_KEYS)}")
+        yield from self._rules(fields, pattern, tests)
+
+    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[KeywordForTests]:
+        """Yield the rules `permitted` and `required` in the fields, which apply to these tests."""
+        for rule in _RULE_KEYS:
+            if fields.has(rule):
+                verdicts = fields.texts(rule)
+                if not verdicts or not set(_VERDICTS).issuperset(verdicts):
+                    problem = f"{shown(fields.values[rule])} is not a list of verdicts"
+                    fields.fault(rule, problem, f"Expected some of {', '.join(_VERDICTS)}")
+                yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tuple(tests))
+
+
+def _score(fields: Fields) -> tuple[float, float] | None:
+    """Return the minimum and the maximum score. The setting is a number or a list of both."""
+    score = fields.values.get("score")
+    if score is None:
+        return None
+    ends = score if isinstance(score, list) else [score, score]
+    numbers = [float(end) for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(ends) == len(numbers) == 2:
+        return numbers[0], numbers[1]
+    fields.fault("score", f"{shown(score)} is not a score", "Expected a number, or a list of two")
+    return None
+
+
+def _language(fields: Fields) -> str:
+    """Return the language that the fields name, or an empty string. An unknown language is a fault."""
+    name = fields.text("language", "")
+    try:
+        return find(name).name if name else ""
+    except InputError as error:
+        fields.fault("language", error.problem, error.remedy)
+        return ""
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Return True if the pattern matches a path or a folder that contains it. `*` does not match a slash."""
+    parts = (map(re.escape, expanded.rstrip("/").split("*")) for expanded in _expanded_braces(pattern))
+    return any(re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in parts)
+
+
+def _expanded_braces(pattern: str) -> Iterator[str]:
+    """Yield the pattern with each alternative of its braces: a.py and b.py for `{a,b}.py`."""
+    braces = re.search(r"\{([^{}]*)\}", pattern)
+    if braces is None:
+        yield pattern
+        return
+    for alternative in braces[1].split(","):
+        yield from _expanded_braces(pattern[: braces.start()] + alternative + pattern[braces.end() :])

@@ -1,0 +1,217 @@
+"""Read data/: tests in groups, with the settings of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from ioi_eval.model.fields import Faults, Fields
+from ioi_eval.model.values import Test
+from ioi_eval.problems.kattis.constants import Constants
+from ioi_eval.problems.kattis.keys import CUSTOM, SAMPLE, SECRET, GradingKeys, HeaderGradingKeys, TestKeys
+from ioi_eval.problems.keys import misspelt
+from ioi_eval.problems.package import read_mapping, test_of, visible
+
+_LEGACY_SETTINGS, _NEWER_SETTINGS = "testdata.yaml", "test_group.yaml"
+_SETTINGS_STEMS = [PurePosixPath(name).stem for name in (_LEGACY_SETTINGS, _NEWER_SETTINGS)]
+_VALIDATOR_FLAGS, _ARGUMENTS = "output_validator_flags", "output_validator_args"  # legacy, newer versions
+
+
+class DataGroup(NamedTuple):
+    """A folder of tests. It inherits settings from the folder above unless its settings file sets them."""
+
+    name: str  # path below data/, such as secret/group1; empty for data/ itself
+    fields: Fields  # all settings, inherited settings included
+    own: frozenset[str]  # keys that its own settings file sets
+    tests: tuple[Test, ...]
+    inner: tuple[DataGroup, ...]  # subgroups that contain tests at any depth
+
+    @property
+    def parts(self) -> list[Test | DataGroup]:
+        """Return the group's tests and subgroups in the order of judging, by name."""
+        return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
+
+    @property
+    def all_tests(self) -> tuple[Test, ...]:
+        """Return the tests of this group and of all groups in it."""
+        return tuple(test for group in groups_of(self) for test in group.tests)
+
+    @property
+    def flags_name(self) -> str:
+        """Return the key that holds the validator's arguments, which depends on the version."""
+        return _ARGUMENTS if self.fields.has(_ARGUMENTS) else _VALIDATOR_FLAGS
+
+    @property
+    def grader_flags(self) -> tuple[str, ...]:
+        """Return the flags for the default grader or the package's grader."""
+        return _flag_list(self.fields, "grader_flags")
+
+
+def read_data(
+    folder: Path,
+    grading: HeaderGradingKeys,
+    *,
+    needs_answers: bool,
+    faults: Faults,
+    new: bool,
+    constants: Constants,
+) -> DataGroup:
+    """Return the tests and groups in data/. A test's name is its path in data/ without the suffix.
+
+    Args:
+        folder: The package.
+        grading: The section `grading` of the header. Its settings apply unless data/ sets them.
+        needs_answers: Report tests without an answer file.
+        faults: Receives faults and notes.
+        new: The package has one of the newer versions of the format.
+        constants: Values that replace placeholders in settings files.
+    """
+    reader = _DataReader(folder, needs_answers, faults, new, constants)
+    header_settings = {
+        name: grading.value(name) for name in GradingKeys.declared() if grading.value(name) is not None
+    }
+    root_settings = reader.own("data")
+    values = {**header_settings, **root_settings}
+    groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
+    inner = tuple(group for group in groups if group.all_tests)
+    if SECRET not in [
+        group.name for group in inner
+    ]:  # samples alone do not show whether a submission is right
+        faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
+    fields = Fields(values, reader.settings("data"), faults)
+    return DataGroup(name="", fields=fields, own=frozenset(root_settings), tests=(), inner=inner)
+
+
+def groups_of(group: DataGroup) -> Iterator[DataGroup]:
+    """Yield the group and all groups in it at any depth, in the order of judging."""
+    yield group
+    for inner in group.inner:
+        yield from groups_of(inner)
+
+
+class _DataReader:
+    """Reads the groups, tests and settings files below data/."""
+
+    def __init__(
+        self, folder: Path, needs_answers: bool, faults: Faults, new: bool, constants: Constants
+    ) -> None:
+        self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
+        self._constants = constants
+
+    def settings(self, group_path: str) -> str:
+        """Return the path of a group's settings file. Drafts of the newer versions use the legacy name."""
+        names = (_NEWER_SETTINGS, _LEGACY_SETTINGS) if self._new else (_LEGACY_SETTINGS,)
+        files = [f"{group_path}/{name}" for name in names]
+        return next((file for file in files if (self._folder / file).exists()), files[0])
+
+    def own(self, group_path: str) -> dict[str, Any]:
+        """Return the settings in a group's settings file, without inherited settings."""
+        file = self.settings(group_path)
+        if not (self._folder / file).exists():
+            self._refuse_misnamed(group_path, file)
+            return {}
+        return read_mapping(self._folder, file, self._faults, self._constants.fill) or {}
+
+    def _refuse_misnamed(self, group_path: str, expected_file: str) -> None:
+        """Report files whose names look like a misspelt name of the group's settings file."""
+        for path in visible((self._folder / group_path).glob("*.y*ml")):
+            belongs_to_test = path.with_suffix(".in").is_file()
+            if not belongs_to_test and misspelt(path.stem.lower(), _SETTINGS_STEMS):
+                remedy = f"Call it {expected_file.rpartition('/')[2]}, as in this version"
+                self._faults.add(
+                    "not the name of a settings file", f"{group_path}/{path.name}", remedy=remedy
+                )
+
+    def group(self, name: str, inherited: Mapping[str, Any]) -> DataGroup:
+        """Return the group with this name. `inherited` are the settings of the group above."""
+        group_path = f"data/{name}"
+        own_settings = self.own(group_path)
+        values = {**inherited, **own_settings}
+        paths = visible((self._folder / group_path).iterdir())
+        if self._new:
+            self._check_files(group_path, paths)
+        inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
+        fields = Fields(values, self.settings(group_path), self._faults)
+        data_group = DataGroup(
+            name=name,
+            fields=fields,
+            own=frozenset(own_settings),
+            tests=tuple(self._tests(name, paths, fields)),
+            inner=tuple(group for group in inner if group.all_tests),
+        )
+        if own_settings and not data_group.all_tests and name not in (SAMPLE, SECRET):
+            self._faults.add(
+                "settings of a group without tests",
+                fields.file,
+                remedy="Add tests to the group or remove its settings",
+            )
+        return data_group
+
+    def _check_files(self, group_path: str, paths: list[Path]) -> None:
+        """Report files for submissions, which are not supported, and wrong keys in settings of tests."""
+        for path in paths:
+            file = f"{group_path}/{path.name}"
+            if path.suffix == ".files" and path.is_dir():
+                self._faults.add(
+                    "files for submissions are not supported",
+                    file,
+                    remedy="Submissions can read standard input only",
+                )
+            if self._is_of_test(path):
+                keys = TestKeys(read_mapping(self._folder, file, self._faults) or {}, file, self._faults)
+                keys.check_keys(sorted(keys.values))
+
+    def _is_of_test(self, path: Path) -> bool:
+        """Return True if the file holds the settings of a single test."""
+        has_test_name = path.suffix == ".yaml" and path.name not in (_NEWER_SETTINGS, _LEGACY_SETTINGS)
+        return self._new and has_test_name and path.with_suffix(".in").is_file() and path.is_file()
+
+    def _arguments(self, group: Fields, test: Path) -> tuple[str, ...]:
+        """Return the validator's arguments for a test: from the test's settings file, else from its group."""
+        fields, file = group, test.with_suffix(".yaml")
+        if self._is_of_test(file):
+            name = file.relative_to(self._folder).as_posix()
+            test_fields = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
+            fields = test_fields if test_fields.has(_ARGUMENTS) else group
+        return fields.texts(_ARGUMENTS) if fields.has(_ARGUMENTS) else _flag_list(fields, _VALIDATOR_FLAGS)
+
+    def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
+        """Yield the tests among the files of a group, sorted by name."""
+        inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
+        answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
+        for path in paths:
+            if path.suffix in (".IN", ".In", ".ANS", ".Ans") and path.is_file():
+                remedy = f"Call it {path.stem}{path.suffix.lower()}"
+                self._faults.add("not the name of a test", f"data/{group}/{path.name}", remedy=remedy)
+        for stem in sorted(answers.keys() - inputs.keys()):
+            self._faults.add("missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans")
+        for stem, path in sorted(inputs.items()):
+            name = f"{group}/{stem}"
+            if stem not in answers and path.with_suffix(".out").is_file():
+                self._faults.add(
+                    "looks like an answer file", f"data/{name}.out", remedy=f"Call it {stem}.ans"
+                )
+            elif stem not in answers and self._needs_answers:
+                self._faults.add("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
+            if not name.isprintable():
+                self._faults.add(
+                    "a name with unprintable characters", f"data/{name!r}", remedy="Rename its files"
+                )
+            test = test_of(name, path, answers.get(stem))
+            yield replace(test, arguments=self._arguments(fields, path))
+
+
+def _flag_list(fields: Fields, name: str) -> tuple[str, ...]:
+    """Return the flags in a setting: a string, or an object with the key `flags` and a validator's name."""
+    if isinstance(fields.values.get(name), dict):
+        return tuple(fields.inner(name).text("flags", "").split())
+    return tuple(fields.text(name, "").split()) if fields.values.get(name) is not None else ()
+
+
+def is_custom(group: DataGroup) -> bool:
+    """Return True if the package's grader grades the group."""
+    grading: object = group.fields.value("grading")
+    return grading == CUSTOM

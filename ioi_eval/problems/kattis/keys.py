@@ -1,0 +1,187 @@
+"""The keys of the format's files, and the names of its files and folders."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+
+from ioi_eval.model.fields import Fields
+from ioi_eval.problems.keys import (
+    MIB,
+    Key,
+    Keys,
+    Unknown,
+    inner,
+    memory,
+    number,
+    raw,
+    refused,
+    seconds,
+    text,
+    whole,
+)
+
+HEADER = "problem.yaml"
+DOMJUDGE = "domjudge-problem.ini"
+VALIDATORS, NEWER_VALIDATOR, GRADERS = "output_validators", "output_validator", "graders"
+SAMPLE, SECRET = "sample", "secret"
+CUSTOM = "custom"
+LEGACY_VERSIONS = frozenset({"legacy", "legacy-icpc"})
+NEWER_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
+SCRIPTS = frozenset({"build", "run"})  # programs of a package may have them, submissions may not
+DEFAULT_MULTIPLIER, NEWER_DEFAULT_MULTIPLIER = 5.0, 2.0  # from solutions' times to the time limit
+NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"  # as a regular expression
+_MAX_PASSES = 1000
+_NEWER = "newer versions: "
+_LEGACY = "legacy: "
+
+
+# --- problem.yaml ------------------------------------------------------------------------------------
+
+
+class TimeMultiplierKeys(Keys):
+    """The keys of `limits.time_multipliers`."""
+
+    ac_to_time_limit = number(
+        "factor from the slowest accepted solution's time to the time limit",
+        default=NEWER_DEFAULT_MULTIPLIER,
+        above=0,
+    )
+
+
+class LimitKeys(Keys):
+    """The keys of `limits`."""
+
+    unknown = Unknown.NOTED
+    ignored = (  # for authors' tools, and of drafts
+        *("time_safety_margin", "code", "compilation_time", "compilation_memory", "validation_output"),
+        *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
+    )
+    time_limit = seconds(if_missing="a multiple of the slowest accepted solution's time", mistaken=("time",))
+    time_multiplier = number(
+        f"{_LEGACY}factor from the slowest accepted solution's time to the time limit",
+        default=DEFAULT_MULTIPLIER,
+        above=0,
+    )
+    time_multipliers = inner(TimeMultiplierKeys, f"{_NEWER}an object with `ac_to_time_limit`", "2")
+    time_resolution = number(
+        f"{_NEWER}seconds; a time limit from solutions is a multiple of it", default=1.0, above=0
+    )
+    memory_limit = memory("MiB", MIB, default=2048, name="memory", mistaken=("memory_limit",))
+    output = number("MiB", default=8.0, above=0)
+    validation_time = seconds("for the validator on each test", "as for other checkers")
+    validation_memory = memory("MiB", MIB, "for the validator", "as for other checkers")
+    validation_passes = whole("passes of a multi-pass problem", default=2, least=2, most=_MAX_PASSES)
+
+
+def _score(meaning: str, default: float) -> Key[float]:
+    """Declare a number of at least 0. YAML reads some numbers as strings, such as 1e3."""
+
+    def read(fields: Fields, name: str, default: float | None) -> float:
+        value = fields.value(name)
+        if isinstance(value, str) and re.fullmatch(NUMBER, value, re.ASCII) and 0 <= float(value) < math.inf:
+            return float(value)
+        return (default or 0.0) if value is None else fields.number(name, default)
+
+    return Key(read, default, f"{meaning}: at least 0")
+
+
+class GradingKeys(Keys):
+    """The keys that legacy packages have in testdata.yaml, and older ones also in `grading` of the header."""
+
+    accept_score = _score("points of a test that passes", 1.0)
+    reject_score = _score("points of a test that fails", 0.0)
+    range = raw(
+        "`MIN MAX`: the points of the group; the validator's scores are parts of MAX",
+        "the group is worth the points of its tests",
+    )
+    on_reject = raw("`break` or `continue` after a part that is not accepted", "`break`")
+
+
+class HeaderGradingKeys(GradingKeys):
+    """The keys of `grading` in problem.yaml. Those of groups apply unless data/ sets them."""
+
+    objective = raw("`max`; `min` is refused", "`max`")
+
+
+class KattisHeader(Keys):
+    """The keys of problem.yaml."""
+
+    title = raw(
+        "the title, or one for each language, of which the English one is used", "the id", name="name"
+    )
+    problem_format_version = text("`legacy`, `2023-07-draft` or `2025-09`", default="legacy")
+    type = raw(
+        "`pass-fail` or `scoring`; in newer versions also a list with `interactive` or `multi-pass`",
+        "`pass-fail`",
+    )
+    validation = text(
+        f"{_LEGACY}`default`, or `custom` with `interactive`, `multi-pass` and, for scoring, `score`",
+        default="default",
+    )
+    validator_flags = text(f"{_LEGACY}arguments of the validator", default="")
+    limits = inner(LimitKeys, "an object, below", "defaults")
+    grading = inner(HeaderGradingKeys, f"{_LEGACY}settings of groups, below, and `objective`", "defaults")
+    constants = raw(f"{_NEWER}values of placeholders, by name", "none")
+
+    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+        """Report keys that have no effect, because they are misspelt or belong into `limits`."""
+        limit_names = {*LimitKeys.declared(), *LimitKeys.ignored}
+        names = tuple(map(str, self.values)) if names is None else names
+        misplaced = [name for name in names if name in limit_names]
+        for name in misplaced:
+            self.fault(name, "it has no effect here", "Move it into limits")
+        super().check_keys([name for name in names if name not in misplaced], unknown)
+
+
+# --- settings of groups and tests --------------------------------------------------------------------
+
+
+class LegacyGroupKeys(GradingKeys):
+    """The keys of testdata.yaml in the legacy version."""
+
+    unknown = Unknown.NOTED
+    ignored = ("input_validator_flags",)
+    grading = raw("`default` or `custom`, by the program in graders/", "`default`")
+    grader_flags = raw("flags of the default grader, or of the program in graders/", "no flags")
+    output_validator_flags = raw("arguments of the validator", "none")
+
+
+class TestKeys(Keys):
+    """The keys of a test's settings file in the newer versions."""
+
+    unknown = Unknown.REFUSED
+    ignored = (
+        *("input_validator_args", "static_validator_args", "input_visualizer_args", "output_visualizer_args"),
+        *("full_feedback", "hint", "description", "input_validator_flags"),
+    )
+    args = refused("arguments for submissions are not supported", "Submissions can read standard input only")
+    output_validator_args = raw("arguments of the validator, as a list", "those of the group")
+    output_validator_flags = raw("the same in drafts, as a string", "those of the group")
+
+
+class GroupKeys(TestKeys):
+    """The keys of test_group.yaml in the newer versions."""
+
+    max_score = raw("points of the group, at least 0", "100 for secret/, refused for groups in it")
+    score_aggregation = raw(
+        "`pass-fail`, `sum` or `min`, in secret/ and its direct groups",
+        "`sum` for secret/, `pass-fail` for groups in it",
+    )
+    require_pass = raw("names of earlier pass-fail groups, or `sample`, that must pass", "none")
+
+
+# --- submissions.yaml --------------------------------------------------------------------------------
+
+
+class ExpectedKeys(Keys):
+    """The keys of an entry in submissions.yaml. Other keys are patterns of groups and tests."""
+
+    ignored = ("authors", "model_solution", "use_for_time_limit")
+    permitted = raw("verdicts that each test may have: `AC`, `WA`, `TLE`, `RTE`", "any")
+    required = raw("verdicts of which one test must have one", "none")
+    score = raw("the points, or a list of the least and the most points", "any")
+    language = text("the language", "by the suffix", default="")
+    entrypoint = text("the source that is started", "by its name", default="")
+    message = raw("not compared, as a note says", "-")

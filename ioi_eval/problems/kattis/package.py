@@ -1,0 +1,165 @@
+"""Read packages of the ICPC's format.
+
+A setting that this judge cannot follow is reported as a fault.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ioi_eval.model.fields import Faults, Fields
+from ioi_eval.model.values import CheckerKind, Limits, Problem, TaskOptions, TaskType
+from ioi_eval.problems.kattis.constants import Constants
+from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scoring
+from ioi_eval.problems.kattis.expectations import PackageRules
+from ioi_eval.problems.kattis.groups import DataGroup, groups_of, read_data
+from ioi_eval.problems.kattis.header import (
+    Validators,
+    check_legacy,
+    is_draft,
+    multiplier_of,
+    time_limit_of,
+    title_of,
+    types_of,
+    validation_of,
+)
+from ioi_eval.problems.kattis.includes import included_files, with_included
+from ioi_eval.problems.kattis.keys import (
+    DOMJUDGE,
+    HEADER,
+    NEWER_VALIDATOR,
+    NEWER_VERSIONS,
+    VALIDATORS,
+    KattisHeader,
+    LimitKeys,
+)
+from ioi_eval.problems.kattis.max_scores import check_settings, read_max_scores
+from ioi_eval.problems.kattis.scoring import Scoring
+from ioi_eval.problems.kattis.submissions import read_solutions
+from ioi_eval.problems.kattis.validators import (
+    checker_of,
+    default_checker,
+    grader_of,
+    only_program,
+    program_of,
+    unused_validators,
+    validator_flags,
+)
+from ioi_eval.problems.keys import MIB
+from ioi_eval.problems.package import DeclaredFormat, Executable, named_by_place
+from ioi_eval.problems.statements import statement_of
+
+
+class Kattis(DeclaredFormat[KattisHeader]):
+    """The ICPC's package format, recognized by problem.yaml."""
+
+    name = "Kattis"
+    header = HEADER
+    keys = KattisHeader
+    rank = 20
+    folders = ("data", "graders", "include", "output_validator", "output_validators", "submissions")
+
+    def problem(self, folder: Path, where: str, header: KattisHeader, faults: Faults) -> Problem:
+        version = header.value("problem_format_version")
+        is_newer = isinstance(version, str) and version in NEWER_VERSIONS
+        if not is_newer:
+            check_legacy(header)
+        limits = header.limits
+        limits.check_keys()
+        scoring = "scoring" in types_of(header)
+        validation = validation_of(folder, header, scoring=scoring, new=is_newer)
+        constants = Constants(header.inner("constants") if is_newer else Fields({}, self.header, faults))
+        data = read_data(
+            folder,
+            header.grading,
+            needs_answers=not validation.custom,
+            faults=faults,
+            new=is_newer,
+            constants=constants,
+        )
+        domjudge = (folder / DOMJUDGE).is_file()
+        scores = _scores(data, validation, faults, scoring=scoring, new=is_newer, domjudge=domjudge)
+        flags, alike = validator_flags(header, data)
+        for group in groups_of(data) if not (validation.custom or alike) else ():
+            for arguments in dict.fromkeys(test.arguments for test in group.tests):
+                default_checker(group.fields, group.flags_name, arguments)  # reports invalid flags
+        program = _validator(folder, validation, faults, new=is_newer)
+        tests = tuple(
+            replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
+            for test in data.all_tests
+        )
+        rules = PackageRules(folder, [test.name for test in tests], faults, new=is_newer)
+        time = time_limit_of(folder, header, faults)
+        validator_limits = _validator_limits(limits) if validation.custom else None
+        problem = Problem(
+            id=self.checked_id(folder, where, header, faults),
+            name=title_of(header) or named_by_place(folder, where),
+            source=where,
+            task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
+            options=TaskOptions(manager_args=flags if validation.interactive else ()),
+            limits=Limits(
+                cpu_time=time,
+                wall_time=None if time is None else 2 * time + 1,
+                memory=limits.memory_limit,
+                output=round(limits.output * MIB),
+                cuts_output=domjudge,
+            ),
+            time_from_solutions=None if time is not None else multiplier_of(header, faults, new=is_newer),
+            time_resolution=limits.time_resolution if time is None and is_newer else None,
+            checker=checker_of(header, validation, flags, program, scores.full, validator_limits),
+            manager=program.as_manager(CheckerKind.ICPC, full=scores.full, limits=validator_limits)
+            if validation.interactive and program is not None
+            else None,
+            grader=grader_of(folder, data, faults),
+            tests=tests,
+            subtasks=scores.subtasks,
+            solutions=tuple(
+                read_solutions(
+                    folder,
+                    scores.secret,
+                    rules,
+                    faults,
+                    scoring=scoring,
+                    in_points=is_newer and scoring and validation.custom,
+                )
+            ),
+        )
+        problem = with_included(problem, list(included_files(folder, faults)), faults)
+        return constants.filled(problem, statement_of(folder))
+
+
+def _validator(folder: Path, validation: Validators, faults: Faults, *, new: bool) -> Executable | None:
+    """Return the package's validator, or None if the default comparison is used."""
+    if validation.custom and new and not is_draft(folder):  # the folder is the program
+        return program_of(folder, folder / NEWER_VALIDATOR, faults)
+    if validation.custom:
+        return only_program(folder, VALIDATORS, "A custom validation needs exactly one validator", faults)
+    if unused_folder := unused_validators(folder):
+        faults.note("its validators are ignored because `validation` is not custom", unused_folder)
+    return None
+
+
+def _validator_limits(limits: LimitKeys) -> Limits | None:
+    """Return the validator's time and memory limits, or None if the package sets none."""
+    has_time, has_memory = limits.has("validation_time"), limits.has("validation_memory")
+    if not has_time and not has_memory:
+        return None
+    return Limits(
+        cpu_time=limits.validation_time if has_time else None,
+        memory=limits.validation_memory if has_memory else None,
+    )
+
+
+def _scores(
+    data: DataGroup, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
+) -> Scoring:
+    """Return the problem's subtasks and the points of its tests."""
+    if new:
+        check_settings(data, faults, scoring=scoring)
+    if not scoring:
+        return Scoring() if new else read_acceptance(data, faults)
+    if new:
+        return read_max_scores(data, by_validator=validation.custom)
+    return read_scoring(data, faults, by_validator=validation.score, domjudge=domjudge)

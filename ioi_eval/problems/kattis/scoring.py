@@ -1,0 +1,17 @@
+"""The result of reading how a problem is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ioi_eval.model.values import Subtask, Value
+
+
+class Scoring(Value):
+    """A problem's subtasks, and the scores that its validator writes for full points."""
+
+    subtasks: tuple[Subtask, ...] = ()
+    secret: tuple[str, ...] = ()  # names of the subtasks that are not samples
+    # Score in score.txt that means full points. RAW_POINTS means that scores are used as points.
+    full: float = 1.0
+    own_full: Mapping[str, float] = {}  # by test, for tests with another score for full points

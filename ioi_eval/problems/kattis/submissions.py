@@ -1,0 +1,168 @@
+"""Read submissions/: the package's solutions and their expected results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ioi_eval.model.fields import Faults
+from ioi_eval.model.values import Blob, NamedBlob, Solution
+from ioi_eval.problems.kattis.expectations import ACCEPTED, ALL_ACCEPTED, Expected, PackageRules
+from ioi_eval.problems.kattis.keys import SCRIPTS
+from ioi_eval.problems.package import language_of, note_foreign, source_text, visible
+
+# Folders of the format, and of systems that read it. Other folders do not define an expected result.
+_FOLDERS = frozenset(
+    {
+        "accepted",
+        "compiler_error",
+        "memory_limit_exceeded",
+        "no_output",
+        "output_limit_exceeded",
+        "partially_accepted",
+        "rejected",
+        "run_time_error",
+        "time_limit_exceeded",
+        "wrong_answer",
+    }
+)
+_FIRST_LINES = 100  # lines of each source that are searched for tags
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
+# Names of the source that is started, by language. The other languages link all sources together.
+_STARTED = {
+    "python": ("__main__", "main"),
+    "pypy": ("__main__", "main"),
+    "java": ("Main", "main"),
+    "rust": ("main",),
+}
+_GRADES = re.compile(r"@EXPECTED_GRADES@:?((?:[ \t]+(?:AC|WA|TLE|RTE|MLE|OLE)\b)+)")
+_RESULTS = re.compile(r"@EXPECTED_RESULTS@:[ \t]*([A-Z_-]+(?:[ \t]*,[ \t]*[A-Z_-]+)*)", re.IGNORECASE)
+
+
+_SCORE = re.compile(r"@EXPECTED_SCORE@:[ \t]*([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+
+
+def read_solutions(
+    folder: Path,
+    groups: Sequence[str],
+    rules: PackageRules,
+    faults: Faults,
+    *,
+    scoring: bool,
+    in_points: bool,
+) -> Iterator[Solution]:
+    """Yield the package's solutions with their expected results.
+
+    Args:
+        folder: The package.
+        groups: Names of the secret groups, for tags with one grade for each group.
+        rules: The rules of submissions.yaml.
+        faults: Receives faults and notes.
+        scoring: The problem has points; otherwise expected scores are dropped.
+        in_points: The validator awards the points of accepted submissions.
+    """
+    for path in visible((folder / "submissions").glob("*/*")):
+        package_path = path.relative_to(folder).as_posix()
+        expected = rules.of(package_path.removeprefix("submissions/"))
+        if path.is_dir():
+            program = _folder(path, package_path, expected.entrypoint, faults)
+        else:
+            language = language_of(path.name)
+            program = _Sources(language, path, ()) if language else None
+            note_foreign(path, package_path, faults)
+        if program is not None:
+            solution = _solution(path, program, groups, package_path, expected, faults)
+            if in_points and solution.expected == ACCEPTED:  # with any number of points
+                solution = replace(solution, expected=ALL_ACCEPTED)
+            yield solution if scoring else replace(solution, score=None)
+
+
+class _Sources(NamedTuple):
+    """The source files of one solution."""
+
+    language: str
+    main: Path
+    further: tuple[Path, ...]  # other sources and headers
+
+
+def _folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _Sources | None:
+    """Return the sources of a solution that is a folder.
+
+    If they are not one program in one language, add a note and return None.
+    """
+    files = [file for file in visible(path.rglob("*")) if file.is_file()]
+    if scripts := sorted(SCRIPTS & {file.relative_to(path).as_posix() for file in files}):
+        faults.note(
+            f"ignored: the format does not support scripts ({', '.join(scripts)}) in submissions",
+            package_path,
+        )
+        return None
+    languages = {name for file in files if (name := language_of(file.name))}
+    if len(languages) != 1:
+        problem = "sources in several languages" if languages else "no source in a known language"
+        faults.note(f"ignored: {problem}", package_path)
+        return None
+    (language,) = languages
+    sources = [file for file in files if language_of(file.name)]
+    named_sources = (source for source in sources if entrypoint in (source.name, source.stem))
+    main = next(named_sources, None) or _main(sources, language, path.name)
+    if main is None:
+        faults.note(f"ignored: cannot find the main source; call it {_STARTED[language][0]}", package_path)
+        return None
+    further = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
+    if not all(file.is_relative_to(main.parent) for file in further):
+        faults.note(f"ignored: some sources are not in the folder of {main.name} or below it", package_path)
+        return None
+    return _Sources(language, main, tuple(file for file in further if file != main))
+
+
+def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
+    """Return the source that starts the program: at the top of the folder, by its name. None if unclear."""
+    top = min(len(source.parts) for source in sources)
+    by_stem = {source.stem: source for source in sources if len(source.parts) == top}
+    if language not in _STARTED or len(sources) == 1:
+        return next(iter(by_stem.values()))
+    return next((by_stem[stem] for stem in (*_STARTED[language], folder) if stem in by_stem), None)
+
+
+def _solution(
+    path: Path, program: _Sources, groups: Sequence[str], package_path: str, rules: Expected, faults: Faults
+) -> Solution:
+    """Return a solution with its expected results, which come from its tags, its folder and the rules."""
+    code = source_text(program.main)
+    source_texts = (code, *map(source_text, program.further))
+    head = "\n".join(line for source in source_texts for line in source.splitlines()[:_FIRST_LINES])
+    folder = path.parent.name
+    results, score = _RESULTS.search(head), _SCORE.search(head)
+    folder_result = folder if rules.folder_counts and folder in _FOLDERS else ""
+    expected = results[1] if results else folder_result
+    exceptions = _grades(head, groups, package_path, faults)
+    if not expected and not exceptions and not rules.test_keywords and not score:
+        faults.note("no expected result is defined", package_path)
+    return Solution(
+        name=path.name,
+        language=rules.language or program.language,
+        code=code,
+        expected=expected,
+        exceptions=exceptions,
+        test_keywords=rules.test_keywords,
+        score=rules.score or ((float(score[1]), float(score[1])) if score else None),
+        files=tuple(
+            NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
+            for path in program.further
+        ),
+    )
+
+
+def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
+    """Return the expected grades by group, from the tag @EXPECTED_GRADES@ in the source's first lines."""
+    match = _GRADES.search(head)
+    grades = match[1].split() if match else []
+    if grades and len(grades) != len(groups):
+        faults.note(f"its tag has {len(grades)} grades for {len(groups)} groups, so it is ignored", place)
+        return {}
+    return dict(zip(groups, grades, strict=False))

@@ -1,0 +1,132 @@
+"""Find the programs that judge outputs, or the flags of the default comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ioi_eval.model.fields import Faults, Fields
+from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.values import Checker, CheckerKind, Limits
+from ioi_eval.problems.kattis.groups import DataGroup, groups_of, is_custom
+from ioi_eval.problems.kattis.header import Validators
+from ioi_eval.problems.kattis.keys import GRADERS, NEWER_VALIDATOR, SCRIPTS, VALIDATORS, KattisHeader
+from ioi_eval.problems.package import Executable, language_of, named, visible
+
+
+def validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[str, ...], bool]:
+    """Return the validator's arguments for all tests, and whether all tests have the same arguments.
+
+    If they have, the tests' arguments are included. Otherwise each test adds its arguments itself.
+    """
+    distinct_arguments = {test.arguments for test in data.all_tests}
+    header_flags = tuple(header.validator_flags.split())
+    alike = len(distinct_arguments) < 2
+    return (*header_flags, *(next(iter(distinct_arguments), ()) if alike else ())), alike
+
+
+def checker_of(
+    header: KattisHeader,
+    validation: Validators,
+    flags: tuple[str, ...],
+    program: Executable | None,
+    full: float,
+    limits: Limits | None,
+) -> Checker:
+    """Return the problem's checker: the default comparison, the package's validator, or none."""
+    if not validation.custom:
+        return default_checker(header, "validator_flags", flags)
+    if validation.interactive or program is None:
+        # The interactor is the validator and decides the score, so no checker is needed.
+        return Checker(passes=validation.passes)
+    return program.as_checker(
+        CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
+    )
+
+
+def unused_validators(folder: Path) -> str:
+    """Return the folder that contains validators, or an empty string if the package has none."""
+    folders = (name for name in (VALIDATORS, NEWER_VALIDATOR) for _ in visible((folder / name).glob("*")))
+    return next(folders, "")
+
+
+def grader_of(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
+    """Return the package's grader if any group uses custom grading, else None."""
+    if not any(map(is_custom, groups_of(data))):
+        return None
+    program = only_program(folder, GRADERS, "A custom grading needs exactly one grader", faults)
+    return None if program is None else program.as_checker(CheckerKind.ICPC)
+
+
+def default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Checker:
+    """Return the default comparison, token by token. It ignores case unless a flag forbids it.
+
+    Unknown flags are reported under the key `field`.
+    """
+    remaining, switches, tolerance = list(flags), set[str](), dict[str, float]()
+    while remaining:
+        flag = remaining.pop(0)
+        if flag in ("case_sensitive", "space_change_sensitive"):
+            switches.add(flag)
+        elif flag in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
+            tolerance[flag] = _tolerance(fields, field, flag, remaining.pop(0) if remaining else "")
+        else:
+            fields.fault(field, f"{flag!r} is not a flag of the default validator", "Correct it")
+    both = tolerance.get("float_tolerance")
+    return Checker(
+        kind=CheckerKind.TOKENS,
+        case_sensitive="case_sensitive" in switches,
+        space_sensitive="space_change_sensitive" in switches,
+        absolute=tolerance.get("float_absolute_tolerance", both),
+        relative=tolerance.get("float_relative_tolerance", both),
+    )
+
+
+def _tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
+    """Return the tolerance as a number. An invalid tolerance is a fault and counts as 0."""
+    if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", text, re.ASCII):
+        return float(text)
+    fields.fault(field, f"{text!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
+    return 0.0
+
+
+_MAINS = ("__main__", "validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
+
+
+def only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
+    """Return the only program in a subfolder. Without exactly one program, report a fault."""
+    entries = visible((folder / subfolder).glob("*"))
+    programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
+    if len(programs) != 1:
+        count = "no program" if not programs else f"{len(programs)} programs"
+        faults.add(f"contains {count}", subfolder, remedy=remedy)
+        return None
+    return program_of(folder, programs[0], faults)
+
+
+def program_of(folder: Path, program: Path, faults: Faults) -> Executable | None:
+    """Return a program: a folder, or a file and the files next to it. No main source is a fault."""
+    path = program.relative_to(folder).as_posix()
+    candidates = program.parent.glob("*") if program.is_file() else program.rglob("*")
+    files = [file for file in visible(candidates) if file.is_file()]
+    scripts = [file for file in files if file.name in SCRIPTS and file.parent == program]
+    main = program if program.is_file() else scripts[0] if scripts else _main_source(program, files)
+    if main is None:
+        name = "grade" if path.startswith(GRADERS) else "validate"
+        faults.add("cannot find the source with the main function", path, remedy=f"Call it {name}")
+        return None
+    ordered = [main, *(file for file in files if file != main)]
+    names = [file.relative_to(folder).as_posix() for file in ordered]
+    # If the program is built by scripts, Python runs these scripts and starts the result.
+    language = "python" if scripts else language_of(main.name) or "c++"
+    return Executable(sources=named(folder, names), language=language)
+
+
+def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
+    """Return a folder's only source, or the source with a main source's name; None if there is neither."""
+    sources = [file for file in files if of_suffix(file.suffix)]
+    if len(sources) == 1:
+        return sources[0]
+    by_stem = {file.stem: file for file in reversed(sources)}
+    return next((by_stem[stem] for stem in (*_MAINS, program.name) if stem in by_stem), None)

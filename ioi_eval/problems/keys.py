@@ -1,0 +1,369 @@
+"""Declare the keys of an object in a package's file: their types, bounds, units, defaults and meanings.
+
+The reader of the object, the refusal of misspelt keys, and the tables of keys in docs/packages.md and
+docs/formats.md come from the declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum, StrEnum
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+
+from ioi_eval.model.fields import Fields, near, nearest
+from ioi_eval.problems.names import is_plain
+
+T = TypeVar("T")
+K = TypeVar("K", bound="Keys")
+W = TypeVar("W", bound=StrEnum)
+
+MIB = 1 << 20
+_MAX_MEMORY_BYTES = 1 << 40  # bytes; a larger limit, or one below 1 MiB, must be in another unit
+_MAX_TIME_S = 500.0  # seconds; a limit from this number on must be in milliseconds
+_REFUSED = "refused"
+# Minimum similarity (difflib ratio) of two names, to count one as a misspelt form of
+# the other: `infile` counts as `inputfile`, `score_mode` does not count as `score_type`.
+_MISSPELT_SIMILARITY = 0.8
+
+
+def misspelt(name: str, known: Iterable[str]) -> bool:
+    """Return True if the name looks like a misspelt form of a known name."""
+    return bool(near(name, known, _MISSPELT_SIMILARITY))
+
+
+class Unknown(Enum):
+    """What happens to keys that are not declared. Misspelt forms of missing keys are always refused."""
+
+    REFUSED = "refused"
+    NOTED = "ignored, with a note"
+    IGNORED = "ignored"
+
+
+class Key(Generic[T]):
+    """The declaration of a key. In an object that has the key, the attribute is the key's value.
+
+    Args:
+        read: Reads the value of the key with this name. The third argument is the default.
+        default: The value if the key is missing. None means that the key must be there.
+        meaning: What the value is, with its unit and bounds, for the documentation.
+        if_missing: What a missing key means, for the documentation; by default the default value.
+        name: The key's name if it is not the attribute's.
+        mistaken: Other names that people write for this key. They are refused.
+        refusal: Why a value that is not empty is refused, and the remedy.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Fields, str, T | None], T],
+        default: T | None,
+        meaning: str,
+        if_missing: str = "",
+        name: str = "",
+        mistaken: Collection[str] = (),
+        refusal: tuple[str, str] | None = None,
+    ) -> None:
+        self._read, self._default, self.name = read, default, name
+        self.mistaken, self.refusal = mistaken, refusal
+        self.meaning, self.if_missing = meaning, if_missing or _shown_default(default)
+
+    def __set_name__(self, owner: type[Keys], attribute: str) -> None:
+        self._attribute, self.name = attribute, self.name or attribute
+
+    @overload
+    def __get__(self, keys: None, owner: type[Keys]) -> Self: ...
+    @overload
+    def __get__(self, keys: Keys, owner: type[Keys]) -> T: ...
+    def __get__(self, keys: Keys | None, owner: type[Keys]) -> Self | T:
+        if keys is None:
+            return self
+        value = vars(keys)[self._attribute] = self.read(keys)  # so that each fault is reported once
+        return value
+
+    def read(self, fields: Fields, default: T | None = None) -> T:
+        """Return the key's value. `default` replaces the declared default."""
+        return self._read(fields, self.name, self._default if default is None else default)
+
+
+class Keys(Fields):
+    """An object in a package's file, with declared keys."""
+
+    unknown: ClassVar[Unknown] = Unknown.IGNORED
+    ignored: ClassVar[tuple[str, ...]] = ()  # keys of the format that cannot change a score
+
+    @classmethod
+    def of(cls, fields: Fields) -> Self:
+        """Return the object of these fields."""
+        return cls(fields.values, fields.file, fields._policy, fields._prefix, fields._row)
+
+    @classmethod
+    def declared(cls) -> dict[str, Key[Any]]:
+        """Return the declared keys by name."""
+        attributes = (value for base in reversed(cls.__mro__) for value in vars(base).values())
+        return {value.name: value for value in attributes if isinstance(value, Key)}
+
+    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+        """Report keys that are not declared, and keys that are refused.
+
+        Args:
+            names: The keys to check, if not all keys of the object.
+            unknown: What happens to unknown keys, if not what the class says.
+        """
+        names = tuple(map(str, self.values)) if names is None else names
+        unknown, declared = unknown or self.unknown, self.declared()
+        missing = [name for name in declared if name not in names]
+        meant = {name: key.name for key in declared.values() for name in key.mistaken}
+        for name in names:
+            if name in declared:
+                refusal = declared[name].refusal
+                if refusal and self.value(name):
+                    self.fault(name, *refusal)
+                continue
+            if name in self.ignored:
+                continue
+            if unknown is Unknown.REFUSED:
+                self.fault(name, "unknown key", nearest(name, tuple(declared)))
+            elif name in meant:
+                self.fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
+            elif misspelt(name, missing):
+                self.fault(name, "unknown key", nearest(name, missing))
+            elif unknown is Unknown.NOTED:
+                self._policy.note(f"{self.place(name)}: unknown key, so it is ignored", self.file)
+
+
+def table(keys: type[Keys]) -> str:
+    """Return the declared keys as a table in Markdown."""
+    rows = (f"| `{key.name}` | {key.meaning} | {key.if_missing} |" for key in keys.declared().values())
+    return "\n".join(("| key | value | if it is missing |", "|---|---|---|", *rows))
+
+
+# --- kinds of values ---------------------------------------------------------------------------------
+
+
+def raw(meaning: str, if_missing: str, **more: Any) -> Key[Any]:
+    """Declare a key of any type. Its value is None if it is missing."""
+    return Key(lambda fields, name, _: fields.value(name), None, meaning, if_missing, **more)
+
+
+def refused(problem: str, remedy: str) -> Key[Any]:
+    """Declare a key of the format that is refused unless its value is empty."""
+    meaning = f"refused: {problem}. {remedy}"
+    return Key(lambda fields, name, _: fields.value(name), None, meaning, "-", refusal=(problem, remedy))
+
+
+def text(meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any) -> Key[str]:
+    """Declare a string."""
+    return Key(Fields.text, default, meaning, if_missing, **more)
+
+
+def texts(meaning: str, if_missing: str = "none", **more: Any) -> Key[tuple[str, ...]]:
+    """Declare a list of strings."""
+    return Key(Fields.texts, (), meaning, if_missing, **more)
+
+
+def text_list(
+    split: Callable[[str], Sequence[str]], meaning: str, if_missing: str = "none", **more: Any
+) -> Key[tuple[str, ...]]:
+    """Declare a list of strings that may also be a single string, which `split` divides."""
+
+    def read(fields: Fields, name: str, _: object) -> tuple[str, ...]:
+        if isinstance(fields.value(name), list):
+            return fields.texts(name)
+        value = fields.text(name, "")
+        try:
+            return tuple(split(value))
+        except ValueError as error:
+            fields.fault(name, f"{value!r} is not a list of arguments ({error})", "Close the quotes")
+            return ()
+
+    return Key(read, (), meaning, if_missing, **more)
+
+
+def file_name(meaning: str, if_missing: str = "", *, default: str = "", **more: Any) -> Key[str]:
+    """Declare the name of a file without a path, or an empty string."""
+
+    def read(fields: Fields, name: str, default: str | None) -> str:
+        value = fields.text(name, default)
+        if not value or is_plain(value):
+            return value
+        remedy = "Set a name such as input.txt, or leave it empty"
+        fields.fault(name, f"{value!r} is not a plain file name", remedy)
+        return ""
+
+    return Key(read, default, meaning, if_missing, **more)
+
+
+def number(
+    meaning: str,
+    if_missing: str = "",
+    *,
+    default: float | None = None,
+    above: float | None = None,
+    **more: Any,
+) -> Key[float]:
+    """Declare a number: greater than `above` or, without `above`, at least 0."""
+    bounds = "at least 0" if above is None else f"above {above:g}"
+    return Key(
+        lambda fields, name, default: fields.number(name, default, above=above),
+        default,
+        _joined(meaning, bounds),
+        if_missing,
+        **more,
+    )
+
+
+def optional_number(meaning: str, if_missing: str, **more: Any) -> Key[float | None]:
+    """Declare a number of at least 0. Its value is None if it is missing or null."""
+    return Key(
+        lambda fields, name, _: fields.optional_number(name),
+        None,
+        _joined(meaning, "at least 0"),
+        if_missing,
+        **more,
+    )
+
+
+def whole(
+    meaning: str,
+    if_missing: str = "",
+    *,
+    default: int | None = None,
+    least: int = 0,
+    most: int = 2**62,
+    **more: Any,
+) -> Key[int]:
+    """Declare an integer from `least` to `most`."""
+    return Key(
+        lambda fields, name, default: fields.whole(name, default, least=least, most=most),
+        default,
+        _joined(meaning, f"{least} to {most}" if most < 2**62 else f"at least {least}"),
+        if_missing,
+        **more,
+    )
+
+
+def optional_whole(meaning: str, if_missing: str, *, least: int, most: int, **more: Any) -> Key[int | None]:
+    """Declare an integer from `least` to `most`. Its value is None if it is missing."""
+    return Key(
+        lambda fields, name, _: fields.whole(name, least=least, most=most) if fields.has(name) else None,
+        None,
+        _joined(meaning, f"{least} to {most}"),
+        if_missing,
+        **more,
+    )
+
+
+def flag(meaning: str, if_missing: str = "", *, default: bool = False, **more: Any) -> Key[bool]:
+    """Declare True or False."""
+    return Key(
+        lambda fields, name, default: fields.flag(name, bool(default)),
+        default,
+        _joined(meaning, "true or false"),
+        if_missing,
+        **more,
+    )
+
+
+def word(
+    kind: type[W], meaning: str, if_missing: str = "", *, default: W | None = None, **more: Any
+) -> Key[W]:
+    """Declare a member of an enum, by its value."""
+    return Key(
+        lambda fields, name, default: fields.word(name, kind, default),
+        default,
+        _joined(meaning, listed([member.value for member in kind])),
+        if_missing,
+        **more,
+    )
+
+
+def choice(
+    words: Sequence[str], meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any
+) -> Key[str]:
+    """Declare one of these strings."""
+    return Key(
+        lambda fields, name, default: fields.choice(name, words, default),
+        default,
+        _joined(meaning, listed(words)),
+        if_missing,
+        **more,
+    )
+
+
+def inner(kind: type[K], meaning: str, if_missing: str = "no such settings", **more: Any) -> Key[K]:
+    """Declare an object with declared keys. It is empty if it is missing."""
+    return Key(lambda fields, name, _: kind.of(fields.inner(name)), None, meaning, if_missing, **more)
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+def seconds(meaning: str = "", if_missing: str = _REFUSED, **more: Any) -> Key[float]:
+    """Declare a time limit in seconds. A number that must be in milliseconds is a fault."""
+    return Key(
+        lambda fields, name, _: time_limit(fields, name),
+        None,
+        _joined(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
+        if_missing,
+        **more,
+    )
+
+
+def time_limit(fields: Fields, name: str) -> float:
+    """Return a time limit in seconds. A number that must be in milliseconds is a fault."""
+    limit = fields.number(name, above=0)
+    if limit >= _MAX_TIME_S:
+        problem = f"{limit:g} seconds is more than any contest gives"
+        fields.fault(name, problem, "The unit is seconds, not milliseconds")
+    return limit
+
+
+def memory(
+    unit: str,
+    unit_bytes: int,
+    meaning: str = "",
+    if_missing: str = "",
+    default: int | None = None,
+    **more: Any,
+) -> Key[int]:
+    """Declare a memory limit in this unit, of which the value is in bytes."""
+
+    def read(fields: Fields, name: str, default: int | None) -> int:
+        return memory_limit(fields, name, unit, unit_bytes, default)
+
+    return Key(read, default, _joined(meaning, unit), if_missing, **more)
+
+
+def memory_limit(fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None) -> int:
+    """Return a memory limit in bytes. A number that must be in another unit is a fault."""
+    limit = fields.whole(name, default, least=1)
+    if unit_bytes > 1 and limit * unit_bytes > _MAX_MEMORY_BYTES:
+        problem = f"{limit} {unit} is more than any machine has"
+        fields.fault(name, problem, f"The unit is {unit}, not bytes")
+    elif 0 < limit * unit_bytes < MIB:
+        problem = f"{limit} {unit} is too little for any program"
+        fields.fault(name, problem, f"The unit is {unit}, not MB")
+    return limit * unit_bytes
+
+
+# --- documentation -----------------------------------------------------------------------------------
+
+
+def _joined(meaning: str, bounds: str) -> str:
+    return f"{meaning}: {bounds}" if meaning else bounds
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the words as a list for the documentation: `a`, `b` or `c`."""
+    *first, last = (f"`{word}`" for word in words)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _shown_default(default: object) -> str:
+    """Return a default value for the documentation."""
+    if default is None:
+        return _REFUSED
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, str):
+        return f"`{default}`" if default else "empty"
+    return f"{default:g}" if isinstance(default, float) else str(default)
