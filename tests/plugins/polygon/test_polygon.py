@@ -146,7 +146,7 @@ def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
     pretests = ("</testset>", '</testset><testset name="pretests"/>')
     tags = ("</solution>", '<extra-tags><extra-tag group="1" tag="accepted"/></extra-tags></solution>')
     package = read(changed(tmp_path, pretests, tags, ('tag="accepted"', 'tag="do-not-run"')))
-    assert package.notes[0] == "sum/problem.xml: left out: the testset 'pretests'"
+    assert package.notes[0] == "sum/problem.xml: ignored: the testset 'pretests'"
     assert len([note for note in package.notes if "tags for single groups" in note]) == 4
     assert package.problem is not None
     assert len(package.problem.solutions) == 4
@@ -176,19 +176,19 @@ def test_the_languages_of_solutions(tmp_path: Path, kind: str, language: str | N
     package = read(folder)
     assert package.problem is not None
     assert [s.language for s in package.problem.solutions if s.name == name] == [language] * bool(language)
-    assert package.notes == (() if language else (f"sum/solutions/{name}: left out: {kind} is not judged",))
+    assert package.notes == (() if language else (f"sum/solutions/{name}: ignored: {kind} is not supported",))
 
 
 def test_tests_that_were_not_generated(tmp_path: Path) -> None:
     error = only_error(changed(tmp_path, drop=("tests/02", "tests/04", "tests/05", "tests/06")))
     assert str(error) == (
-        "sum/tests/02: 4 of 6 tests are not there: gen 1000 > tests/04; gen 3000000000 > tests/05;"
+        "sum/tests/02: 4 of 6 tests are missing: gen 1000 > tests/04; gen 3000000000 > tests/05;"
         " gen 4000000001 > tests/06. Make them with"
         " ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh"
     )
     (tmp_path / "other").mkdir()
     error = only_error(changed(tmp_path / "other", drop=("tests/06.a",)))
-    assert "1 answers are not there" in str(error)
+    assert "1 answers are missing" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -204,25 +204,40 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
         ('cpu-name="any"', 'run-count="3"', "judging.run-count", "solutions run 3 times. Expected 1, or 2"),
         ('path="files/check', 'path="files/chek', "assets.checker.source", "no file 'files/chek.cpp'"),
         ('path="files/check.cpp"', 'path="/etc/passwd"', "assets.checker.source", "no file '/etc/passwd'"),
-        ('checker type="testlib"', 'checker type="x"', "assets.checker.type", "'x' is not judged. Expected"),
+        (
+            'checker type="testlib"',
+            'checker type="x"',
+            "assets.checker.type",
+            "'x' is not supported. Expected",
+        ),
         ("tests/%02d<", "tests/%s<", "testset.input-path-pattern", "'tests/%s' is not a pattern"),
         ("tests/%02d<", "../%02d<", "testset.input-path-pattern", "'../%02d' is not a pattern"),
-        ('"each-test"', '"some"', "testset.groups.2.points-policy", "Expected complete-group or each-test"),
+        ('"each-test"', '"some"', "testset.groups.2.points-policy", "not one of complete-group, each-test"),
         ('dependency group="1"', 'dependency group="x"', "testset.groups.2.dependencies", "no group 'x'"),
         ('dependency group="0"', 'dependency group="1"', "testset.groups.1.dependencies", "on itself"),
-        ("</groups>", '<group name="3" points="5"/></groups>', "testset.groups.3.points", "has no tests"),
-        ('"30.0" points-policy="complete-group"', '"30" points-policy="each-test"', GROUP_1, "none has"),
+        (
+            "</groups>",
+            '<group name="3" points="5"/></groups>',
+            "testset.groups.3.points",
+            "has points and no tests",
+        ),
+        (
+            '"30.0" points-policy="complete-group"',
+            '"30" points-policy="each-test"',
+            GROUP_1,
+            "no test has any",
+        ),
         ("</groups>", '<group name="2"/></groups>', "testset.groups", "two groups have one name"),
-        ('group="2" ', 'group="3" ', "testset.tests.test.group", "'3', which is none of the groups"),
+        ('group="2" ', 'group="3" ', "testset.tests.test.group", "'3', which is not one of the groups"),
         ("<test-count>6", "<test-count>7", "testset.test-count", "not the number of tests, which is 6"),
         ('points="40.0"', 'points="many"', "testset.tests.test.points", "'many' is not a number of points"),
-        ("<problem ", "<!DOCTYPE problem><problem ", "", "entities are not taken. Remove its DOCTYPE"),
+        ("<problem ", "<!DOCTYPE problem><problem ", "", "entities are not supported. Remove its DOCTYPE"),
         ("</names>", "", "", "broken XML"),
         (
             'type="h.g++"/>',
             'for-types="pas.*"><assets><asset name="solution"/></assets></file>',
             "files.resources.for-types",
-            "solutions of 'pas.*' are to be compiled with files/limits.h. Expected cpp.*, c.*",
+            "solutions of 'pas.*' cannot be compiled with files/limits.h. Expected cpp.*, c.*",
         ),
     ],
 )
@@ -235,7 +250,7 @@ def test_what_is_refused(tmp_path: Path, old: str, new: str, field: str, words: 
 
 def test_a_header_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "problem.xml").write_text("<html/>")
-    assert "<html> is no problem" in str(only_error(tmp_path))
+    assert "<html> is not a problem" in str(only_error(tmp_path))
 
 
 def test_tests_that_were_written_on_windows(tmp_path: Path) -> None:
@@ -254,7 +269,7 @@ def test_a_scorer_is_refused(tmp_path: Path) -> None:
     scorer = '<scorer><source path="files/check.cpp" type="cpp.g++17"/></scorer>'
     error = only_error(changed(tmp_path, ("<solutions>", f"{scorer}<solutions>")))
     assert error.field == "assets.scorer"
-    assert "makes points of the verdicts" in str(error)
+    assert "turns verdicts into points" in str(error)
 
 
 def test_a_tag_that_has_solutions_run_twice(tmp_path: Path) -> None:

@@ -1,0 +1,141 @@
+"""The attributes and child elements of problem.xml that are read, by element."""
+
+from __future__ import annotations
+
+import math
+import re
+from xml.etree.ElementTree import Element
+
+from ioi_eval.model.fields import Faults, Fields
+from ioi_eval.problems.keys import MIB, K, Key, Keys, choice, raw, text
+from ioi_eval.problems.names import is_plain, leads_inside
+
+HEADER = "problem.xml"
+MAIN_TESTSET = "tests"
+COMPLETE_GROUP, EACH_TEST = POINTS_POLICIES = ("complete-group", "each-test")
+_STANDARD_FILES = ("", "stdin", "stdout")
+_MIN_TIME_MS = 50  # Polygon's minimum is 250; a smaller number must be in seconds
+_MAX_COUNT = 1 << 60
+
+
+def values_of(element: Element) -> dict[str, str]:
+    """Return an element's attributes and the texts of its child elements, by name."""
+    return {**{child.tag: child.text or "" for child in element}, **element.attrib}
+
+
+def _count(unit: str, least: int, name: str) -> Key[int]:
+    """Declare a required whole number, which is in this unit."""
+
+    def read(fields: Fields, name: str, _: object) -> int:
+        value = (fields.value(name) or "").strip()
+        if not value.isdecimal() or not 0 < int(value) < _MAX_COUNT:
+            fields.fault(name, f"{value[:40]!r} is not a number of {unit}", "Correct it in the file")
+            return 1
+        if int(value) < least:
+            fields.fault(name, f"{value} {unit} is too little for any program", f"The unit is {unit}")
+        return int(value)
+
+    return Key(read, None, unit, "refused", name)
+
+
+def _points(meaning: str, if_missing: str) -> Key[float | None]:
+    """Declare a number of points, or None if it is missing."""
+
+    def read(fields: Fields, name: str, _: object) -> float | None:
+        value = fields.value(name)
+        try:
+            points = None if value is None else float(value)
+        except ValueError:
+            points = math.nan
+        if points is None or 0 <= points < math.inf:
+            return points
+        fields.fault(name, f"{value!r} is not a number of points", "Correct it in the file")
+        return None
+
+    return Key(read, None, meaning, if_missing)
+
+
+def _file(meaning: str, name: str) -> Key[str]:
+    """Declare the name of a file. It is empty for a standard stream."""
+
+    def read(fields: Fields, name: str, _: object) -> str:
+        file: str = fields.value(name) or ""
+        if file in _STANDARD_FILES:
+            return ""
+        if not is_plain(file):
+            fields.fault(name, f"{file!r} is not a plain file name", "Leave it empty")
+        return file
+
+    return Key(
+        read, "", f"{meaning}; empty, `stdin` or `stdout`: a standard stream", "a standard stream", name
+    )
+
+
+def _pattern(meaning: str, name: str) -> Key[str]:
+    """Declare a pattern of paths with a number, such as tests/%02d. It is empty after a fault."""
+
+    def read(fields: Fields, name: str, _: object) -> str:
+        value = (fields.value(name) or "").strip()
+        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", value) and leads_inside(value):
+            return value
+        fields.fault(name, f"{value[:40]!r} is not a pattern", "Expected one such as tests/%02d")
+        return ""
+
+    return Key(read, None, meaning, "refused", name)
+
+
+class JudgingKeys(Keys):
+    """The keys of `judging`."""
+
+    ignored = ("testset", "cpu-name", "cpu-speed")
+    input_file = _file("the file that submissions read", "input-file")
+    output_file = _file("the file that submissions write", "output-file")
+    run_count = text("how often a solution runs: 1, or 2 with an interactor", default="1", name="run-count")
+    points_are_percentages = raw(
+        "`true`: `points X` of a program is X of 100, not of the test's points",
+        "false",
+        name="treat-points-from-checker-as-percent",
+    )
+
+
+class TestsetKeys(Keys):
+    """The keys of `judging/testset`."""
+
+    ignored = ("output-path-pattern", "tests", "groups")
+    testset = raw("the testset `tests` is judged, else the first one", "no name", name="name")
+    time_limit = _count("milliseconds", _MIN_TIME_MS, "time-limit")
+    memory_limit = _count("bytes", MIB, "memory-limit")
+    test_count = raw("number of tests, which must be that of `tests`", "not compared", name="test-count")
+    input_pattern = _pattern("path of an input by its number, such as `tests/%02d`", "input-path-pattern")
+    answer_pattern = _pattern("path of an answer by its number", "answer-path-pattern")
+
+
+class TestKeys(Keys):
+    """The keys of `testset/tests/test`."""
+
+    ignored = ("method", "sample", "description", "verdict")
+    points = _points("points of the test; without any points, a submission must pass all tests", "0")
+    group = text("the name of its group", "no group", default="")
+    cmd = text("the command that generates the input", "the input is in the package", default="")
+    from_file = raw("refused by `--generate`: one command makes several tests", "-", name="from-file")
+
+
+class GroupKeys(Keys):
+    """The keys of `testset/groups/group`."""
+
+    ignored = ("feedback-policy", "dependencies")
+    group = text("the name of the group", default="", name="name")
+    points = _points("points of the group, for `complete-group`", "the sum of its tests' points")
+    points_policy = choice(
+        POINTS_POLICIES,
+        "points for the whole group if all its tests pass, or for each test that passes",
+        default=COMPLETE_GROUP,
+        name="points-policy",
+    )
+
+
+def keys_of(element: Element, kind: type[K], prefix: str, faults: Faults) -> K:
+    """Return the keys of an element, after a check for misspelt ones."""
+    keys = kind(values_of(element), HEADER, faults, prefix)
+    keys.check_keys()
+    return keys
