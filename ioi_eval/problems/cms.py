@@ -121,6 +121,7 @@ class ManagerKeys(Keys):
         "how a manager or an interactor reports the score",
         "`cms` for Communication, `testlib` for Interactive",
         default=CheckerKind.CMS,
+        members=_MANAGER_KINDS,
     )
 
 
@@ -476,10 +477,9 @@ def manager_of(
         return None
     default = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
     kind = ManagerKeys.manager.read(header, default)
-    # An interactor's standard output goes to the submission, so it cannot contain a score.
-    kinds = _MANAGER_KINDS if task is TaskType.COMMUNICATION else _MANAGER_KINDS[1:]
-    if kind not in kinds:
-        header.fault("manager", f"{kind} is not supported for managers", f"Set it to {', '.join(kinds)}")
+    if kind is CheckerKind.CMS and task is TaskType.INTERACTIVE:
+        problem = f"an interactor cannot print a score for {kind}: its output goes to the submission"
+        header.fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
     source = first_named(graders, names)
     if source is None:
         missing = f"{folder}/{Path(names[0]).name}.cpp"

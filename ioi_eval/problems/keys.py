@@ -97,9 +97,12 @@ class Keys(Fields):
 
     @classmethod
     def declared(cls) -> dict[str, Key[Any]]:
-        """Return the declared keys by name."""
-        attributes = (value for base in reversed(cls.__mro__) for value in vars(base).values())
-        return {value.name: value for value in attributes if isinstance(value, Key)}
+        """Return the declared keys by name: those of the class, then those of the classes it extends."""
+        by_attribute = dict[str, Any]()
+        for base in cls.__mro__:
+            for attribute, value in vars(base).items():
+                by_attribute.setdefault(attribute, value)
+        return {value.name: value for value in by_attribute.values() if isinstance(value, Key)}
 
     def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
         """Report keys that are not declared, and keys that are refused.
@@ -264,13 +267,20 @@ def flag(meaning: str, if_missing: str = "", *, default: bool = False, **more: A
 
 
 def word(
-    kind: type[W], meaning: str, if_missing: str = "", *, default: W | None = None, **more: Any
+    kind: type[W],
+    meaning: str,
+    if_missing: str = "",
+    *,
+    default: W | None = None,
+    members: Sequence[W] = (),
+    **more: Any,
 ) -> Key[W]:
-    """Declare a member of an enum, by its value."""
+    """Declare a member of an enum, by its value: any member, or one of `members`."""
+    words = [member.value for member in members or kind]
     return Key(
-        lambda fields, name, default: fields.word(name, kind, default),
+        lambda fields, name, default: kind(fields.choice(name, words, default)),
         default,
-        _joined(meaning, listed([member.value for member in kind])),
+        _joined(meaning, listed(words)),
         if_missing,
         **more,
     )

@@ -62,7 +62,7 @@ class TpsHeader(ManagerKeys):
 
     id = text("the id, of letters, digits, `_`, `-` and `.`", name="name")
     title = text("a title", "the id")
-    type = word(TaskType, "Batch, Communication, OutputOnly and TwoSteps are supported")
+    type = word(TaskType, "", members=_TASK_TYPES)
     time_limit = seconds(if_missing="refused, except in OutputOnly tasks")
     memory_limit = memory("MB", MIB, "", "refused, except in OutputOnly tasks")
     has_grader = flag("submissions are compiled with a grader", "true, except in OutputOnly tasks")
@@ -112,9 +112,6 @@ class Tps(DeclaredFormat[TpsHeader]):
 
     def problem(self, folder: Path, where: str, header: TpsHeader, faults: Faults) -> Problem:
         task = header.type
-        if task not in _TASK_TYPES:
-            message = f"{task} tasks are not part of this format"
-            header.fault("type", message, f"Supported: {', '.join(_TASK_TYPES)}")
         graders = _graders(folder, header, task)
         checker = _checker(folder, header, task)
         options = _options(header, task, graders, faults)
@@ -154,8 +151,6 @@ def _options(header: TpsHeader, task: TaskType, graders: Sequence[NamedBlob], fa
     if with_grader and first_named(graders, [grader_name(task)]) is None:
         missing = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
-    if task not in _TASK_TYPES:
-        return TaskOptions(with_grader=with_grader)  # already reported
     params = read_params(header, task, faults, _params_key(header))
     options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:

@@ -95,7 +95,7 @@ def test_every_key_of_a_subtask_is_read(tmp_path: Path, key: str) -> None:
 
 def test_the_tables_are_found() -> None:
     """No key goes untried because a heading was renamed."""
-    assert len(keys("`problem.json`")) == 15
+    assert len(keys("`problem.json`")) == 16
     assert len(keys("`task_type_params`")) == 9
     assert len(keys("`checker` as an object")) == 7
     assert keys("`subtasks/NAME.json`") == ["score", "testcases", "score_type", "threshold"]
