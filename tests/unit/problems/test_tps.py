@@ -245,7 +245,12 @@ KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
         ({"drop": "name"}, "problem.json", "name", "missing"),
         ({"name": "a/b"}, "problem.json", "name", "not an id"),
         ({"type": "Quiz"}, "problem.json", "type", "one of Batch"),
-        ({"type": "Function"}, "problem.json", "type", "is not one of Batch, Communication, OutputOnly, TwoSteps"),
+        (
+            {"type": "Function"},
+            "problem.json",
+            "type",
+            "is not one of Batch, Communication, OutputOnly, TwoSteps",
+        ),
         ({"time_limit": 0}, "problem.json", "time_limit", "above 0"),
         ({"memory_limit": 256 << 20}, "problem.json", "memory_limit", "MB, not bytes"),
         ({"type": "Communication"}, "grader/manager.cpp", "", "missing file"),
