@@ -340,7 +340,7 @@ def _read_package(folder: Path, where: str) -> Package:
     notes = [*_notes_on_other_formats(package_format, folder), *package.notes]
     notes += [f"{where}/{finding.file}: {finding.problem}. {finding.remedy}" for finding in findings]
     if problem is not package.problem:
-        notes.append(f"Python is excluded because {grader_findings[0].file} cannot run")
+        notes.append(f"Python is excluded because {problem.left_out['python'].partition(':')[0]} cannot run")
     solutions = tuple(
         item for item in problem.solutions if not any(map(_UNDECODABLE.search, _names_of(item)))
     )

@@ -123,10 +123,10 @@ class Keys(Fields):
                 continue
             if name in self.ignored:
                 continue
-            if unknown is Unknown.REFUSED:
-                self.fault(name, "unknown key", nearest(name, tuple(declared)))
-            elif name in meant:
+            if name in meant:
                 self.fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
+            elif unknown is Unknown.REFUSED:
+                self.fault(name, "unknown key", nearest(name, tuple(declared)))
             elif misspelt(name, missing):
                 self.fault(name, "unknown key", nearest(name, missing))
             elif unknown is Unknown.NOTED:

@@ -51,7 +51,8 @@ def without_broken_grader(problem: Problem) -> tuple[Problem, tuple[Finding, ...
     name = grader_of(problem, find("python"))
     grader = next((file for file in problem.grader_files if name and file.name == name), None)
     modules = problem.options.source_names or (problem.id.lower(),)
-    findings = tuple(_findings_in_file(grader, frozenset(), modules)) if grader else ()
+    other_files = (file for file in problem.grader_files if file != grader)
+    findings = tuple(_findings_in_program((grader, *other_files), modules)) if grader else ()
     failing = next((finding for finding in findings if finding.fails), None)
     other_graders = (grader_of(problem, language) for language in LANGUAGES if language.syntax != "python")
     if failing is None or not any(other_graders):
@@ -65,8 +66,15 @@ def without_broken_grader(problem: Problem) -> tuple[Problem, tuple[Finding, ...
     )
 
 
-def _findings_in_program(sources: Sequence[NamedBlob]) -> Iterator[Finding]:
-    """Yield the findings about a program's main source, and about the sources that it mentions."""
+def _findings_in_program(
+    sources: Sequence[NamedBlob], submission_modules: Sequence[str] = ()
+) -> Iterator[Finding]:
+    """Yield the findings about a program's main source, and about the sources that it mentions.
+
+    Args:
+        sources: The program's files; the first one is the main source.
+        submission_modules: For a grader of submissions, the names of their modules.
+    """
     main, *other_sources = sources
     if PurePosixPath(main.name).suffix != ".py":  # the program is started by a script `build` or `run`
         return
@@ -76,11 +84,11 @@ def _findings_in_program(sources: Sequence[NamedBlob]) -> Iterator[Finding]:
     }
     for file in (main, *(item for item in other_sources if PurePosixPath(item.name).suffix == ".py")):
         if file is main or re.search(rf"\b{re.escape(PurePosixPath(file.name).stem)}\b", main_code):
-            yield from _findings_in_file(file, module_names)
+            yield from findings_in_file(file, module_names, submission_modules if file is main else ())
 
 
-def _findings_in_file(
-    file: NamedBlob, package_modules: Set[str], submission_modules: Sequence[str] = ()
+def findings_in_file(
+    file: NamedBlob, package_modules: Set[str] = frozenset(), submission_modules: Sequence[str] = ()
 ) -> Iterator[Finding]:
     """Yield the findings about one source.
 

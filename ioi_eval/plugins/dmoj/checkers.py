@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from ioi_eval.plugins.dmoj.keys import BRIDGED, STANDARD, CheckerKeys, DmojHeade
 from ioi_eval.plugins.dmoj.programs import read_program
 from ioi_eval.problems.names import is_plain
 from ioi_eval.problems.package import source_text
+from ioi_eval.problems.python_programs import findings_in_file
 from ioi_eval.store.resources import graders
 
 # Checkers of DMOJ's judge with the names of their arguments. graders/python/dmoj_checker.py implements them.
@@ -135,21 +135,12 @@ def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
         header.fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
         return
     source = source_text(path)
-    if error := _python_error(source):
-        header.fault("checker", f"{name} does not compile: {error}", "Correct it")
+    file = NamedBlob(name=name, content=Blob.of_file(path))
+    failing = next((finding for finding in findings_in_file(file) if finding.fails), None)
+    if failing is not None:
+        header.fault("checker", f"{name}: {failing.problem}", failing.remedy)
     elif match := _UNSUPPORTED_ARGUMENT.search(source):
         problem = f"{name} uses {match[1]}, which checkers do not get here"
         header.fault(
             "checker", problem, "Let it judge by the output alone, of programs that ended without error"
         )
-
-
-def _python_error(source: str) -> str:
-    """Return the reason why Python cannot parse a source, or an empty string if it can."""
-    try:
-        ast.parse(source)
-    except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return str(error)
-    return ""

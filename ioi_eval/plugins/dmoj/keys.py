@@ -111,8 +111,10 @@ class ArchiveKeys(Keys):
 class InheritedKeys(Keys):
     """The keys that a case takes from its batch, and a batch from init.yml, if it lacks them."""
 
-    input = text("the input, in the package or its archive", "no input", name="in")
-    output = text("the answer", "refused if outputs are compared with it", name="out")
+    input = text("the input, in the package or its archive", "no input", name="in", mistaken=("input",))
+    output = text(
+        "the answer", "refused if outputs are compared with it", name="out", mistaken=("output", "answer")
+    )
     points = number("points of the case or batch", "1")
     checker = raw(
         "`standard`, `easy`, `floats`, `floatsabs`, `floatsrel`, `identical`, `linecount`, `linematches`,"

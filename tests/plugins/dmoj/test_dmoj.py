@@ -251,7 +251,7 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         (
             "test_cases: [{points: 5, batched: [{input: 1.in}]}]",
             "test_cases.0.batched.0.input",
-            "unknown key. There are: in,",
+            "unknown key. Did you mean 'in'?",
         ),
         ("chekcer: floats\n" + LISTED, "chekcer", "unknown key. Did you mean 'checker'"),
         (
@@ -374,9 +374,21 @@ def test_a_check_that_asks_for_the_source(tmp_path: Path, asked: str) -> None:
     assert f"check.py uses {asked}" in str(error)
 
 
-def test_a_check_that_does_not_compile(tmp_path: Path) -> None:
-    error = only_error(package(tmp_path, "checker: check.py\n" + LISTED, check_py="def check(:\n"), "pond")
-    assert "check.py does not compile: line 1: invalid syntax" in str(error)
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def check(:\n", "line 1: SyntaxError: invalid syntax"),
+        (
+            "def check(a, b, **c):\n    print 1\n",
+            "line 2: SyntaxError: Missing parentheses in call to 'print'",
+        ),
+        ("import Queue\ndef check(a, b, **c):\n    return True\n", "No module named 'Queue'"),
+    ],
+)
+def test_python_checker_that_cannot_run_is_refused(tmp_path: Path, source: str, message: str) -> None:
+    error = only_error(package(tmp_path, "checker: check.py\n" + LISTED, check_py=source), "pond")
+    assert "check.py: Python" in str(error) and message in str(error)
+    assert error.remedy == "Write it in Python 3"
 
 
 def test_checkers_that_differ_between_cases(tmp_path: Path) -> None:

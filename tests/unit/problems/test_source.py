@@ -295,6 +295,17 @@ def test_grader_that_python_cannot_run_leaves_out_python(write_package: Write, c
     assert "SyntaxError" in str(alone.errors[0])
 
 
+def test_module_of_a_grader_that_python_cannot_run_excludes_python(write_package: Write, cache: Path) -> None:
+    files = {"graders/grader.py": "import sum, helper\n", "graders/helper.py": "print 1\n"}
+    (package,) = check_problems(write_package(files=files), cache=cache)
+    assert package.problem is not None
+    assert sorted(package.problem.left_out) == ["pypy", "python"]
+    assert any("graders/helper.py: Python" in note and "SyntaxError" in note for note in package.notes)
+    unused = {**files, "graders/grader.py": "import sum\n"}
+    (package,) = check_problems(write_package("unused", files=unused), cache=cache)
+    assert package.problem is not None and not package.problem.left_out
+
+
 def test_python_grader_with_import_in_other_capitals_excludes_python(
     write_package: Write, cache: Path
 ) -> None:

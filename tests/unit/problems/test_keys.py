@@ -1,0 +1,100 @@
+"""Classes of keys read the values of an object in a package's file, and report wrong and unknown keys."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ioi_eval
+from ioi_eval.model.fields import Faults
+from ioi_eval.problems.keys import Keys, Unknown, inner, number, refused, seconds, table, text, whole
+
+pytestmark = pytest.mark.once
+
+
+class _Window(Keys):
+    unknown = Unknown.REFUSED
+    width = whole("pixels", default=80, least=1, most=1000)
+
+
+class _House(Keys):
+    ignored = ("owner",)
+    title = text("a title", name="name")
+    height = number("metres", default=2.5, above=0, mistaken=("metres",))
+    time_limit = seconds()
+    window = inner(_Window, "an object", "no window")
+    cellar = refused("cellars are not supported", "Remove it")
+
+
+def house(**values: Any) -> tuple[_House, Faults]:
+    faults = Faults("p")
+    return _House(values, "house.yaml", faults), faults
+
+
+def test_attributes_are_the_values_of_keys() -> None:
+    keys, faults = house(name="hut", time_limit=2, window={"width": 90})
+    assert (keys.title, keys.height, keys.time_limit, keys.window.width) == ("hut", 2.5, 2.0, 90)
+    assert _House.height.read(keys, 7.5) == 7.5
+    assert faults.errors == []
+
+
+def test_fault_is_reported_once_with_the_name_of_the_key() -> None:
+    keys, faults = house(height="high", window={"width": 0})
+    for _ in range(2):
+        assert (keys.title, keys.height, keys.window.width) == ("", 2.5, 80)
+    assert [error.field for error in faults.errors] == ["name", "height", "window.width"]
+
+
+def test_time_limit_in_milliseconds_is_refused() -> None:
+    keys, faults = house(time_limit=2000)
+    assert keys.time_limit == 2000
+    assert "The unit is seconds, not milliseconds" in str(faults.errors)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "errors", "notes"),
+    [
+        (Unknown.IGNORED, ["nam", "metres", "cellar"], []),
+        (Unknown.NOTED, ["nam", "metres", "cellar"], ["p/house.yaml: colour: unknown key, so it is ignored"]),
+        (Unknown.REFUSED, ["nam", "metres", "cellar", "colour"], []),
+    ],
+)
+def test_unknown_keys_are_refused_if_misspelt_and_else_as_the_class_says(
+    unknown: Unknown, errors: list[str], notes: list[str]
+) -> None:
+    keys, faults = house(nam="hut", metres=3, cellar=True, colour="red", owner="me")
+    keys.check_keys(unknown=unknown)
+    assert [error.field for error in faults.errors] == errors
+    assert faults.notes == notes
+    if unknown is not Unknown.REFUSED:
+        assert [error.remedy for error in faults.errors] == [
+            "Did you mean 'name'?",
+            "Did you mean 'height'?",
+            "Remove it",
+        ]
+
+
+def test_key_that_looks_like_one_that_is_there_is_not_misspelt() -> None:
+    keys, faults = house(name="hut", names="huts", cellar=False)
+    keys.check_keys()
+    assert faults.errors == []
+
+
+def test_table_has_units_bounds_and_defaults() -> None:
+    assert table(_House).splitlines()[2:] == [
+        "| `name` | a title | refused |",
+        "| `height` | metres: above 0 | 2.5 |",
+        "| `time_limit` | seconds, above 0 and below 500 | refused |",
+        "| `window` | an object | no window |",
+        "| `cellar` | refused: cellars are not supported. Remove it | - |",
+    ]
+
+
+def test_only_one_module_decides_what_is_misspelt() -> None:
+    package = Path(ioi_eval.__file__).parent
+    files = [*package.glob("problems/**/*.py"), *package.glob("plugins/*/*.py")]
+    uses = [file for file in files if re.search(r"fields import [^\n]*\bnear\b|get_close", file.read_text())]
+    assert [file.relative_to(package).as_posix() for file in uses] == ["problems/keys.py"]
