@@ -141,7 +141,7 @@ async def test_tests_by_the_generators_of_dmoj(tmp_path: Path, shared_cache: Pat
 
 
 async def test_tests_by_the_lines_of_gen(tmp_path: Path, shared_cache: Path) -> None:
-    with pytest.raises(InputError, match="8 files of 4 tests are not there"):
+    with pytest.raises(InputError, match="8 files of 4 tests are missing"):
         load_problems(FOLDER / "vineyard")
     store = Store(shared_cache)
     (made,) = await generate(FOLDER / "vineyard", tmp_path / "made", store=store)

@@ -1,7 +1,7 @@
-"""Packages in CMS's `italy_yaml` format: task.yaml, tests in input/ and output/, subtasks in gen/GEN.
+"""Read packages in CMS's format `italy_yaml`: task.yaml, tests in input/ and output/, subtasks in gen/GEN.
 
-It is read as CMS's own loader imports it, but programs are built from their sources: a checker or a manager
-that is there as a binary alone is refused.
+A package is read as CMS's own loader imports it, but its programs are built from their sources. A checker or
+a manager without its source is refused.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from ioi_eval.model.fields import Faults, Fields
+from ioi_eval.model.fields import Faults
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -53,32 +53,32 @@ from ioi_eval.problems.package import (
 )
 
 _GEN = "gen/GEN"
-_CASES = "gen/cases.gen"  # from which task-maker writes gen/GEN
-_LIKE_COMMANDS = re.compile(r"(ST|COPY)\s*:", re.IGNORECASE)  # behind a test it is a comment on that
-# Names of old, which are read where the new one is missing.
-_OLD = MappingProxyType(
+_CASES = "gen/cases.gen"  # task-maker writes gen/GEN from it
+_ALMOST_COMMAND = re.compile(r"(ST|COPY)\s*:", re.IGNORECASE)
+# Older names of keys, which are read if the new name is missing.
+_OLD_NAMES = MappingProxyType(
     {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
 )
-_MAKERS = MappingProxyType(
+_GENERATING_PROGRAMS = MappingProxyType(
     {
         "generator": ("gen/generatore", "gen/generator"),
         "validator": ("gen/valida", "gen/validator"),
         "solution": ("sol/soluzione", "sol/solution"),
     }
 )
-_NO_CHECKERS = frozenset({"generatore", "generator", "valida", "validator", "soluzione", "solution"})
+_GENERATING_STEMS = frozenset({"generatore", "generator", "valida", "validator", "soluzione", "solution"})
 _CHECKERS = ("check/checker", "cor/correttore")
 _MANAGERS = ("check/manager", "cor/manager")
-_SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
-_COMPILED_WITH, _HEADERS = ("grader", "stub"), (".h", ".hpp")  # of submissions; they lie among the solutions
-_ALL_POINTS = 100
-_SCORE_TYPE = ("score_type", "score_type_parameters")
+_OFFICIAL_SOLUTIONS = ("solution", "soluzione")  # they write the expected outputs
+_GRADER_STEMS, _HEADER_SUFFIXES = ("grader", "stub"), (".h", ".hpp")  # in sol/, next to the solutions
+_TOTAL_POINTS = 100
+_SCORE_TYPE_KEYS = ("score_type", "score_type_parameters")
 
 
 class ItalyHeader(ScoringKeys):
     """The keys of task.yaml."""
 
-    ignored = tuple(_OLD.values())
+    ignored = tuple(_OLD_NAMES.values())
     id = text("the id, of letters, digits, `_`, `-` and `.`; or `nome_breve`", name="name")
     title = text("a title; or `nome`", "the id")
     time_limit = seconds("or `timeout`", "refused, except in OutputOnly tasks")
@@ -86,7 +86,7 @@ class ItalyHeader(ScoringKeys):
     infile = file_name("the file that submissions read; empty: standard input", default="input.txt")
     outfile = file_name("the file that submissions write; empty: standard output", default="output.txt")
     n_input = whole("number of tests", "as many as `gen/GEN` has")
-    total_value = number("points of all tests if `gen/GEN` has no subtasks", default=float(_ALL_POINTS))
+    total_value = number("points of all tests if `gen/GEN` has no subtasks", default=float(_TOTAL_POINTS))
     num_processes = whole("Communication", default=1, least=1, most=100)
     user_io = choice(USER_IO, "Communication", f"`{FIFO_IO}` with a stub, else `{STD_IO}`", default=STD_IO)
     output_only = flag("an OutputOnly task, without limits")
@@ -105,6 +105,8 @@ class ItalyHeader(ScoringKeys):
 
 
 class Italy(DeclaredFormat[ItalyHeader]):
+    """CMS's format italy_yaml, recognized by task.yaml with gen/GEN or input/."""
+
     name = "italy_yaml"
     header = "task.yaml"
     keys = ItalyHeader
@@ -118,35 +120,37 @@ class Italy(DeclaredFormat[ItalyHeader]):
         )
 
     def mapping(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
+        """Return the header's content with new names for old ones, or None after a fault."""
         values = super().mapping(folder, faults)
         if values is None:
             return None
-        return {**{new: values[name] for new, name in _OLD.items() if name in values}, **values}
+        return {**{new: values[name] for new, name in _OLD_NAMES.items() if name in values}, **values}
 
     def problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
-        code = self.checked_id(folder, where, header, faults)
-        manager = _source(folder, _MANAGERS, faults)
+        problem_id = self.checked_id(folder, where, header, faults)
+        manager = _program(folder, _MANAGERS, faults)
         has_files = header.output_only_testcases or header.output_optional_testcases
         task = TaskType.BATCH_AND_OUTPUT if has_files else TaskType.BATCH
         task = task if manager is None else TaskType.COMMUNICATION
         task = TaskType.OUTPUT_ONLY if header.output_only else task
         graders = tuple(_graders(folder))
-        checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
+        checker = _program(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
         if checker is None and manager is None:
-            _refuse_unused(folder, faults)
-        counted = _counted(folder, faults)
-        count = sum(tests for _, tests in counted) if counted is not None else header.n_input
+            _refuse_misnamed_programs(folder, faults)
+        listed_subtasks = _listed_subtasks(folder, faults)
+        is_listed = listed_subtasks is not None
+        count = sum(subtask.test_count for subtask in listed_subtasks or ()) if is_listed else header.n_input
         tests = tuple(_tests(folder, count, faults))
         names = [test.name for test in tests]
-        output_tests = tuple(_numbered(header, "output_only_testcases", header.output_only_testcases, names))
-        for _ in _numbered(header, "output_optional_testcases", header.output_optional_testcases, names):
-            pass  # reports numbers without a test; with or without a file, these tests are the same
+        output_tests = _numbered_tests(header, "output_only_testcases", header.output_only_testcases, names)
+        # These tests are judged like others, so only their numbers are checked.
+        _numbered_tests(header, "output_optional_testcases", header.output_optional_testcases, names)
         options = _options(header, task, graders, output_tests)
         if options.with_grader:
-            graders = without_unusable_python(code.lower(), task, graders, faults, "sol")
+            graders = without_unusable_python(problem_id.lower(), task, graders, faults, "sol")
         return Problem(
-            id=code,
-            name=ItalyHeader.title.read(header, code),
+            id=problem_id,
+            name=ItalyHeader.title.read(header, problem_id),
             source=where,
             task_type=task,
             options=options,
@@ -157,35 +161,40 @@ class Italy(DeclaredFormat[ItalyHeader]):
             checker=checker.as_checker(CheckerKind.CMS) if checker else Checker(kind=CheckerKind.WHITE_DIFF),
             manager=manager.as_manager(CheckerKind.CMS) if manager else None,
             tests=tests,
-            subtasks=_subtasks(folder, header, counted or [], names, faults),
+            subtasks=_subtasks(folder, header, listed_subtasks or [], names, faults),
             score_precision=header.score_precision,
             solutions=tuple(_solutions(folder, task, options)),
         )
 
     def making(self, folder: Path, faults: Faults) -> Making | None:
-        """Return what cmsMake does: gen/GEN has a line of arguments, or a file to copy, for each test."""
+        """Return how cmsMake generates tests: gen/GEN has the arguments, or a file to copy, for each test."""
         values = self.mapping(folder, faults)
-        programs = {role: _source(folder, stems, faults) for role, stems in _MAKERS.items()}
+        programs = {role: _program(folder, stems, faults) for role, stems in _GENERATING_PROGRAMS.items()}
         if values is None:
             return None
         header = ItalyHeader(values, self.header, faults)
         for role in ("generator", "solution"):
             if programs[role] is None and not faults.errors:
-                faults.add(f"no source of the {role}", _MAKERS[role][0], remedy="Add it, in C++ or Python")
+                faults.add(
+                    f"no source of the {role}",
+                    _GENERATING_PROGRAMS[role][0],
+                    remedy="Add it, in C++ or Python",
+                )
         main, generator, validator = (programs[role] for role in ("solution", "generator", "validator"))
         if main is None or faults.errors or generator is None:
             return None
         language, source = main.language, main.sources[0]
-        grader = first_named(tuple(_graders(folder)), ["graders/grader"])
-        beside = [file for file in _graders(folder) if language_of(file.name) in (None, language)]
-        if grader is not None and language == "python":
-            faults.add("its solution in Python has a grader", source.name, remedy="Make them by cmsMake")
-        # The solution lies in one folder with what it is compiled with.
+        graders = tuple(_graders(folder))
+        if language == "python" and first_named(graders, ["graders/grader"]) is not None:
+            problem = "generating with a solution in Python that has a grader is not supported"
+            faults.add(problem, source.name, remedy="Generate the tests by cmsMake")
+        # The solution is in the folder of the files that it is compiled with.
         linked = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
+        linked_graders = (file for file in graders if language_of(file.name) in (None, language))
         return Making(
-            tests=tuple(_lines(folder, faults)),
+            tests=tuple(_generated_tests(folder, faults)),
             generators={"generator": generator},
-            solution=Executable((linked, *beside), language, linked=True),
+            solution=Executable((linked, *linked_graders), language, linked=True),
             validators=(validator,) if validator else (),
             read=header.infile,
             written=header.outfile,
@@ -197,8 +206,9 @@ class Italy(DeclaredFormat[ItalyHeader]):
 
 
 def _options(
-    header: ItalyHeader, task: TaskType, graders: Sequence[NamedBlob], by_file: tuple[str, ...]
+    header: ItalyHeader, task: TaskType, graders: Sequence[NamedBlob], output_tests: tuple[str, ...]
 ) -> TaskOptions:
+    """Return the options of the task type."""
     if task is TaskType.COMMUNICATION:
         stub = first_named(graders, ["graders/stub"]) is not None
         return TaskOptions(
@@ -209,35 +219,43 @@ def _options(
     if task is TaskType.OUTPUT_ONLY:
         return TaskOptions()
     return TaskOptions(
-        output_tests=by_file,
+        output_tests=output_tests,
         with_grader=first_named(graders, ["graders/grader"]) is not None,
         input_file=header.infile,
         output_file=header.outfile,
     )
 
 
-def _numbered(header: Fields, field: str, listed: str, tests: Sequence[str]) -> Iterator[str]:
-    """Yield the names of the tests whose numbers a field lists, with commas between them."""
-    for word in filter(None, map(str.strip, listed.split(","))):
-        if word.isdecimal() and f"{int(word):03}" in tests:
-            yield f"{int(word):03}"
-        elif tests:  # else it is noted that there are none
-            header.fault(field, f"there is no test {word!r}", "Give numbers from 0, with commas between them")
+def _numbered_tests(
+    header: ItalyHeader, key: str, numbers: str, test_names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the names of the tests whose numbers a key lists. A number without a test is a fault."""
+    names = list[str]()
+    for item in filter(None, map(str.strip, numbers.split(","))):
+        if item.isdecimal() and f"{int(item):03}" in test_names:
+            names.append(f"{int(item):03}")
+        elif test_names:  # otherwise it is already reported that there are no tests
+            header.fault(key, f"there is no test {item!r}", "Give numbers from 0, separated by commas")
+    return tuple(names)
 
 
 # --- programs ----------------------------------------------------------------------------------------
 
 
 def _graders(folder: Path) -> Iterator[NamedBlob]:
-    """Yield what submissions are compiled with: it lies among the solutions."""
+    """Yield the files that submissions are compiled with, which are in sol/ next to the solutions."""
     for path in visible((folder / "sol").glob("*")):
-        is_grader = path.stem in _COMPILED_WITH and language_of(path.name)
-        if path.is_file() and (is_grader or path.suffix in _HEADERS):
+        is_grader = path.stem in _GRADER_STEMS and language_of(path.name)
+        if path.is_file() and (is_grader or path.suffix in _HEADER_SUFFIXES):
             yield NamedBlob(name=f"graders/{path.name}", content=Blob.of_file(path))
 
 
-def _source(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
-    """Return a program of the package, with what lies beside it but binaries and other programs' sources."""
+def _program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
+    """Return the program whose source has one of these paths without suffix, or None.
+
+    It includes the other files in its folder, except binaries and sources of other programs. A program
+    without its source is a fault.
+    """
     for stem in stems:
         files = [
             file
@@ -248,140 +266,159 @@ def _source(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | 
         if (source := first_named(files, [stem])) is not None:
             return Executable(led_by(source, files), language_of(source.name) or "c++", linked=True)
         if (folder / stem).is_file():
-            faults.add("a binary without its source", stem, remedy=f"Add {stem}.cpp: it is built anew")
+            faults.add("a binary without its source", stem, remedy=f"Add {stem}.cpp: programs are built here")
     return None
 
 
-def _refuse_unused(folder: Path, faults: Faults) -> None:
-    """Refuse sources in the folders of checkers where none of them is called as one, nor as what is none."""
+def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
+    """Report sources in the folders of checkers, for a package without a checker and a manager."""
     for part in ("check", "cor"):
         for path in visible((folder / part).glob("*")):
-            if path.stem in _NO_CHECKERS:
+            if path.stem in _GENERATING_STEMS:
                 continue
-            if language_of(path.name) and path.suffix not in _HEADERS:
-                words = "it is neither a checker nor a manager by its name"
+            if language_of(path.name) and path.suffix not in _HEADER_SUFFIXES:
+                problem = "it is neither a checker nor a manager by its name"
                 remedy = f"Call it {' or '.join(stem + path.suffix for stem in (*_CHECKERS, *_MANAGERS))}"
-                faults.add(words, f"{part}/{path.name}", remedy=remedy)
+                faults.add(problem, f"{part}/{path.name}", remedy=remedy)
 
 
 # --- tests and subtasks ------------------------------------------------------------------------------
 
 
+class _ListedSubtask(NamedTuple):
+    """A subtask in gen/GEN. If gen/GEN has no subtasks, all its tests are one without points."""
+
+    points: int | None
+    test_count: int
+
+
 def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
-    paths = [(folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(count)]
-    missing = [path for pair in paths for path in pair if not path.is_file()]
+    """Yield this number of tests. Missing files are one fault."""
+    pairs = [(folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(count)]
+    missing = [path for pair in pairs for path in pair if not path.is_file()]
     if missing:
         first = missing[0].relative_to(folder).as_posix()
         remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or as cmsMake does"
-        faults.add(f"{len(missing)} files of {count} tests are not there", first, remedy=remedy)
+        faults.add(f"{len(missing)} files of {count} tests are missing", first, remedy=remedy)
     elif not count:
         faults.add("no tests", _GEN, remedy="Give it a line for each test")
     else:
-        for part, used in zip(("input", "output"), zip(*paths, strict=True), strict=True):
+        for part, used in zip(("input", "output"), zip(*pairs, strict=True), strict=True):
             note_unused(folder, part, frozenset(used), faults)
-        for number, (path, answer) in enumerate(paths):
+        for number, (path, answer) in enumerate(pairs):
             yield test_of(f"{number:03}", path, answer)
 
 
-def _commands(folder: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield each line of gen/GEN: its number, what stands before the first `#`, and what behind it."""
+def _lines(folder: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the row of each line of gen/GEN, the text before its first `#`, and the text after it."""
     lines = (folder / _GEN).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     for row, line in enumerate(lines, 1):
-        command, _, comment = line.partition("#")
-        yield row, command.strip(), comment.strip()
+        arguments, _, comment = line.partition("#")
+        yield row, arguments.strip(), comment.strip()
 
 
-def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | None:
-    """Return each subtask's points, None where gen/GEN has no subtasks, and its count of tests."""
+def _listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] | None:
+    """Return the subtasks in gen/GEN, or None if there is no gen/GEN."""
     if not (folder / _GEN).is_file():
         return None
-    found: list[tuple[int | None, int]] = [(None, 0)]
-    for row, command, comment in _commands(folder):
+    subtasks = [_ListedSubtask(None, 0)]
+    for row, arguments, comment in _lines(folder):
         begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
-        if sum(map(bool, (command, begins, copies))) > 1:
+        if sum(map(bool, (arguments, begins, copies))) > 1:
             faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
-        elif _LIKE_COMMANDS.match(comment) and not (command or begins or copies):
-            faults.add(
-                f"{comment!r} is only a comment", _GEN, row=row, remedy="Write `#ST: 20`, `#COPY: a.txt`"
-            )
         elif begins:
-            points = re.fullmatch(r"ST:\s*([0-9]{1,9})", comment)
-            if points is None:
+            match = re.fullmatch(r"ST:\s*([0-9]{1,9})", comment)
+            if match is None:
                 faults.add(f"{comment!r} has no points", _GEN, row=row, remedy="Write `#ST: 20`")
-            if found[-1][0] is None and found[-1][1]:
+            if subtasks[-1].points is None and subtasks[-1].test_count:
                 faults.add("a test before the first subtask", _GEN, row=row, remedy="Move it below")
-            found = [*(found if found[-1][0] is not None else []), (int(points[1]) if points else 0, 0)]
-        elif command or copies:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
-    return found
+            earlier = subtasks if subtasks[-1].points is not None else []
+            subtasks = [*earlier, _ListedSubtask(int(match[1]) if match else 0, 0)]
+        elif arguments or copies:
+            points, count = subtasks[-1]
+            subtasks[-1] = _ListedSubtask(points, count + 1)
+        elif _ALMOST_COMMAND.match(comment):
+            remedy = "Write `#ST: 20`, `#COPY: a.txt`"
+            faults.add(f"{comment!r} is only a comment", _GEN, row=row, remedy=remedy)
+    return subtasks
 
 
-def _lines(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
-    """Yield the tests as gen/GEN has them, with the number of their subtask if there are any."""
+def _generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
+    """Yield the tests in gen/GEN, with the number of their subtask if there are subtasks."""
     if not (folder / _GEN).is_file():
         faults.add("missing file", _GEN, remedy="Give it a line for each test")
         return
     number, subtask = 0, 0
-    for row, command, comment in _commands(folder):
+    for row, arguments, comment in _lines(folder):
         if comment.startswith("ST:"):
             subtask += 1
         copied = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
-        if not command and not copied:
+        if not arguments and not copied:
             continue
-        place, arguments = f"input/input{number}.txt", (str(subtask),) if subtask else ()
         if copied and not (leads_inside(copied) and (folder / copied).is_file()):
             faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
-        lies = (folder / place).is_file()
-        words = () if lies or copied else ("generator", *command.split())
-        yield GeneratedTest(place, f"output/output{number}.txt", words, "" if lies else copied, arguments)
+        path = f"input/input{number}.txt"
+        exists = (folder / path).is_file()
+        yield GeneratedTest(
+            input=path,
+            answer=f"output/output{number}.txt",
+            command=() if exists or copied else ("generator", *arguments.split()),
+            copied="" if exists else copied,
+            subtask=(str(subtask),) if subtask else (),
+        )
         number += 1
 
 
 def _subtasks(
     folder: Path,
     header: ItalyHeader,
-    counted: Sequence[tuple[int | None, int]],
-    names: Sequence[str],
+    listed_subtasks: Sequence[_ListedSubtask],
+    test_names: Sequence[str],
     faults: Faults,
 ) -> tuple[Subtask, ...]:
-    if header.has("n_input") and counted and names and header.n_input != len(names):
-        header.fault("n_input", f"{_GEN} has {len(names)} tests", "Correct one of the two")
-    if (said := sum(map(header.has, _SCORE_TYPE))) == len(_SCORE_TYPE):
-        return read_subtasks(folder, header, tuple(names), faults)
-    if said:
-        faults.note(f"passed over: {' and '.join(_SCORE_TYPE)} count only together", header.file)
-    if not counted and (folder / _CASES).is_file():
-        faults.add(f"it has the subtasks, and there is no {_GEN}", _CASES, remedy="Let task-maker write that")
-    if not counted or counted[0][0] is None:
-        worth = header.total_value
-        return (Subtask(name="all", points=worth, tests=tuple(names), score_type=ScoreType.SUM),)
-    total = sum(points or 0 for points, _ in counted)
-    if total != _ALL_POINTS:
-        faults.add(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_ALL_POINTS} together")
-    found, start = list[Subtask](), 0
-    for index, (points, tests) in enumerate(counted):
-        if points and not tests:
+    """Return the subtasks: from the header's score type, else from gen/GEN, else one with all tests."""
+    has_count = header.has("n_input") and listed_subtasks and test_names
+    if has_count and header.n_input != len(test_names):
+        header.fault("n_input", f"{_GEN} has {len(test_names)} tests", "Correct one of the two")
+    key_count = sum(map(header.has, _SCORE_TYPE_KEYS))
+    if key_count == len(_SCORE_TYPE_KEYS):
+        return read_subtasks(folder, header, tuple(test_names), faults)
+    if key_count:
+        faults.note(f"ignored: {' and '.join(_SCORE_TYPE_KEYS)} have an effect only together", header.file)
+    if not listed_subtasks and (folder / _CASES).is_file():
+        problem = f"it has the subtasks, and there is no {_GEN}"
+        faults.add(problem, _CASES, remedy="Let task-maker write that file")
+    if not listed_subtasks or listed_subtasks[0].points is None:
+        points = header.total_value
+        return (Subtask(name="all", points=points, tests=tuple(test_names), score_type=ScoreType.SUM),)
+    total = sum(subtask.points or 0 for subtask in listed_subtasks)
+    if total != _TOTAL_POINTS:
+        faults.add(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_TOTAL_POINTS} together")
+    subtasks, start = list[Subtask](), 0
+    for index, (subtask_points, count) in enumerate(listed_subtasks):
+        if subtask_points and not count:
             faults.add(f"subtask {index} has points and no tests", _GEN, remedy="Add a test to it")
-        found.append(Subtask(name=str(index), points=points or 0, tests=tuple(names[start : start + tests])))
-        start += tests
-    return tuple(found)
+        tests = tuple(test_names[start : start + count])
+        subtasks.append(Subtask(name=str(index), points=subtask_points or 0, tests=tests))
+        start += count
+    return tuple(subtasks)
 
 
 # --- solutions ---------------------------------------------------------------------------------------
 
 
 def _solutions(folder: Path, task: TaskType, options: TaskOptions) -> Iterator[Solution]:
-    """Yield the official one, and the others in sol/, which may get anything.
+    """Yield the solutions in sol/. Only official solutions have an expected result.
 
-    A program earns nothing on tests that only a file can pass, so no more is known of the official one.
+    If some tests need a submitted file, official solutions do not pass them, so nothing is expected of them.
     """
     if task is TaskType.OUTPUT_ONLY:
         return
     for path in visible((folder / "sol").glob("*")):
-        is_source = path.is_file() and language_of(path.name) and path.suffix not in _HEADERS
-        if is_source and path.stem not in _COMPILED_WITH:
-            is_right = path.stem in _SOLUTIONS and not options.output_tests
-            yield solution(path, name=path.name, expected="correct" if is_right else "")
+        is_source = path.is_file() and language_of(path.name) and path.suffix not in _HEADER_SUFFIXES
+        if is_source and path.stem not in _GRADER_STEMS:
+            is_official = path.stem in _OFFICIAL_SOLUTIONS and not options.output_tests
+            yield solution(path, name=path.name, expected="correct" if is_official else "")
 
 
 FORMAT = Italy()

@@ -123,7 +123,7 @@ def test_a_score_type_of_its_own(tmp_path: Path) -> None:
 
 def test_half_a_score_type_is_told(tmp_path: Path) -> None:
     package = read(changed(tmp_path, {}, score_type="GroupMul"))
-    assert "score_type and score_type_parameters count only together" in package.notes[0]
+    assert "score_type and score_type_parameters have an effect only together" in package.notes[0]
     assert package.problem is not None
     assert {subtask.score_type for subtask in package.problem.subtasks} == {ScoreType.GROUP_MIN}
 
@@ -175,7 +175,7 @@ def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
     ("files", "fields", "place", "words"),
     [
         ({"check/checker.cpp": None, "check/checker": "x"}, {}, "check/checker", "a binary without its sou"),
-        ({"output/output3.txt": None}, {}, "output/output3.txt", "1 files of 5 tests are not there"),
+        ({"output/output3.txt": None}, {}, "output/output3.txt", "1 files of 5 tests are missing"),
         ({"gen/GEN": "#ST: 90\n1\n2\n3\n4\n5\n"}, {}, "gen/GEN", "90 points. Expected 100 together"),
         ({"gen/GEN": "1 #ST: 100\n2\n"}, {}, "gen/GEN, row 1", "a test and a command in one line"),
         ({"gen/GEN": "#ST: many\n1\n"}, {}, "gen/GEN, row 1", "'ST: many' has no points. Write `#ST: 20`"),
