@@ -1,4 +1,4 @@
-"""LiveCodeBench Pro: contests since October 2024, a zip of tests and a checker for each problem."""
+"""The benchmark LiveCodeBench Pro: each problem has a zip with its tests and its checker."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ from ioi_eval.problems.archive import extracted
 from ioi_eval.store import Store
 
 TESTS = "QAQAQAQAQ/LiveCodeBench-Pro-Testcase"
-NO_TESTS = "the dataset has no tests of it"
+NO_TESTS = "the dataset has no tests for it"
 
 
 class LiveCodeBenchPro(Benchmark):
+    """The benchmark LiveCodeBench Pro."""
+
     name: ClassVar = "livecodebench_pro"
     about: ClassVar = "problems of contests since October 2024, with checkers and interactors"
     ids: ClassVar = r"[0-9]{4}[A-Z][0-9]?"
@@ -44,7 +46,7 @@ class LiveCodeBenchPro(Benchmark):
     version: ClassVar[int] = 2
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
-        """A problem may be of several quarters."""
+        """Yield the problems. A problem that is in several quarters is yielded once."""
         return (self.candidate(main[rows[0]]) for rows in main.groups(self.named.id).values())
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
@@ -53,8 +55,8 @@ class LiveCodeBenchPro(Benchmark):
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
         archive = _archive(f"{candidate.id}.zip", options)
-        with TemporaryDirectory(prefix="ioi-eval-") as place:  # nothing of the problem stays there
-            folder = extracted(archive, Store(Path(place))).folder
+        with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:  # the problem keeps no path in it
+            folder = extracted(archive, Store(Path(temporary_folder))).folder
             package = LightCp(*header_folders(options)).read_package(folder, str(archive))
             problem = of_package(package, keep)
         return replace(
@@ -68,11 +70,12 @@ class LiveCodeBenchPro(Benchmark):
 
 
 def _archive(name: str, options: BenchmarkOptions) -> Path:
+    """Return the path of a problem's zip: in the data folder, else from the hub."""
     if not options.data_dir:
-        found = file_of_hub(TESTS, name)
-        if found is None:
+        path = file_of_hub(TESTS, name)
+        if path is None:
             raise Unusable(NO_TESTS)
-        return found
+        return path
     try:
         return one_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
     except InputError as error:

@@ -1,6 +1,6 @@
-"""Packages of LightCPVerifier, LiveCodeBench Pro's judge: config.yaml, testdata/, a checker or interactor.
+"""Read packages of LightCPVerifier, LiveCodeBench Pro's judge.
 
-Its judge passes a program that is right on all tests; points of subtasks are not in it.
+Its judge accepts a program that passes all tests. The points of subtasks are not in a package.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, shown
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
-from ioi_eval.problems.keys import Keys, raw, text, whole
+from ioi_eval.problems.keys import Key, Keys, raw, text, whole
 from ioi_eval.problems.names import is_plain
 from ioi_eval.problems.package import (
     TESTLIB_REMEDY,
@@ -26,14 +26,54 @@ from ioi_eval.problems.package import (
 )
 
 _TESTS = "testdata"
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_DEFAULT_TIME_S, _DEFAULT_MEMORY_BYTES = 1.0, 256 << 20
+_MAX_MEMORY_BYTES = 1 << 60
+_UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_UNIT_REMEDY = "Write its unit too"
 
 
-class _Case(NamedTuple):
-    input: str
-    output: str
-    time: float  # seconds
-    memory: int  # bytes
+def _amount(value: object, units: str) -> tuple[float, str] | None:
+    """Return the number and the unit in a string, or None for other values. `units` is an expression."""
+    pattern = rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s*({units})?"
+    match = re.fullmatch(pattern, value, re.I) if isinstance(value, str) else None
+    return (float(match[1]), (match[2] or "").lower()) if match else None
+
+
+def _duration(meaning: str, if_missing: str) -> Key[float | None]:
+    """Declare a time, which is read in seconds, or None if it is missing.
+
+    A number without quotes is a fault, because LightCPVerifier reads it as nanoseconds.
+    """
+
+    def read(fields: Fields, name: str, _: object) -> float | None:
+        if not fields.has(name):
+            return None
+        amount = _amount(fields.value(name), "ms|s")
+        if amount is None or not amount[0]:
+            problem = f"{shown(fields.value(name))} is not a time such as 2s or 500ms"
+            fields.fault(name, problem, _UNIT_REMEDY)
+            return _DEFAULT_TIME_S
+        return amount[0] / (1000 if amount[1] == "ms" else 1)
+
+    return Key(read, None, meaning, if_missing)
+
+
+def _size(meaning: str, if_missing: str) -> Key[int | None]:
+    """Declare a size, which is read in bytes, or None if it is missing."""
+
+    def read(fields: Fields, name: str, _: object) -> int | None:
+        if not fields.has(name):
+            return None
+        value = fields.value(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MAX_MEMORY_BYTES:
+            return value
+        amount = _amount(value, "[kmg]")
+        size = round(amount[0] * _UNIT_BYTES[amount[1]]) if amount else 0
+        if not size:
+            fields.fault(name, f"{shown(value)} is not a size such as 256m", _UNIT_REMEDY)
+        return size or _DEFAULT_MEMORY_BYTES
+
+    return Key(read, None, meaning, if_missing)
 
 
 class CaseKeys(Keys):
@@ -41,8 +81,8 @@ class CaseKeys(Keys):
 
     input = text("the input's file in `testdata/`")
     output = text("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
-    time = raw("as in the header", "as in the subtask")
-    memory = raw("as in the header", "as in the subtask")
+    time = _duration("as in the header", "as in the subtask")
+    memory = _size("as in the header", "as in the subtask")
 
 
 class SubtaskKeys(Keys):
@@ -52,20 +92,20 @@ class SubtaskKeys(Keys):
         "number of cases, which continue the numbers of earlier subtasks", "`cases`", most=100_000
     )
     cases = raw("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
-    time_limit = raw("as in the header", "as in the header")
-    time = raw("the same, used if `time_limit` is missing", "as in the header")
-    memory_limit = raw("as in the header", "as in the header")
-    memory = raw("the same, used if `memory_limit` is missing", "as in the header")
+    time_limit = _duration("as in the header", "as in the header")
+    time = _duration("the same, used if `time_limit` is missing", "as in the header")
+    memory_limit = _size("as in the header", "as in the header")
+    memory = _size("the same, used if `memory_limit` is missing", "as in the header")
 
 
 class LightCpHeader(Keys):
     """The keys of config.yaml."""
 
     type = text("`default`, with a checker, or `interactive`, with an interactor", default="default")
-    time_limit = raw("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
-    time = raw("the same, used if `time_limit` is missing", "1s")
-    memory_limit = raw("a size such as `256m`, or bytes; the same for all tests", "256m")
-    memory = raw("the same, used if `memory_limit` is missing", "256m")
+    time_limit = _duration("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
+    time = _duration("the same, used if `time_limit` is missing", "1s")
+    memory_limit = _size("a size such as `256m`, or bytes; the same for all tests", "256m")
+    memory = _size("the same, used if `memory_limit` is missing", "256m")
     subtasks = raw("a list of subtasks, below", "refused")
     input_prefix = text("what comes before a case's number in the name of its input", default="")
     input_suffix = text("what comes after it", default=".in")
@@ -75,45 +115,72 @@ class LightCpHeader(Keys):
     interactor = text("the interactor's source, for testlib", default="interactor.cc")
 
 
+class _Case(NamedTuple):
+    """A case: the names of its files in testdata/, and its limits."""
+
+    input: str
+    output: str
+    time_s: float
+    memory_bytes: int
+
+
 class LightCp(DeclaredFormat[LightCpHeader]):
-    """The format of LightCPVerifier. `headers`: further folders in which testlib.h may lie."""
+    """The package format of LightCPVerifier, recognized by config.yaml with testdata/.
+
+    Args:
+        header_folders: Further folders that may contain testlib.h.
+    """
 
     name = "LightCPVerifier"
     header = "config.yaml"
     keys = LightCpHeader
     rank = 50
 
-    def __init__(self, *headers: Path) -> None:
-        self._headers = headers
+    def __init__(self, *header_folders: Path) -> None:
+        self._header_folders = header_folders
 
     def looks_like_package(self, folder: Path) -> bool:
         return super().looks_like_package(folder) and (folder / _TESTS).is_dir()
 
     def problem(self, folder: Path, where: str, header: LightCpHeader, faults: Faults) -> Problem:
-        kind = header.type
-        if kind not in ("default", "interactive"):
-            header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
-        role = "checker" if kind == "default" else "interactor"
-        source = header.checker if kind == "default" else header.interactor
-        program = _program(folder, header, role, source, self._headers)
-        name = self.checked_id(folder, where, header, faults)
-        cases = list(dict.fromkeys(_cases(header)))  # several subtasks may have the same one
-        different = {(case.time, case.memory) for case in cases}
-        if len(different) > 1:
+        is_interactive = header.type == "interactive"
+        if header.type not in ("default", "interactive"):
+            header.fault("type", f"{header.type!r} is not supported", "Expected default or interactive")
+        role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
+        program = self._program(folder, header, role, source)
+        problem_id = self.checked_id(folder, where, header, faults)
+        cases = list(dict.fromkeys(_cases(header)))  # several subtasks may have the same case
+        limits = {(case.time_s, case.memory_bytes) for case in cases}
+        if len(limits) > 1:
             header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
-        time, memory = next(iter(different), (1.0, 1))
+        time_s, memory_bytes = next(iter(limits), (_DEFAULT_TIME_S, 1))
         return Problem(
-            id=name,
-            name=name,
+            id=problem_id,
+            name=problem_id,
             source=where,
-            task_type=TaskType.BATCH if kind == "default" else TaskType.INTERACTIVE,
-            # Its wall clock runs to twice the time limit.
-            limits=Limits(cpu_time=time, wall_time=2 * time, memory=memory),
-            checker=Checker(kind=CheckerKind.TESTLIB, sources=program) if kind == "default" else Checker(),
-            manager=None if kind == "default" else Manager(sources=program, kind=CheckerKind.TESTLIB),
+            task_type=TaskType.INTERACTIVE if is_interactive else TaskType.BATCH,
+            # LightCPVerifier's limit of the wall clock is twice the time limit.
+            limits=Limits(cpu_time=time_s, wall_time=2 * time_s, memory=memory_bytes),
+            checker=Checker() if is_interactive else Checker(kind=CheckerKind.TESTLIB, sources=program),
+            manager=Manager(sources=program, kind=CheckerKind.TESTLIB) if is_interactive else None,
             tests=tuple(_tests(folder, cases, faults)),
             cpp_standard="gnu++17",
         )
+
+    def _program(self, folder: Path, header: LightCpHeader, role: str, source: str) -> tuple[NamedBlob, ...]:
+        """Return the checker or the interactor with testlib.h, or nothing after a fault."""
+        path = folder / source
+        if not is_plain(source) or not path.is_file():
+            header.fault(role, f"there is no file {source!r} in the package", "Add it, or correct the name")
+            return ()
+        if language_of(source) != "c++":
+            header.fault(role, f"{source!r} is not C++", "Expected a program that uses testlib")
+        try:
+            folders = (folder, folder.resolve().parent, *self._header_folders)
+            return with_testlib(source, source_text(path), *folders)
+        except InputError as error:
+            header.fault(role, error.problem, TESTLIB_REMEDY)
+            return ()
 
 
 # --- config.yaml -------------------------------------------------------------------------------------
@@ -152,87 +219,40 @@ def _listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[_Case
         yield _Case(case.input, case.output, *_limits(header, subtask, case))
 
 
-def _limits(*levels: Fields) -> tuple[float, int]:
-    """Return the limits of the innermost level that has them; of one level the longer name wins."""
-    return (
-        _limit(levels, ("time_limit", "time"), "1s", _seconds, "a time such as 2s or 500ms"),
-        _limit(levels, ("memory_limit", "memory"), "256m", _bytes, "a size such as 256m"),
-    )
-
-
-def _limit(levels: tuple[Fields, ...], names: tuple[str, ...], usual: str, read: Any, expected: str) -> Any:
-    for level in reversed(levels):
-        # A case has the short name alone.
-        for name in names[1:] if level is levels[-1] and len(levels) > 2 else names:
-            if level.has(name):
-                found = read(level.values[name])
-                if not found:
-                    level.fault(name, f"{shown(level.values[name])} is not {expected}", "Write its unit, too")
-                return found or read(usual)
-    return read(usual)
-
-
-def _seconds(value: Any) -> float | None:
-    """Return seconds. A number without a unit counts nanoseconds there, which nobody means: None."""
-    found = _amount(value, "ms|s")
-    return found[0] / (1000 if found[1] == "ms" else 1) if found else None
-
-
-def _bytes(value: Any) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 < value < 1 << 60 else None
-    found = _amount(value, "[kmg]")
-    return round(found[0] * _UNITS[found[1]]) if found else None
-
-
-def _amount(value: Any, units: str) -> tuple[float, str] | None:
-    """Return the number and the unit that a text has; None for anything else."""
-    pattern = rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s*({units})?"
-    found = re.fullmatch(pattern, value, re.I) if isinstance(value, str) else None
-    return (float(found[1]), (found[2] or "").lower()) if found else None
+def _limits(header: LightCpHeader, subtask: SubtaskKeys, case: CaseKeys | None = None) -> tuple[float, int]:
+    """Return the time limit in seconds and the memory limit in bytes: the case's, subtask's or header's."""
+    times = [subtask.time_limit, subtask.time, header.time_limit, header.time]
+    sizes = [subtask.memory_limit, subtask.memory, header.memory_limit, header.memory]
+    if case is not None:
+        times, sizes = [case.time, *times], [case.memory, *sizes]
+    time_s = next((time for time in times if time is not None), _DEFAULT_TIME_S)
+    return time_s, next((size for size in sizes if size is not None), _DEFAULT_MEMORY_BYTES)
 
 
 # --- files -------------------------------------------------------------------------------------------
 
 
-def _program(
-    folder: Path, header: LightCpHeader, kind: str, name: str, headers: tuple[Path, ...]
-) -> tuple[NamedBlob, ...]:
-    """Return the checker or the interactor, with testlib.h from the package or the folder around it."""
-    path = folder / name
-    if not is_plain(name) or not path.is_file():
-        header.fault(kind, f"there is no file {name!r} in the package", "Add it, or name the one that is")
-        return ()
-    if language_of(name) != "c++":
-        header.fault(kind, f"{name!r} is not C++", "Expected a program that is written with testlib")
-    try:
-        return with_testlib(name, source_text(path), folder, folder.resolve().parent, *headers)
-    except InputError as error:
-        header.fault(kind, error.problem, TESTLIB_REMEDY)
-        return ()
-
-
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
-    names, used = set[str](), set[Path]()
+    """Yield the tests. A test is called as its input without suffix."""
+    names, used_paths, root = set[str](), set[Path](), (folder / _TESTS).resolve()
     for case in cases:
-        given = PurePosixPath(case.input)
-        name = given.with_suffix("").as_posix() if given.name else case.input  # which is no file
+        input_path = PurePosixPath(case.input)
+        name = input_path.with_suffix("").as_posix() if input_path.name else case.input
         if name in names:
-            faults.add(
-                f"two cases are called {name!r}", f"{_TESTS}/{case.input}", remedy="Rename one's files"
-            )
+            problem = f"two cases are called {name!r}"
+            faults.add(problem, f"{_TESTS}/{case.input}", remedy="Rename the files of one case")
         names.add(name)
-        answers = (folder / _TESTS / name for name in (re.sub(r"\.out$", ".ans", case.output), case.output))
+        answer_names = (re.sub(r"\.out$", ".ans", case.output), case.output)
+        answers = (folder / _TESTS / answer_name for answer_name in answer_names)
         answer = next(filter(Path.is_file, answers), folder / _TESTS / case.output)
         paths = [folder / _TESTS / case.input, answer]
-        used.update(paths)
-        root = (folder / _TESTS).resolve()
+        used_paths.update(paths)
         missing = [path for path in paths if not (path.is_file() and path.resolve().is_relative_to(root))]
         for path in missing:
             faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
             yield test_of(name, paths[0], paths[1])
-    note_unused(folder, _TESTS, used, faults)
+    note_unused(folder, _TESTS, used_paths, faults)
 
 
 FORMAT = LightCp()

@@ -95,7 +95,7 @@ def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "place", "words"),
     [
-        ("type: leetcode\n" + CASES, "config.yaml, field type", "'leetcode' is not judged. Expected de"),
+        ("type: leetcode\n" + CASES, "config.yaml, field type", "'leetcode' is not supported. Expected de"),
         ("type: interactive\n" + CASES, "config.yaml, field interactor", "no file 'interactor.cc'"),
         ("time: 1\n" + CASES, "config.yaml, field time", "1 is not a time such as 2s or 500ms"),
         ("memory: many\n" + CASES, "config.yaml, field memory", '"many" is not a size such as 256m'),

@@ -66,7 +66,7 @@ def pro(folder: Path, **packages: dict[str, str]) -> Loaded:
 
 async def test_a_zip_with_a_checker(scorer: Scorer, home: Path) -> None:
     problems = pro(home, n2000a=PLAIN)
-    assert problems.left_out == {"the dataset has no tests of it": 1}
+    assert problems.left_out == {"the dataset has no tests for it": 1}
     problem = problems["n2000a"]
     assert (problem.name, problem.tags, problem.difficulty) == ("N2000A", ("Codeforces",), "easy")
     assert (problem.limits.cpu_time, problem.limits.memory) == (2, 256 << 20)
@@ -95,7 +95,7 @@ def test_a_zip_that_changes_is_read_anew(home: Path) -> None:
         ({**PLAIN, "config.yaml": CONFIG.replace("2s", "soon")}, '"soon" is not a time such as 2s or 500ms'),
         (
             {**PLAIN, "config.yaml": CONFIG.replace("default", "leetcode")},
-            "'leetcode' is not judged",
+            "'leetcode' is not supported",
         ),
         (
             {**PLAIN, "config.yaml": CONFIG.replace("chk.cc", "../chk.cc")},
@@ -130,4 +130,4 @@ def test_such_packages_are_judged_alone_too(cli: CommandLine, home: Path) -> Non
 def test_benchmark_is_listed_with_what_is_left_out(cli: CommandLine, home: Path) -> None:
     done = cli("problems", "livecodebench_pro", "--data-dir", write_pro(home, n2000b=HIDING))
     assert done.returncode == 0 and "testlib" in done.stdout, done.stderr
-    assert "1 problem left out: the dataset has no tests of it" in done.stdout
+    assert "1 problem left out: the dataset has no tests for it" in done.stdout
