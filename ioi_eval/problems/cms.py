@@ -290,7 +290,7 @@ class Cms(DeclaredFormat[CmsHeader]):
             tests=tests,
             subtasks=subtasks,
             score_precision=header.score_precision,
-            cpp_standard=cpp_standard(header),
+            cpp_standard=cpp_standard(header, header.year),
             solutions=tuple(_solutions(folder, task, test_names, source_names, faults)),
         )
 
@@ -325,9 +325,9 @@ def _source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     return () if stems == (problem_id.lower(),) else stems
 
 
-def cpp_standard(header: CmsHeader) -> str:
+def cpp_standard(header: Fields, year: int | None) -> str:
     """Return the C++ standard: the header's, or else the standard that the contest used in that year."""
-    default = "gnu++17" if header.year is not None and header.year < _GNU20_SINCE else "gnu++20"
+    default = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
     standard = CmsHeader.cpp_standard.read(header, default)
     if not re.fullmatch(r"(gnu|c)\+\+[0-9][0-9a-z]", standard):
         header.fault("cpp_standard", f"{standard!r} is not a C++ standard", "Write it as gnu++17 or c++20")
@@ -461,7 +461,7 @@ def without_unusable_python(
 
 
 def manager_of(
-    header: ManagerKeys, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
+    header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
 ) -> Manager | None:
     """Return the task's manager or interactor, or None if the task type has none.
 
@@ -489,11 +489,11 @@ def manager_of(
 
 
 def checker_of(
-    header: CmsHeader, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
+    header: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
 ) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
     # The fields are empty if `checker` is missing or is only a kind.
-    values = header.checker
+    values = header.value("checker")
     checker_keys = CheckerKeys.of(header.under("checker", values if isinstance(values, dict) else {}))
     checker_keys.check_keys()
     kind = _checker_kind(header, checker_keys, params, bool(sources), task)
@@ -537,7 +537,7 @@ def with_sources(
 
 
 def _checker_kind(
-    header: CmsHeader, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
+    header: Fields, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
 ) -> CheckerKind:
     """Return the kind of the checker."""
     output_eval = params.output_eval if params.has("output_eval") else None

@@ -247,7 +247,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ),
         ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
         ("problem.xml", 'cmd="gen 1000"', 'cmd="gem 1000"', "no generator 'gem'. Did you mean 'gen'?"),
-        ("problem.xml", 'cmd="gen 1000"', "", "tests/03 is not there, and nothing makes it"),
+        ("problem.xml", 'cmd="gen 1000"', "", "tests/03 is missing, and the test has no command"),
         ("problem.xml", 'tag="main"', 'tag="accepted"', "no solution is tagged main"),
     ],
 )
