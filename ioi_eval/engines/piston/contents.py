@@ -48,7 +48,7 @@ class ServerContents:
         self.space = 0  # bytes of contents that the server keeps; 0 means that it keeps none
         self.held = set[str]()  # hashes
         self.declined: dict[str, float] = {}  # by hash, the time until which the content is not sent again
-        self.uploads: Shared[None] = Shared()
+        self.uploads: SharedCalls[None] = SharedCalls()
         # Files of shared builds on the server, by key. None means that the build runs or has failed
         self.shared = dict[str, JobFile | None]()
         self.demand = Demand(MAX_HEADERS)
@@ -88,7 +88,7 @@ class ContentSender:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._contents: WeakKeyDictionary[Server, ServerContents] = WeakKeyDictionary()
-        self._downloads: Shared[Blob] = Shared()
+        self._downloads: SharedCalls[Blob] = SharedCalls()
 
     def contents_of(self, server: Server) -> ServerContents:
         contents = self._contents.get(server) or self._contents.setdefault(server, ServerContents())

@@ -1,0 +1,25 @@
+"""Packages of the plugins' formats: `pytest --update` on this file writes their goldens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.package_goldens import FOLDER, compare, text_files
+
+PACKAGES = Path(__file__).parents[1] / "packages"
+SOUND = {
+    "dmoj/pond.jsonl": FOLDER / "dmoj" / "pond",
+    "dmoj/pulleys.jsonl": PACKAGES / "pulleys",
+    "dmoj/terraces.jsonl": PACKAGES / "terraces",
+    "italy/gradini.jsonl": PACKAGES / "gradini",
+    "lightcp/powers.jsonl": PACKAGES / "powers",
+    "polygon/halves.jsonl": PACKAGES / "halves",
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_packages_are_read_or_refused_as_expected(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    compare(FOLDER / name, text_files(SOUND[name]), tmp_path, is_update=request.config.getoption("--update"))

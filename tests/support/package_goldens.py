@@ -1,0 +1,130 @@
+"""Small packages in tests/data/packages: the problem that is read from each, or why it is refused.
+
+A folder is a format. A line of `NAME.jsonl` is a package: the files in which it differs from the format's
+sound package. Null stands for a file that is missing, a list for texts to replace, and an object for other
+fields of a JSON file or for the members of a zip. `NAME.expected` holds the errors, the notes, and the fields
+in which the problem differs from the sound package's.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.models import Blob
+from ioi_eval.problems.collection import format_of
+from ioi_eval.problems.package import Package
+
+FOLDER = Path(__file__).parents[1] / "data" / "packages"
+
+_MAX_TEXT = 120  # characters
+
+# The text of a file, the members of a zip, or None for no file.
+Content = str | Mapping[str, str] | None
+
+
+def text_files(folder: Path) -> dict[str, str]:
+    """Return the texts of all files in a folder by their paths."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().decode()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def described(value: Any) -> Any:
+    """Return a value as JSON has it, without fields that have their defaults; of a file, its text.
+
+    Of long texts only the first and the last line are shown.
+    """
+    if isinstance(value, Blob):
+        return shortened(value.read().decode())
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        held = {field.name: getattr(value, field.name) for field in fields}
+        defaults = {field.name: field.default for field in fields}
+        return {
+            name: described(each)
+            for name, each in held.items()
+            if each != defaults[name] and each not in ((), {}, None)
+        }
+    if isinstance(value, Mapping):
+        return {str(key): described(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [described(each) for each in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    if isinstance(value, Enum):
+        return value.value
+    return shortened(value) if isinstance(value, str) else value
+
+
+def shortened(text: str) -> str:
+    lines = text.strip().splitlines()
+    return text if len(text) <= _MAX_TEXT or len(lines) < 3 else f"{lines[0]} ... {lines[-1]}"
+
+
+def read_from(files: Mapping[str, Content], folder: Path, name: str) -> tuple[Package, dict[str, Any]]:
+    """Return what is read from a package, and its problem as JSON has it."""
+    for path, content in files.items():
+        if content is None:
+            continue
+        target = folder / name / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            target.write_text(content, newline="")
+        else:
+            with zipfile.ZipFile(target, "w") as archive:
+                for member, text in content.items():
+                    archive.writestr(member, text)
+    package_format = format_of(folder / name)
+    assert package_format is not None
+    package = package_format.read_package(folder / name, name)
+    return package, {} if package.problem is None else described(package.problem)
+
+
+def patched(path: str, change: Any, sound: Mapping[str, str]) -> Content:
+    """Return the content of a file of a case."""
+    if isinstance(change, list):
+        text = sound[path]
+        for old, new in change:
+            assert text.count(old) == 1, f"{path} must contain {old!r} once"
+            text = text.replace(old, new)
+        return text
+    if isinstance(change, dict) and path.endswith(".json"):
+        return json.dumps({**json.loads(sound[path]), **change})
+    return change
+
+
+def outcome(
+    case: Mapping[str, Any], sound: Mapping[str, str], usual: Mapping[str, Any], folder: Path
+) -> Iterator[str]:
+    """Yield the lines of a case in `NAME.expected`. `usual`: the problem of the sound package."""
+    yield f"== {case['case']}"
+    changes = {path: patched(path, change, sound) for path, change in case["files"].items()}
+    package, problem = read_from({**sound, **changes}, folder, case.get("name", "p"))
+    yield from (f"  refused: {error}" for error in package.errors)
+    yield from (f"  note: {note}" for note in package.notes)
+    if problem and not package.errors:
+        for field in {**usual, **problem}:
+            if problem.get(field) != usual.get(field):
+                yield f"  {field}: {json.dumps(problem.get(field), sort_keys=True)}"
+
+
+def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path, *, is_update: bool) -> None:
+    """Compare what is read from the packages of a file with `NAME.expected`, or write that."""
+    _, usual = read_from(sound, tmp_path, "p")
+    lines = [*outcome({"case": "the sound package", "files": {}}, sound, {}, tmp_path / "sound")]
+    lines += [
+        line
+        for number, case in enumerate(cases.read_text().splitlines())
+        for line in outcome(json.loads(case), sound, usual, tmp_path / str(number))
+    ]
+    expected = cases.with_suffix(".expected")
+    if is_update:
+        expected.write_text("\n".join(lines) + "\n")
+    assert lines == expected.read_text().splitlines()
