@@ -160,8 +160,6 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
     [
         (FEW, None, plain_problem(), _SHORT),
         (FEW, None, GRADED, _SHORT[::3]),
-        (FEW, ("landlock", "seccomp"), GRADED, _SHORT[::3]),
-        (FEW, ("namespaces", "seccomp"), GRADED, _SHORT[::3]),
         pytest.param(BIG, None, plain_problem(), _SHORT, marks=pytest.mark.nightly),
         *(
             pytest.param(FEW, layers, GRADED, [*LOOKS], marks=pytest.mark.nightly)
@@ -238,6 +236,7 @@ _STREAMS = (
 )
 
 
+@pytest.mark.nightly(unless="-all$|^all-")
 @pytest.mark.parametrize(
     "layers",
     [None, ("landlock", "seccomp"), ("namespaces", "seccomp")],

@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from building import built_once
+from support.warm_command import Started, WarmCommand
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,28 +34,37 @@ def core(shared: Path) -> Path:
 
 
 class Command:
-    """`ioi-eval` of a checkout without plugins."""
+    """`ioi-eval` of a checkout without plugins: one process loads it and forks for each call."""
 
     def __init__(self, core: Path, cache: Path) -> None:
-        self._core, self._cache = core, cache
+        self._core = core
+        self._environment = {**os.environ, "PYTHONPATH": str(core), "IOI_EVAL_CACHE": str(cache)}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(core))
+            self.process = WarmCommand("ioi_eval.cli.score", "ioi_eval.cli.problems", "ioi_eval.runs.score")
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(self._core), "IOI_EVAL_CACHE": str(self._cache)}
-        argv = [sys.executable, "-P", "-m", "ioi_eval", *map(str, arguments)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(argv, cwd=self._core, env=environment, stdout=pipe, stderr=pipe, text=True)
+    def start(self, *arguments: str | Path) -> Started:
+        return self.process.start([*map(str, arguments)], self._core, self._environment)
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
-        done = subprocess.CompletedProcess(arguments, 0, *process.communicate())
-        done.returncode = process.returncode
+        done = self.process.run([*map(str, arguments)], self._core, self._environment)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
 
-@pytest.fixture
-def command(core: Path, shared_cache: Path) -> Command:
-    return Command(core, shared_cache)
+@pytest.fixture(scope="module")
+def command(core: Path, shared_cache: Path) -> Iterator[Command]:
+    made = Command(core, shared_cache)
+    yield made
+    made.process.close()
+
+
+def test_commands_are_those_of_a_core_without_plugins(command: Command, core: Path, tmp_path: Path) -> None:
+    script = tmp_path / "where.py"
+    script.write_text("import ioi_eval\nprint(ioi_eval.__path__)\nimport ioi_eval.plugins\n")
+    done = command.process.run([], core, {"PYTHONPATH": str(core)}, str(script))
+    assert done.stdout == f"['{core / 'ioi_eval'}']\n"
+    assert "No module named 'ioi_eval.plugins'" in done.stderr
 
 
 def test_core_scores_examples_and_writes_their_report_without_plugins(

@@ -227,7 +227,7 @@ cli.main()
 
 REFUSED = """
 import sys
-sys.executable, *code = sys.argv[1:]
+sys.executable, *codes = sys.argv[1:]
 from ioi_eval import EmbeddedEngine, JudgeOptions
 from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
 from ioi_eval.integrations.rewards import RewardRow, Rewards
@@ -239,19 +239,20 @@ layers = ("landlock",)
 def make(store):
     return EmbeddedEngine(store=store, slots=1, python="caller", layers=layers)
 setup = Setup(engine=make, options=JudgeOptions(layers=layers))
-text = f"```python\\n{code[0]}```"
 tests = {"inputs": ["in 1\\n"], "outputs": ["out 1\\n"]}
-result = evaluate_apps_solution([{"role": "assistant", "content": text}], tests, engine=setup)
-assert not result.is_score_valid and "cannot import numpy" in result.reason, result.reason
-assert make_reward(setup=setup)(completions=[text], input_output=[tests]) == [None]
-rewards = Rewards(setup=setup)
 row = RewardRow(values={"input_output": tests}, number=0)
-try:
-    rewards.runtime().call(outcome(rewards, rewards.runtime(), text, row, 0.0))
-except InterpreterRefused as error:
-    assert "chmod o+x" in str(error)
-else:
-    raise AssertionError("verl takes a failure of the judge for a reward")
+for code in codes:
+    text = f"```python\\n{code}```"
+    result = evaluate_apps_solution([{"role": "assistant", "content": text}], tests, engine=setup)
+    assert not result.is_score_valid and "cannot import numpy" in result.reason, result.reason
+    assert make_reward(setup=setup)(completions=[text], input_output=[tests]) == [None]
+    rewards = Rewards(setup=setup)
+    try:
+        rewards.runtime().call(outcome(rewards, rewards.runtime(), text, row, 0.0))
+    except InterpreterRefused as error:
+        assert "chmod o+x" in str(error)
+    else:
+        raise AssertionError("verl takes a failure of the judge for a reward")
 close_all()
 """
 
@@ -293,6 +294,7 @@ def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
     assert row["resolved"] is True, row
 
 
+@pytest.mark.nightly(unless="^/tmp")
 def test_every_door_runs_programs_with_the_caller_s_packages(
     python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
@@ -300,9 +302,9 @@ def test_every_door_runs_programs_with_the_caller_s_packages(
 
 
 @ROOTS_OWN
+@pytest.mark.nightly(unless="^/tmp")
 def test_no_door_gives_a_score_without_the_caller_s_packages(python: Path, shared_cache: Path) -> None:
-    for code in (BY_NUMPY, ECHO):
-        run_script(REFUSED, shared_cache, python, code)
+    run_script(REFUSED, shared_cache, python, BY_NUMPY, ECHO)
 
 
 @pytest.mark.nightly
