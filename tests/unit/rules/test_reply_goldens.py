@@ -1,0 +1,43 @@
+"""Replies of models in tests/data/replies: the program that is found in each, or why there is none.
+
+A line of `NAME.jsonl` is a reply and the language of the program. Without a language, `NAME.expected` has the
+reason for a missing program. `pytest --update` on this file writes `NAME.expected`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval.model.languages import find
+from ioi_eval.rules.extraction import extract, why_no_program
+
+FOLDER = Path(__file__).parents[2] / "data" / "replies"
+
+
+def outcome(case: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a case in `NAME.expected`."""
+    yield f"== {case['case']}"
+    reply = case["reply"]
+    if "language" not in case:
+        yield f"  no program: {why_no_program(reply)}"
+        return
+    program = extract(reply, find(case["language"]))
+    if program is None:
+        yield "  no program"
+    else:
+        yield "  the reply" if program == reply else f"  {json.dumps(program)}"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
+def test_programs_are_found_in_replies_as_expected(name: str, request: pytest.FixtureRequest) -> None:
+    cases = (FOLDER / f"{name}.jsonl").read_text().split("\n")[:-1]
+    lines = [line for case in cases for line in outcome(json.loads(case))]
+    expected = (FOLDER / name).with_suffix(".expected")
+    if request.config.getoption("--update"):
+        expected.write_text("\n".join(lines) + "\n")
+    assert lines == expected.read_text().splitlines()
