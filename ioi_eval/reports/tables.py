@@ -167,7 +167,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
     `before`: the old table begins with these, and so does the new one.
     """
     try:
-        import pyarrow.parquet  # noqa: F401
+        import pyarrow.parquet
     except ModuleNotFoundError:
         yield TestsTable()
         return

@@ -27,6 +27,7 @@ from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected, Jo
 from ioi_eval.model.job import Job, JobFile, JobResult, SharedBuild
 from ioi_eval.model.retry import CONTENTS, DECLINED_FILE, WORKER_HEADER, WORKER_PROGRAM
 from ioi_eval.model.values import Blob
+from ioi_eval.store.memory import SharedCalls
 
 _log = logging.getLogger(__name__)
 

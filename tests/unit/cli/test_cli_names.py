@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.command_line import RIGHT, CommandLine, results, row, write_dump
+from support.command_line import CommandLine, results, row, write_dump
 from support.servers import EndpointReport
 
 import ioi_eval
@@ -78,35 +78,13 @@ def test_only_whole_names_are_options() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ("worker", "--host", "0.0.0.0"),
-            "--host: on 0.0.0.0,...Give --token-file FILE or IOI_EVAL_TOKEN; --open-to-all if the",
-        ),
-        (("view", "run", "--host", "0.0.0.0"), "Give --token-file FILE or IOI_EVAL_TOKEN\n"),
-        (
-            ("package", "out", "--compiler", "run"),
-            "run: the folder has no bin/. Name the folder that has a...compiler's bin/ as --compiler PREFIX",
-        ),
-        (
-            ("doctor", "--python", "3.0"),
-            "the Python for submissions: no Python 3.0 was found. Give the path"
-            "...or a version, as --python PATH or in IOI_EVAL_PYTHON",
-        ),
-        (("problems", "usaco"), "name its folder with --data-dir\n"),
-        (
-            ("score", "d.jsonl"),
-            "d.jsonl, --problems: its rows may be of livecodebench or code_contests_plus"
-            "...Say which: --problems livecodebench\n",
-        ),
         (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
         (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --print-prompt"),
     ],
 )
 def test_remedies_name_options(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
-    (cli.folder / "run").mkdir()
     shutil.copytree(PACKAGES / "halves", cli.folder / "halves")
     (cli.folder / "halves" / "tests" / "06").unlink()
-    write_dump(cli.folder / "d.jsonl", [{"question_id": "1873_A", "code": RIGHT}])
     write_pond(cli.folder / "pond")
     (cli.folder / "t.md").write_text("{{ problem.statement.nothing.of.it }}")
     (cli.folder / "c.yaml").write_text("prompt: t.md\nmodel: {base_url: 'http://127.0.0.1:1/v1'}\n")
