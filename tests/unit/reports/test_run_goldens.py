@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
-from ioi_eval.runs.report import write_reports
+
+from ioi_eval.reports import write_reports
 
 FOLDER = Path(__file__).parents[2] / "data" / "runs"
 GOLDENS = ("summary.json", "report.md")

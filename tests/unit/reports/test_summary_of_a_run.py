@@ -45,19 +45,6 @@ def unscored(key: str, reason: str = "why", model: str = "", problem_id: str = "
 # --- numbers -----------------------------------------------------------------------------------------
 
 
-def test_the_best_of_each_subtask_counts(tmp_path: Path) -> None:
-    first = scored("a", {"1-a": Verdict.WA})  # 0 of everything: the test is in every subtask
-    second = scored("b", {"2-a": Verdict.WA})  # the first subtask
-    third = scored("c", {"3-a": Verdict.PA, "1-a": Verdict.PA})  # a third of everything
-    model = summary(written(tmp_path / "run", [first, second, third])).models[0]
-    only = model.problems[0]
-    assert [best.weighted_score for best in only.subtasks] == [20, 10.17, 16.5]
-    assert [best.key for best in only.subtasks] == ["b", "c", "c"]
-    assert (model.points, model.max_points, model.problems_solved) == (46.67, 100, 0)
-    assert only.mean_points == pytest.approx((0 + 20 + 100 / 3) / 3)
-    assert only.verdicts == {Verdict.WA: 2, Verdict.PA: 1}
-
-
 def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
     rows = [scored("a"), {**scored("b"), "repeats": "a"}, {**scored("c"), "repeats": "a"}]
     run = written(tmp_path / "run", rows)
@@ -104,26 +91,6 @@ def test_a_failure_that_was_judged_since_is_none(tmp_path: Path) -> None:
         journal.record(scored("a"))
         run = summary(folder)
     assert (run.scored, run.unscored) == (1, 1) and run == summary(folder)
-
-
-def test_models_are_kept_apart_and_compared_over_the_same_problems(tmp_path: Path) -> None:
-    of = submission("p", problem_id="plain", row={"model_kwargs": {"model": "m1", "seed": 3}})
-    plain = result_row(of, PLAIN, result(of, {"1-a": Verdict.WA}, problem=PLAIN))
-    rows = [scored("a", {"3-a": Verdict.TLE}, "m1"), scored("b", None, "m2"), plain]
-    run = summary(written(tmp_path / "run", rows, [unscored("t", model="m2", problem_id="tree")]))
-    assert [(model.model, model.points, model.max_points) for model in run.models] == [
-        ("m2", 100, 100),
-        ("m1", 50.5, 100),
-    ]
-    assert run.problems == 3
-    second, first = run.models
-    assert [(p.problem_id, p.points, p.max_points, p.submissions) for p in first.problems] == [
-        ("plain", None, None, 1),
-        ("sum", 50.5, 100, 1),
-        ("tree", None, None, 0),
-    ]
-    assert first.problems[0].best_pass_rate == 0.75
-    assert [p.unscored for p in second.problems] == [0, 0, 1]
 
 
 def test_the_settings_come_from_the_run_and_from_its_rows(tmp_path: Path) -> None:
