@@ -110,7 +110,7 @@ GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, whic
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.nightly(unless="everything-two")
+@pytest.mark.nightly
 @pytest.mark.parametrize("half", ["one", "two"])
 async def test_attacking_program_with_fork_permission_fails(
     scorer: Scorer, ground: Ground, half: str

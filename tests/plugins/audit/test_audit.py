@@ -189,6 +189,7 @@ def test_mutant_that_another_input_shows_wrong_makes_tests_weak(cli: CommandLine
     assert [each["fault"] for each in problem["diagnoses"]] == ["weak"]
 
 
+@pytest.mark.nightly
 def test_packages_of_the_examples_are_not_accused(cli: CommandLine) -> None:
     chosen = ("--problem", "kettle", "--problem", "shelves")
     done = cli("audit", EXAMPLES, *chosen, "--out", "found")

@@ -24,7 +24,7 @@ TUTORIALS = ("cluster", "dump", "problem", "reward")
 SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
 LONG = {
     f"docs/{name}.md"
-    for name in ("contest", "questions", "results", *(f"tutorials/{name}" for name in TUTORIALS))
+    for name in ("audit", "contest", "questions", "results", *(f"tutorials/{name}" for name in TUTORIALS))
 }
 
 
