@@ -442,7 +442,7 @@ def causes(run: Summary, links: Callable[[str], Link]) -> Section:
             "names in quotes are left out of the line. A sample is a test of a subtask without points."
         ],
         table=TableBlock(
-            heads=["Verdict", "TestReport", "Submissions", "Share", "For example"],
+            heads=["Verdict", "Line", "Submissions", "Share", "For example"],
             rows=rows,
             align="llrrl",
             kind="causes",

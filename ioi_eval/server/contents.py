@@ -15,6 +15,7 @@ from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
+from ioi_eval.store.contents import BlobCache
 
 _MAX_UPLOADS = 16  # files that clients send at the same time
 _MIN_HASHES = 10_000  # hashes of programs that are stored before hashes of removed programs are dropped
@@ -23,7 +24,7 @@ _MIN_HASHES = 10_000  # hashes of programs that are stored before hashes of remo
 class ContentCache:
     """Files by SHA-256: files that clients sent, and programs that jobs built."""
 
-    def __init__(self, depot: Depot | None, max_job_bytes: int, counts: Counter[str]) -> None:
+    def __init__(self, depot: BlobCache | None, max_job_bytes: int, counts: Counter[str]) -> None:
         """Create the cache.
 
         Args:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ioi_eval.model.quoting import as_json, as_label
 from ioi_eval.model.values import Value
+from ioi_eval.store.memory import LruCache
 
 _REPEAT_AFTER_S = 3600.0  # until a message may be logged again
 _MAX_MESSAGES = 256  # different messages whose repetition is suppressed
@@ -38,7 +39,7 @@ class RepeatFilter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until = Bounded[float](_MAX_MESSAGES)
+        self._until = LruCache[float](_MAX_MESSAGES)
 
     def is_repeated(self, message: str) -> bool:
         """Return True if the message was logged within the last hour.

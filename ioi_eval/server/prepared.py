@@ -30,7 +30,7 @@ from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.server.jobs import PackagedEngine
 from ioi_eval.server.queue import AWAY, entry_held
 from ioi_eval.store import Store
-from ioi_eval.store.memory import recalled, remembered
+from ioi_eval.store.memory import SharedCalls, recalled, remembered
 from ioi_eval.store.resources import graders
 
 # --- builds in the store: a folder for each key, with the compiler's ending and the files ------------
@@ -105,7 +105,7 @@ class SharedBuilds:
 
     def __init__(self, store: Store | None) -> None:
         self._cache = BuildCache(store)
-        self._builds: Shared[CachedBuild] = Shared(lasting=AWAY)
+        self._builds: SharedCalls[CachedBuild] = SharedCalls(lasting=AWAY)
 
     def is_running(self, key: str) -> bool:
         return key in self._builds

@@ -250,7 +250,7 @@ class _BuildMonitor(logging.Handler):
 
 
 @contextlib.contextmanager
-def _depot(options: ServerOptions) -> Iterator[Depot | None]:
+def _depot(options: ServerOptions) -> Iterator[BlobCache | None]:
     """Open the content cache in a temporary folder, which the next start removes after a crash."""
     limit, folder = options.max_contents, Path(options.contents_folder or tempfile.gettempdir())
     if limit == 0:
@@ -266,6 +266,6 @@ def _depot(options: ServerOptions) -> Iterator[Depot | None]:
             _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.look(folder).left // _DISK_PARTS
         )
         boxes.hold(reserved)
-        yield Depot(boxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
+        yield BlobCache(boxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
     finally:
         boxes.close()

@@ -150,7 +150,7 @@ class Node:
 class _Opened:
     """The parts of a node between opening and closing it."""
 
-    def __init__(self, engine: EmbeddedEngine, depot: Depot, capabilities: Capabilities) -> None:
+    def __init__(self, engine: EmbeddedEngine, depot: BlobCache, capabilities: Capabilities) -> None:
         self.engine, self._depot = engine, depot
         self.contents = ContentCache(depot, depot.limit, Counter())
         self._own = {PROCTOR.sha256: capabilities.proctor, LIBRARY.sha256: capabilities.waiting}

@@ -24,6 +24,7 @@ from ioi_eval.model.values import Blob, Value
 from ioi_eval.plugins.ray import cluster
 from ioi_eval.plugins.ray.cluster import Call, NodeLost, Seen
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, Lacking, NodeCapabilities, NodeError
+from ioi_eval.store.memory import LruCache, SharedCalls
 
 _SMALL = 1 << 16  # bytes of a content that travels in the call, not through the object store
 _STORED = 2 << 30  # bytes of contents that are kept in the object store

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from run_samples import SUM, judged, problem, result, submission, texts, write_run
+from run_samples import judged, submission, texts, write_run
 from support.runs import Fingerprint, ResultLog, failure_row, result_row
 
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Verdict
 from ioi_eval.reports import document, markdown, summary
 from ioi_eval.reports.document import (
     NOTHING,
@@ -33,7 +32,6 @@ from ioi_eval.reports.document import (
     table,
     visible,
 )
-from ioi_eval.reports.headline import MINUS
 from ioi_eval.reports.page import USUAL
 
 HOSTILE = [
@@ -170,100 +168,6 @@ def test_a_table_can_be_read_in_its_source() -> None:
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def page_of_two_models(folder: Path) -> str:
-    rows, plain = [], problem("plain", subtasks=False)
-    for n, model in enumerate(["m1", "m2"]):
-        of = submission(f"s{n}", row={"model": model})
-        rows.append(result_row(of, SUM, result(of, {"3-a": Verdict.TLE} if n else {}, compiler="g++ 12")))
-        of = submission(f"p{n}", problem_id="plain", row={"model": model})
-        rows.append(result_row(of, plain, result(of, {"3-a": Verdict.WA}, problem=plain)))
-    failures = [failure_row(submission("f", row={"model": "m2"}), JudgeFailure("it broke", remedy="Mend it"))]
-    return page(folder, rows, failures, {"command": "ioi-eval score x", "engine": "embedded"})
-
-
-def test_the_page_of_two_models(tmp_path: Path) -> None:
-    text = page_of_two_models(tmp_path / "run")
-    leaderboard, passes, budgets, by_problem, causes, verdicts, *_ = tables = cells(text)
-    heads = ["Model", "Rank", "pass@1", "Minus the leader", "Points", "Solved", "No program"]
-    half, none = "██████░░░░░░ 50.0 % (0.0 to 100.0)", "░░░░░░░░░░░░ 0.0 % (0.0 to 0.0)"
-    assert leaderboard == [
-        [*heads, "Submissions", "Unscored"],
-        ["m1", "1", half, NOTHING, "100 of 100", "1 of 2", "0.0 %", "2", "0"],
-        ["m2", "1", none, f"{MINUS}50.0", "50.5 of 100", "0 of 2", "0.0 %", "2", "1 (33.3 %)"],
-    ]
-    assert budgets == [
-        ["Model", "All", "50", "One", "of"],
-        ["m1", "100", "100", "100", "100"],
-        ["m2", "50.5", "50.5", "50.5", "100"],
-    ]
-    assert passes == [
-        ["Model", "pass@1", "Problems", "Unscored"],
-        ["m1", "50.0 % (0.0 to 100.0)", "2", "0"],
-        ["m2", "0.0 % (0.0 to 0.0)", "2", "1"],
-    ]
-    assert "pass@5: 2 problems or subtasks have fewer than 5 scored submissions." in text
-    assert by_problem == [
-        ["Problem", "Mean", "m1", "m2"],
-        ["plain", "0.0", "0", "0"],
-        ["sum", "50.0", "100", "0"],
-    ]
-    assert causes == [
-        ["Verdict", "TestReport", "Submissions", "Share", "For example"],
-        ["WA", "", "2", "50.0 %", "p1, p0"],
-        ["TLE", "", "1", "25.0 %", "s1"],
-    ]
-    assert verdicts == [
-        ["Model", "AC", "TLE", "WA", "Unscored"],
-        ["m1", "1", "0", "1", "0"],
-        ["m2", "0", "1", "1", "1"],
-        ["All", "1", "1", "2", "1"],
-    ]
-    assert ["", "03-all", "0", "49.5", "TLE", NOTHING] in tables[9]
-    assert ["1", "sum", NOTHING, "it broke", "Mend it", "f"] in tables[10]
-    assert ["Engine", "embedded"] in tables[11] and ["Compiled with", "g++ 12 (2 submissions)"] in tables[11]
-    assert "**1 submission could not be judged.**" in text
-    assert "```sh\nioi-eval score x\n```" in text
-
-
-def test_the_page_of_one_model_without_a_name(tmp_path: Path) -> None:
-    of = submission("a")
-    text = page(tmp_path / "run", [result_row(of, SUM, result(of))])
-    headings = [line for line in text.splitlines() if line.startswith("#")]
-    assert headings == [
-        "# Scores of 1 submission",
-        "## Leaderboard",
-        "## pass@k",
-        "## Points by the number of submissions",
-        "## Verdicts",
-        "## Slices",
-        "## Problems",
-        "### Best of each subtask",
-        "## Copy for a paper",
-        "## Settings",
-        "## How to get the same again",
-    ]
-    assert "could not be judged" not in text and "\n\n\n" not in text
-
-
-def test_the_page_of_nothing(tmp_path: Path) -> None:
-    assert page(tmp_path / "run", []).startswith("# Scores of 0 submissions\n")
-
-
-def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
-    of = submission("a")
-    confinement = {
-        "v": 1,
-        "landlock": 0,
-        "seccomp": True,
-        "namespaces": [],
-        "missing": ["Landlock: not there"],
-        "interpreter": "forked",
-    }
-    text = page(tmp_path / "run", [result_row(of, SUM, result(of, confinement=confinement))])
-    assert "- Missing confinement: Landlock: not there\n\n## " in text
-    assert ["Confinement", "no Landlock, seccomp, no namespaces, Python forked"] in cells(text)[-1]
-
-
 def test_settings_show_what_differs_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.begin()
@@ -321,13 +225,3 @@ def test_nothing_of_a_submission_breaks_the_page(
                 "strong_open",
                 "strong_close",
             }
-
-
-def test_without_a_medal_only_the_reason_is_shown(tmp_path: Path) -> None:
-    rows = []
-    for model in ("m1", "m2"):
-        of = submission(model, row={"year": 2024, "model": model})
-        rows.append(result_row(of, SUM, result(of)))
-    text = page(tmp_path / "run", rows, settings={"problems": "ioi"})
-    shown = "## Medals\n\n2024: the contest had 6 problems, the run has 1 of that year.\n\n## "
-    assert shown in text

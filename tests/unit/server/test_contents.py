@@ -237,7 +237,7 @@ async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(ca
 async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path, room: int) -> None:
     made = tmp_path / "made"
     made.write_bytes(b"a program")
-    contents = ContentCache(Depot(place, room) if room else None, 1000, Counter())
+    contents = ContentCache(BlobCache(place, room) if room else None, 1000, Counter())
     kept = await contents.store_programs(JobResult(run=Ending(), kept={"program": str(made)}))
     assert not made.exists() and list(kept.stayed) == (["program"] if room == 100 else [])
     assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
@@ -284,7 +284,7 @@ async def test_a_full_disk_takes_no_job_s_result_away(
     monkeypatch.setattr("ioi_eval.store.contents.shutil.copyfile", copied)
     made = tmp_path / "made"
     made.write_bytes(b"a program")
-    contents = ContentCache(Depot(place, ROOM), 1000, Counter())
+    contents = ContentCache(BlobCache(place, ROOM), 1000, Counter())
     result = await contents.store_programs(JobResult(run=Ending(stdout="7"), kept={"program": str(made)}))
     assert (result.run.stdout, result.stayed, inside(place), made.exists()) == ("7", {}, [], False)
 
