@@ -121,8 +121,6 @@ async def test_a_reply_is_a_score_and_feedback(answer: Any, score: str, feedback
         ({"run": {"code": "one"}}, "Piston"),
         (reply(stage(signal="SIGKILL", code=None) | {"status": "OL"}), "PISTON_OUTPUT_MAX_SIZE"),
         (reply(stage(code=None) | {"status": "XX", "message": "no box"}), "no box"),
-        (reply(stage(stderr="The checker printed no score", code=3)), "printed no score"),
-        (reply(stage(code=3), stage(stderr="The checker does not compile", code=3)), "does not compile"),
         (reply(stage(code=3), stage("No checker found", "No grader", code=3)), "No grader"),
         (reply(stage(code=1), stage(stderr="Could not compile checker", code=1)), "checker does not compile"),
     ],
@@ -132,28 +130,20 @@ async def test_what_says_nothing_about_the_submission_is_never_a_score(answer: A
         await run(answer)
 
 
-NOT_LINKED = "/tmp/a.o: undefined reference to `add'\ncollect2: error: ld returned 1 exit status\n"
 GRADERS = "graders/grader.cpp:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
 
 
-@pytest.mark.parametrize("by_itself", [True, False])
-async def test_grader_that_does_not_compile_by_itself_is_never_a_score(by_itself: bool) -> None:
+async def test_grader_that_does_not_compile_by_itself_is_never_a_score() -> None:
     """A submission may have caused it, by a macro; a job without one tells."""
     client = Client()
 
     async def send_execute(data: dict[str, Any], language: str = "cms_ioi") -> Any:
         await Client.send_execute(client, data, language)
-        code = next(file["content"] for file in data["files"] if file["name"] == "graders/sum.cpp")
-        words = GRADERS if code or by_itself else NOT_LINKED
-        return reply(stage(stderr=words, code=1), stage(stderr=words, code=1))
+        return reply(stage(stderr=GRADERS, code=1), stage(stderr=GRADERS, code=1))
 
     client.send_execute = send_execute  # type: ignore[method-assign]
-    if by_itself:
-        with pytest.raises(JudgeFailure, match=r"grader does not compile on the server: .*'nonsense'"):
-            await run_submission(client, PROBLEM, "1", "code", "x")
-    else:
-        score, feedback = await run_submission(client, PROBLEM, "1", "code", "x")
-        assert score == "0" and feedback.startswith("Compilation error exit code 1\n")
+    with pytest.raises(JudgeFailure, match=r"grader does not compile on the server: .*'nonsense'"):
+        await run_submission(client, PROBLEM, "1", "code", "x")
     assert len(client.sent) == 2
 
 
@@ -259,9 +249,6 @@ ROW: dict[str, Any] = {
     ("language", "name", "package"),
     [
         ("cpp", "main.cpp", "c++17"),
-        ("C++17 (GCC 7-32)", "main.cpp", "c++17"),
-        ("python", "main.python", "cf_python3"),
-        ("python3", "main.python", "cf_python3"),
         ("Python 3", "main.python", "cf_python3"),
     ],
 )
