@@ -167,7 +167,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
     `before`: the old table begins with these, and so does the new one.
     """
     try:
-        import pyarrow.parquet
+        import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError:
         yield TestsTable()
         return

@@ -14,7 +14,7 @@ from missing import lacks
 def chromium() -> Iterator[Any]:
     """Skip the test where it is not installed."""
     try:
-        import selenium
+        import selenium  # noqa: F401
     except ImportError:
         lacks("selenium")
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
