@@ -13,8 +13,6 @@ from support.terminals import written_to_terminal
 from ioi_eval.cli import console
 
 RED, GREEN = "\x1b[31;1m", "\x1b[32m"
-pytestmark = pytest.mark.once
-
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:

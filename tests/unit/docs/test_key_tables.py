@@ -16,8 +16,6 @@ from support.pages import ROOT
 from ioi_eval.problems.collection import formats
 from ioi_eval.problems.keys import Keys, table
 
-pytestmark = pytest.mark.once
-
 PAGES = [ROOT / "docs" / "packages.md", ROOT / "docs" / "formats.md"]
 TABLE = re.compile(r"^<!-- keys of (\S+) -->\n(?:\|.*\n)*", re.MULTILINE)
 # Classes that other classes extend, or whose keys have no names in a package.

@@ -12,8 +12,6 @@ import ioi_eval
 from ioi_eval.model.fields import Faults
 from ioi_eval.problems.keys import Keys, Unknown, inner, number, refused, seconds, table, text, whole
 
-pytestmark = pytest.mark.once
-
 
 class _Window(Keys):
     unknown = Unknown.REFUSED
