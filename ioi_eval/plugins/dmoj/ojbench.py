@@ -1,4 +1,4 @@
-"""OJBench: problems of NOI and ICPC, each a package of DMOJ's judge in a copy of the authors' dataset."""
+"""The benchmark OJBench: problems of NOI and ICPC. Each is a package of DMOJ's judge in its dataset."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from ioi_eval.model.values import Problem
 from ioi_eval.plugins.dmoj.packages import Dmoj
 from ioi_eval.problems.names import is_plain
 
-LEFT_OUT = "its own judge leaves it out"
-_SKIPPED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})
-_TIME, _MEMORY = 10.0, 1 << 30  # seconds and bytes, of its judge: the same for all problems
-_ROWS, _FOLDER = "prompts/full.jsonl", "folder"
+LEFT_OUT = "OJBench's own judge excludes it"
+_EXCLUDED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})
+_TIME_LIMIT_S, _MEMORY_LIMIT_BYTES = 10.0, 1 << 30  # of OJBench's judge, for all problems
+_ROWS, _FOLDER = "prompts/full.jsonl", "folder"  # a file of the dataset, and a column that is added to it
 _NOI = "NOI"
-_WHAT_TO_WRITE = "### Format: "  # of the prompt: what differs by language begins here
+_FORMAT_HEADING = "### Format: "  # in a prompt; the text after it depends on the language
 
 
 class OJBench(Benchmark):
+    """The benchmark OJBench."""
+
     name: ClassVar = "ojbench"
     about: ClassVar = "232 problems of NOI and ICPC, with checkers and interactors"
     ids: ClassVar = r"loj-[0-9]+|[ns]werc20[0-9]{2}_[A-Z]"
@@ -43,48 +45,57 @@ class OJBench(Benchmark):
     named = ColumnNames(difficulty="difficulty", tags=("dataset",))
 
     def rows(self, data_dir: str, cache: Path) -> Path:
-        """Write a row for each problem, with the place of its package; the file has one for each language."""
-        found = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
-        if not found:
+        """Write one row for each problem, with the folder of its package. Return the path of the file.
+
+        The dataset's file has a row for each language of a problem.
+        """
+        files = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
+        if not files:
             remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with data_dir=FOLDER"
             raise InputError(f"there is no {_ROWS}", where=data_dir or self.name, remedy=remedy)
-        root = found[0].absolute().parents[1]
-        problems: dict[str, dict[str, Any]] = {}
-        for row in read_columns(found[0], self.columns):
-            name, part = str(row.get("id")), str(row.get("dataset"))
-            name = f"loj-{name}" if name.isdecimal() else name  # numbers are those of LibreOJ
-            if not (is_plain(name) and is_plain(part)):
-                what = f"{part!r} and {name!r} are no names of folders"
-                raise InputError(what, where=str(found[0]), remedy="Fetch it again")
-            problems.setdefault(name, {**row, "id": name, _FOLDER: str(root / part / name)})
-        return written(problems.values(), self.name, cache)
+        root = files[0].absolute().parents[1]
+        row_by_id: dict[str, dict[str, Any]] = {}
+        for row in read_columns(files[0], self.columns):
+            problem_id, contest = str(row.get("id")), str(row.get("dataset"))
+            problem_id = f"loj-{problem_id}" if problem_id.isdecimal() else problem_id  # numbers of LibreOJ
+            if not (is_plain(problem_id) and is_plain(contest)):
+                problem = f"{contest!r} and {problem_id!r} are not names of folders"
+                raise InputError(problem, where=str(files[0]), remedy="Fetch the dataset again")
+            row_by_id.setdefault(
+                problem_id, {**row, "id": problem_id, _FOLDER: str(root / contest / problem_id)}
+            )
+        return written(row_by_id.values(), self.name, cache)
 
     def candidate(self, row: Row) -> Candidate:
-        found = super().candidate(row)
-        alias = found.id.removeprefix("loj-") if found.tags == (_NOI,) else ""
-        return replace(found, alias=alias, unusable=LEFT_OUT if found.id in _SKIPPED else "")
+        candidate = super().candidate(row)
+        alias = candidate.id.removeprefix("loj-") if candidate.tags == (_NOI,) else ""
+        return replace(candidate, alias=alias, unusable=LEFT_OUT if candidate.id in _EXCLUDED else "")
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         folder = Path(tables.main[candidate.rows[0]].text(_FOLDER))
-        files = ((path, path.stat()) for path in sorted(folder.rglob("*")))
-        return " ".join(
-            (tables.main.fingerprint, *(f"{path} {of.st_size} {of.st_mtime_ns}" for path, of in files))
-        )
+        stats = ((path, path.stat()) for path in sorted(folder.rglob("*")))
+        files = (f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
+        return " ".join((tables.main.fingerprint, *files))
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
-        """All cases must be right, whatever points the package gives them, as its judge has it."""
+        """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
         row = tables.main[candidate.rows[0]]
         folder = row.text(_FOLDER)
         problem = of_package(Dmoj().read_package(Path(folder), folder), keep)
         limits = problem.limits
-        wall = _TIME * (limits.wall_time or 0) / (limits.cpu_time or 1)  # DMOJ's multiple of the time
+        wall_time_factor = (limits.wall_time or 0) / (limits.cpu_time or 1)
         return replace(
             problem,
             id=candidate.id,
             subtasks=(),
-            limits=replace(limits, cpu_time=_TIME, wall_time=wall, memory=_MEMORY),
+            limits=replace(
+                limits,
+                cpu_time=_TIME_LIMIT_S,
+                wall_time=_TIME_LIMIT_S * wall_time_factor,
+                memory=_MEMORY_LIMIT_BYTES,
+            ),
             difficulty=candidate.difficulty,
             tags=candidate.tags,
             cpp_standard="c++17",
-            statement=statement_of(row.text("prompt").partition(_WHAT_TO_WRITE)[0]),
+            statement=statement_of(row.text("prompt").partition(_FORMAT_HEADING)[0]),
         )

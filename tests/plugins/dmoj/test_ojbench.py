@@ -141,7 +141,7 @@ def test_what_is_left_out(copy: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         loaded(tmp_path)
     write_header(copy / "ICPC")
     assert dict(loaded(tmp_path).left_out) == {
-        "its own judge leaves it out": 1,
+        "OJBench's own judge excludes it": 1,
         "its package is flawed: missing file": 1,
     }
 
@@ -151,7 +151,7 @@ def test_a_copy_that_is_none(copy: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"no prompts/full\.jsonl.*Git LFS"):
             load(find_benchmark("ojbench"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
     write(copy, prompt("../..", "NOI"))
-    with pytest.raises(InputError, match="are no names of folders"):
+    with pytest.raises(InputError, match="are not names of folders"):
         loaded(tmp_path)
 
 
