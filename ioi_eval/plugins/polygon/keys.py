@@ -117,7 +117,7 @@ class TestKeys(Keys):
     points = _points("points of the test; without any points, a submission must pass all tests", "0")
     group = text("the name of its group", "no group", default="")
     cmd = text("the command that generates the input", "the input is in the package", default="")
-    from_file = raw("refused by `--generate`: one command makes several tests", "-", name="from-file")
+    from_file = raw("refused if tests are generated: one command writes several tests", "-", name="from-file")
 
 
 class GroupKeys(Keys):
