@@ -5,10 +5,17 @@ Users import these modules one by one. Only they and the command line read envir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from ioi_eval.errors import ExtraMissing
+
+# Extras and their modules, in two groups: an environment has one version of the package mcp, 2 or 1.
+_MCP_GROUPS: tuple[Mapping[str, str], ...] = (
+    {"mcp": "mcp.server.mcpserver", "verifiers": "verifiers"},
+    {"openenv": "openenv", "eval-protocol": "eval_protocol"},
+)
 
 
 @contextmanager
@@ -22,4 +29,24 @@ def needs(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         message = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
-        raise ExtraMissing(message, name=error.name) from None
+        raise ExtraMissing(message + _other_environment(extra), name=error.name) from None
+
+
+def _other_environment(extra: str) -> str:
+    """Return the end of the message if an installed package needs another version of mcp than the extra."""
+    others = {name: module for group in _MCP_GROUPS if extra not in group for name, module in group.items()}
+    if all(extra not in group for group in _MCP_GROUPS):
+        return ""
+    installed = [name for name, module in others.items() if _is_installed(module)]
+    if not installed:
+        return ""
+    need = "needs" if len(installed) == 1 else "need"
+    return f", in another environment: {' and '.join(installed)} {need} another version of the package mcp"
+
+
+def _is_installed(module: str) -> bool:
+    """Return True if the module can be found. It is not imported, but its packages are."""
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,8 +1,7 @@
 """HumanEval+ and MBPP+ of EvalPlus: functions with hundreds of inputs each, from the hub or from files.
 
 A row's test on the hub has lists of inputs and results, and a loop with a comparison. Most compare by `==`
-with a tolerance for numbers, for which the comparison `json` is used. Other comparisons become checker
-programs.
+with a tolerance for numbers, for which the comparison `json` is used. Others become checker programs.
 """
 
 from __future__ import annotations
@@ -162,8 +161,7 @@ def _inputs(row: Row, column: str) -> list[list[Any]]:
 # Types that JSON lacks, by the number of the problem in MBPP+, as EvalPlus restores them. There is a letter
 # for each argument, and the last letter is also for all further arguments. `t` is a tuple, `l` a list of
 # tuples, `b` a tuple of tuples, `m` a tuple whose lists are tuples, `a` tuples at all levels, `s` a list of
-# sets, `v` an object whose values are tuples, `f` a float, `c` a complex number, and `.` an unchanged
-# argument.
+# sets, `v` an object whose values are tuples, `f` a float, `c` a complex number, `.` an unchanged argument.
 _ARGUMENT_TYPES: Mapping[int, str] = {
     **dict.fromkeys((2, 116, 132, 143, 222, 261, 273, 394, 399, 421, 424, 429, 470, 560, 579), "t"),
     **dict.fromkeys((596, 616, 630, 726, 740, 744, 809), "t"),

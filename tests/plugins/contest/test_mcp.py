@@ -36,7 +36,7 @@ from ioi_eval.testing import FakeEngine
 
 try:
     import httpx2
-    from mcp import Client, MCPError, StdioServerParameters
+    from mcp import Client, MCPError, StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
 
     from ioi_eval.plugins.contest import mcp
@@ -439,7 +439,7 @@ async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> 
         args=["-m", "ioi_eval", *serve, "--stdio", "otter", "--submissions", "3"],
         env={**os.environ, "IOI_EVAL_CACHE": str(cli.cache), "PYTHONPATH": ":".join(filter(None, sys.path))},
     )
-    async with Client(parameters) as otter:
+    async with Client(stdio_client(parameters)) as otter:
         assert (await told(otter, "submit", problem="lanterns", code="int main() {}"))["compiles"] is False
         assert (await told(otter, "problems"))["problems"][0]["submissions_left"] == 2
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]

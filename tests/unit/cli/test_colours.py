@@ -14,6 +14,7 @@ from ioi_eval.cli import console
 
 RED, GREEN = "\x1b[31;1m", "\x1b[32m"
 
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval import InputError
+from ioi_eval import InputError, integrations
+from ioi_eval.errors import ExtraMissing
 from ioi_eval.integrations import lm_eval
-from ioi_eval.integrations.tasks import asked_for
+from ioi_eval.integrations.tasks import open_source
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,29 @@ def test_at_an_import(monkeypatch: pytest.MonkeyPatch, package: str, module: str
     monkeypatch.delitem(sys.modules, f"ioi_eval.integrations.{module}", raising=False)
     with pytest.raises(ModuleNotFoundError, match=rf"{package} is not .* pip install 'ioi-eval\[{extra}\]'"):
         import_module(f"ioi_eval.integrations.{module}")
+
+
+@pytest.mark.parametrize(
+    ("installed", "extra", "end"),
+    [
+        ({"mcp.server.mcpserver"}, "verifiers", "'ioi-eval[verifiers]'"),
+        ({"openenv"}, "eval-protocol", "'ioi-eval[eval-protocol]'"),
+        ({"openenv"}, "lm-eval", "'ioi-eval[lm-eval]'"),
+        ({"openenv"}, "mcp", ", in another environment: openenv needs another version of the package mcp"),
+        (
+            {"verifiers", "mcp.server.mcpserver"},
+            "openenv",
+            ": mcp and verifiers need another version of the package mcp",
+        ),
+    ],
+)
+def test_message_names_installed_packages_that_need_another_mcp(
+    monkeypatch: pytest.MonkeyPatch, installed: set[str], extra: str, end: str
+) -> None:
+    monkeypatch.setattr(integrations, "_is_installed", lambda module: module in installed)
+    with pytest.raises(ExtraMissing) as caught, integrations.needs(extra):
+        import_module("no_such_package")
+    assert str(caught.value).endswith(end)
 
 
 def test_at_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,5 +61,5 @@ def test_what_programs_may_count_on_is_missed_before_a_model_is_asked(tmp_path: 
     rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")
     # Some of these packages the judge lacks, whatever Python the machine has.
     with pytest.raises(InputError, match="submissions may count on"):
-        asked_for(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
-    assert asked_for(str(rows), {"packages": "none"}).problems.packages == ()
+        open_source(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
+    assert open_source(str(rows), {"packages": "none"}).problems.packages == ()
