@@ -64,22 +64,22 @@ class Keep:
         return Blob(sha256=blob.sha256, size=blob.size, path=blob.sha256)
 
 
-class Kept(Value):
+class StoredProblem(Value):
     """A stored problem, or the reason why it cannot be judged."""
 
     problem: Problem | None = None
     unusable: str = ""
 
 
-def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
+def stored_problem(store: Store, key: str, make: Callable[[Keep], StoredProblem]) -> StoredProblem:
     """Return the problem in the cache under this key. If it is missing or damaged, make and store it.
 
     `key` is a hash of everything from which the problem is made.
     """
-    stored, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
+    stored, folder = remembered(store, key, StoredProblem, lambda folder: make(Keep(folder)))
     if not _is_undamaged(stored, folder):
         store.remove(key)
-        stored, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
+        stored, folder = remembered(store, key, StoredProblem, lambda folder: make(Keep(folder)))
     if stored.problem is None:
         return stored
     tests = tuple(  # only contents of tests are in files; make their paths absolute
@@ -88,10 +88,10 @@ def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
         )
         for test in stored.problem.tests
     )
-    return Kept(problem=replace(stored.problem, tests=tests))
+    return StoredProblem(problem=replace(stored.problem, tests=tests))
 
 
-def _is_undamaged(stored: Kept, folder: Path) -> bool:
+def _is_undamaged(stored: StoredProblem, folder: Path) -> bool:
     """Return False if a test's content has changed, or a file is missing or truncated after a power cut."""
     tests = stored.problem.tests if stored.problem is not None else ()
     blobs = [blob for test in tests for blob in (test.input, test.answer) if blob is not None]
@@ -106,7 +106,7 @@ def _with_path(blob: Blob, folder: Path) -> Blob:
     return blob if blob.path is None else replace(blob, path=str(folder / blob.path))
 
 
-def written(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
+def cached_rows_file(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
     """Return a file with these rows, written to the cache if it is missing.
 
     It is for copies of datasets on disk that have their rows in another layout.
@@ -124,12 +124,12 @@ def statement_of(text: str) -> Blob | None:
     return Blob.of(text) if text.strip() else None
 
 
-def read_day(written: str) -> str:
+def read_day(date: str) -> str:
     """Return a date such as 2024-05-31, or an empty string unchanged. Another string is an InputError."""
     try:
-        return written and datetime.strptime(written, "%Y-%m-%d").date().isoformat()
+        return date and datetime.strptime(date, "%Y-%m-%d").date().isoformat()
     except ValueError as error:
-        raise InputError(f"{written!r} is not a date", remedy="Write it as 2024-05-31") from error
+        raise InputError(f"{date!r} is not a date", remedy="Write it as 2024-05-31") from error
 
 
 def in_bytes(mebibytes: float) -> int:

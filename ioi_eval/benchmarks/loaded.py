@@ -21,11 +21,11 @@ from ioi_eval.benchmarks.benchmark import (
     BenchmarkOptions,
     Candidate,
     Keep,
-    Kept,
+    StoredProblem,
     Unusable,
-    kept,
+    cached_rows_file,
     read_day,
-    written,
+    stored_problem,
 )
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
@@ -399,7 +399,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
             }
             for row in read_rows(Path(dataset))
         )
-        rows_file = written(rows, benchmark.name, cache)
+        rows_file = cached_rows_file(rows, benchmark.name, cache)
     source = TableSource(
         dataset=dataset,
         config=options.config or (benchmark.config if not (options.dataset or options.data_dir) else ""),
@@ -419,14 +419,14 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
 
 def _kept(
     benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
-) -> Kept:
+) -> StoredProblem:
     """Return the problem of a candidate from the cache, or make it."""
 
-    def make(keep: Keep) -> Kept:
+    def make(keep: Keep) -> StoredProblem:
         try:
-            return Kept(problem=benchmark.problem(candidate, tables, keep, options))
+            return StoredProblem(problem=benchmark.problem(candidate, tables, keep, options))
         except Unusable as error:
-            return Kept(unusable=str(error))
+            return StoredProblem(unusable=str(error))
         finally:
             tables.release()
 
@@ -441,7 +441,7 @@ def _kept(
         str(candidate.rows),
     ]
     key = hashlib.sha256("\n".join(key_parts).encode()).hexdigest()
-    return kept(store, key, make)
+    return stored_problem(store, key, make)
 
 
 # --- names of problems -------------------------------------------------------------------------------

@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep, written
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    Keep,
+    cached_rows_file,
+)
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
@@ -44,7 +51,9 @@ class Usaco(Benchmark):
             raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)
         folders = (path for path in files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
         tests = str(next(folders, files[0].parent).absolute())
-        return written(({**row, _TESTS_FOLDER: tests} for row in _problems(files[0])), self.name, cache)
+        return cached_rows_file(
+            ({**row, _TESTS_FOLDER: tests} for row in _problems(files[0])), self.name, cache
+        )
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         folder = _test_folder(tables.main[candidate.rows[0]])

@@ -13,8 +13,8 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     ColumnNames,
     Keep,
+    cached_rows_file,
     statement_of,
-    written,
 )
 from ioi_eval.benchmarks.packaged import of_package
 from ioi_eval.benchmarks.row_files import read_columns
@@ -64,7 +64,7 @@ class OJBench(Benchmark):
             row_by_id.setdefault(
                 problem_id, {**row, "id": problem_id, _FOLDER: str(root / contest / problem_id)}
             )
-        return written(row_by_id.values(), self.name, cache)
+        return cached_rows_file(row_by_id.values(), self.name, cache)
 
     def candidate(self, row: Row) -> Candidate:
         candidate = super().candidate(row)
