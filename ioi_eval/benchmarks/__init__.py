@@ -14,14 +14,21 @@ from ioi_eval.benchmarks.dumps import (
     DumpFile,
     DumpInfo,
     Dumps,
-    Located,
+    LocatedSubmission,
     as_files,
     find_dumps,
     mentioned,
     open_beginning,
     open_dump,
 )
-from ioi_eval.benchmarks.loaded import BENCHMARKS, Loaded, benchmarks, find_benchmark, load, of_columns
+from ioi_eval.benchmarks.loaded import (
+    BENCHMARKS,
+    LoadedProblems,
+    benchmarks,
+    find_benchmark,
+    load,
+    of_columns,
+)
 from ioi_eval.benchmarks.reference_scores import ReferenceScores, read_reference_scores
 from ioi_eval.problems.collection import LeftOut
 
@@ -38,8 +45,8 @@ __all__ = [
     "Dumps",
     "Finder",
     "LeftOut",
-    "Loaded",
-    "Located",
+    "LoadedProblems",
+    "LocatedSubmission",
     "ReferenceScores",
     "Selection",
     "as_files",

@@ -147,7 +147,7 @@ class DumpInfo(Value):
     other_files: tuple[str, ...] = ()  # files in the dump's folders that are not in a format of rows
 
 
-class Located(NamedTuple):
+class LocatedSubmission(NamedTuple):
     """A submission with the file and line of its row."""
 
     submission: Submission
@@ -259,13 +259,13 @@ class Dump(Collection[Submission]):
         rest._skips_earlier = True
         return rest
 
-    def located(self) -> Iterator[Located]:
+    def located(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""
         return islice(
             self._located(), len(self) - self._skipped_count
         )  # do not read after the last submission
 
-    def _located(self) -> Iterator[Located]:
+    def _located(self) -> Iterator[LocatedSubmission]:
         """Yield the submissions of all files, with the file and line of their rows."""
         start = 0, 0
         reader = DumpRows(self._problems, self._options, self._selection, self.problem_ids)
@@ -291,7 +291,7 @@ class Dump(Collection[Submission]):
                     repairs=repairs,
                     row=plain(entry.columns),
                 )
-                yield Located(submission, file.label, entry.line)
+                yield LocatedSubmission(submission, file.label, entry.line)
 
 
 def open_dump(

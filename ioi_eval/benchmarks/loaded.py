@@ -206,7 +206,7 @@ def _check(kind: str, requested: Iterable[str], existing: set[str]) -> None:
         )
 
 
-class Loaded(Problems):
+class LoadedProblems(Problems):
     """The loaded problems of a benchmark. `find` reports why another problem is not among them."""
 
     def __init__(
@@ -264,10 +264,10 @@ class Loaded(Problems):
                 raise error.but(remedy=remedy) from error
             raise
 
-    def without(self, labels: Collection[str], reason: str) -> Loaded:
+    def without(self, labels: Collection[str], reason: str) -> LoadedProblems:
         """Return the collection without the problems with these labels, which are missing for this reason."""
         removed = [self[label] for label in labels]
-        return Loaded(
+        return LoadedProblems(
             (self[label] for label in self if label not in labels),
             reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in removed}},
             references=self._references,
@@ -283,7 +283,7 @@ class Loaded(Problems):
 
 def load(
     benchmark: Benchmark, options: BenchmarkOptions, *, cache: Path, only: Collection[str] | None = None
-) -> Loaded:
+) -> LoadedProblems:
     """Load the problems that the options select. Problems are cached until their rows change.
 
     Args:
@@ -339,7 +339,7 @@ def load(
         _id_and_year(candidate): result.unusable for candidate, result in zip(needed, results, strict=True)
     }
     by_id_and_year = {_id_and_year(candidate): candidate for candidate in needed}
-    return Loaded(
+    return LoadedProblems(
         problems,
         reasons=reasons,
         references=lambda problem: benchmark.references(by_id_and_year[problem.id, problem.year], tables),

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 
-from ioi_eval.benchmarks.dumps import Dump, Located
+from ioi_eval.benchmarks.dumps import Dump, LocatedSubmission
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
@@ -127,7 +127,7 @@ def _digits(number: float) -> int:
 
 
 def _case(
-    row: Located, problems: Mapping[str, Problem], column: str, is_fraction: bool, digits: int
+    row: LocatedSubmission, problems: Mapping[str, Problem], column: str, is_fraction: bool, digits: int
 ) -> KeyedExpectation:
     """Return the expected result of one submission.
 
@@ -169,6 +169,6 @@ def _case(
     )
 
 
-def _error(row: Located, column: str, problem: str, remedy: str) -> InputError:
+def _error(row: LocatedSubmission, column: str, problem: str, remedy: str) -> InputError:
     """Return the error for a row."""
     return InputError(problem, where=row.file, row=row.line, field=column, remedy=remedy)

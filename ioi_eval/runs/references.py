@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.benchmarks.loaded import Loaded
+from ioi_eval.benchmarks.loaded import LoadedProblems
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
@@ -151,7 +151,7 @@ def with_references(problems: Problems, most: int) -> tuple[Problems, dict[str, 
     Next to them, how many solutions and problems are left out, by reason. Packages have all their solutions.
     """
     left_out = Counter[str]()
-    if not isinstance(problems, Loaded):
+    if not isinstance(problems, LoadedProblems):
         return problems, {}
     taken = [
         msgspec.structs.replace(problem, solutions=tuple(_taken(problems.references(label), most, left_out)))
@@ -183,7 +183,7 @@ async def check_references(
     """
     if options is None:
         return problems, None
-    if not isinstance(problems, Loaded):
+    if not isinstance(problems, LoadedProblems):
         raise InputError(
             "only a benchmark has solutions of its own to check first",
             field="references",

@@ -17,7 +17,7 @@ import msgspec
 from ioi_eval.benchmarks import (
     BenchmarkOptions,
     DumpOptions,
-    Loaded,
+    LoadedProblems,
     Selection,
     as_files,
     find_dumps,
@@ -252,7 +252,7 @@ def _plan_of_packages(
     """Yield the plan for the solutions of packages or of a benchmark."""
     where, selected_keys = source_name(source), selection.keys if selection else frozenset()
     with opened(source, choice, setup.store) as loaded:
-        if most != MOST and not isinstance(loaded, Loaded):
+        if most != MOST and not isinstance(loaded, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave it out")
         problems, left_out = with_references(loaded, most)

@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
-from ioi_eval.benchmarks import Dump, Loaded
+from ioi_eval.benchmarks import Dump, LoadedProblems
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.deduplication import Deduplication
@@ -298,7 +298,7 @@ async def describe_problems(
     if tasks != before:
         write_tasks(setup.folder, tasks)
     people_before = read_people(setup.folder)
-    if isinstance(work.problems, Loaded) and (people_before is None or people_before.missing):
+    if isinstance(work.problems, LoadedProblems) and (people_before is None or people_before.missing):
         people: People | None
         try:
             people = work.problems.people()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.loaded import Loaded, load, of_columns
+from ioi_eval.benchmarks.loaded import LoadedProblems, load, of_columns
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Repairs, extract
@@ -15,7 +15,7 @@ __all__ = [
     "Candidate",
     "CasesError",
     "LeftOut",
-    "Loaded",
+    "LoadedProblems",
     "Package",
     "Problems",
     "Repairs",

@@ -11,7 +11,7 @@ import pytest
 from hub_rows import ADD, contents
 from judged import statuses
 from support.command_line import CommandLine
-from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 from testlib_files import ABOVE as WITH_TESTLIB
 from testlib_files import HALVES, write_header
 
@@ -73,7 +73,7 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
     return folder
 
 
-def loaded(folder: Path, **options: Any) -> Loaded:
+def loaded(folder: Path, **options: Any) -> LoadedProblems:
     told = BenchmarkOptions(data_dir=str(folder / "copy"), **options)
     return load(find_benchmark("ojbench"), told, cache=folder / "cache")
 

@@ -10,7 +10,7 @@ from benchmark_tables import write_table
 from hub_rows import contents
 from judged import statuses
 from support.command_line import CommandLine
-from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 from testlib_files import ABOVE, HALVES, HIDDEN, write_header
 
 from ioi_eval import Scorer
@@ -59,7 +59,7 @@ def write_pro(folder: Path, **packages: dict[str, str]) -> Path:
     return copies
 
 
-def pro(folder: Path, **packages: dict[str, str]) -> Loaded:
+def pro(folder: Path, **packages: dict[str, str]) -> LoadedProblems:
     options = BenchmarkOptions(data_dir=str(write_pro(folder, **packages)))
     return load(find_benchmark("livecodebench-pro"), options, cache=folder / "cache")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from benchmark_tables import write_table
 from support.command_line import CommandLine
-from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 
 from ioi_eval.models import Blob, Problem
 
@@ -149,7 +149,7 @@ def listed(cli: CommandLine, folder: Path, name: str, rows: Sequence[Mapping[str
 
 def loaded(
     folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *, schema: bool = True, **options: Any
-) -> Loaded:
+) -> LoadedProblems:
     copies = write_rows(folder / "copies", name, rows, schema=schema)
     return load(
         find_benchmark(name), BenchmarkOptions(data_dir=str(copies), **options), cache=folder / "cache"

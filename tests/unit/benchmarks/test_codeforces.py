@@ -10,7 +10,7 @@ from benchmark_tables import write_table
 from codeforces_rows import ADD, codeforces, generate, write
 from dump_rows import write_jsonl
 from hub_rows import contents
-from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load, open_dump
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load, open_dump
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
@@ -24,7 +24,7 @@ print(1 if len(got) == 1 and int(got[0]) > sum(map(int, given)) else 0)
 """
 
 
-def loaded(folder: Path, *rows: dict[str, Any], **options: Any) -> Loaded:
+def loaded(folder: Path, *rows: dict[str, Any], **options: Any) -> LoadedProblems:
     choice = BenchmarkOptions(data_dir=str(write(folder, rows)), **options)
     return load(find_benchmark("codeforces"), choice, cache=folder / "cache")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from benchmark_tables import EXAMPLES, IOI_ROWS, ioi_rows, ioi_tests, write_ioi, write_table
 from dump_rows import write_jsonl
-from support.datasets import BenchmarkOptions, LeftOut, Loaded, find_benchmark, load, open_dump
+from support.datasets import BenchmarkOptions, LeftOut, LoadedProblems, find_benchmark, load, open_dump
 
 from ioi_eval import load_problems
 from ioi_eval.errors import InputError
@@ -19,7 +19,7 @@ from ioi_eval.problems import fingerprint
 Row = dict[str, Any]
 
 
-def loaded(folder: Path, **options: Any) -> Loaded:
+def loaded(folder: Path, **options: Any) -> LoadedProblems:
     choice = BenchmarkOptions(data_dir=str(folder), **options)
     return load(find_benchmark("ioi"), choice, cache=folder / "cache")
 

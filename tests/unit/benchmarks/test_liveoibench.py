@@ -10,7 +10,7 @@ import pytest
 from benchmark_tables import write_table
 from hub_rows import contents
 from support.command_line import CommandLine, results
-from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 from testlib_files import HIDDEN, write_header
 
 from ioi_eval import Scorer
@@ -70,12 +70,12 @@ def write(folder: Path, problems: list[dict[str, Any]], tests: list[dict[str, An
     return folder
 
 
-def loaded(folder: Path, *, tests: dict[str, Any] | None = None, **columns: Any) -> Loaded:
+def loaded(folder: Path, *, tests: dict[str, Any] | None = None, **columns: Any) -> LoadedProblems:
     copies = write(folder / "copies", [problem(**columns)], [tests or rubric()])
     return load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=folder / "cache")
 
 
-async def points(scorer: Scorer, problems: Loaded, code: str) -> tuple[float, list[V]]:
+async def points(scorer: Scorer, problems: LoadedProblems, code: str) -> tuple[float, list[V]]:
     result = await scorer.score(problems[NAME], Submission(key="1", problem_id=NAME, code=code))
     return result.points, [test.status for test in result.tests]
 

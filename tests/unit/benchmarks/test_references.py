@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from hub_rows import ADD, apps, code_contests, livecodebench, loaded
-from support.datasets import LeftOut, Loaded
+from support.datasets import LeftOut, LoadedProblems
 from support.runs import submission_result
 
 from ioi_eval import Scorer, Store
@@ -52,7 +52,7 @@ class Counting:
 
 async def judged(
     judge: Judging,
-    problems: Loaded,
+    problems: LoadedProblems,
     folder: Path,
     *,
     most: int = 3,

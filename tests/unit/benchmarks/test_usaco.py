@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hub_rows import ADD, contents
 from support.command_line import CommandLine
-from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
@@ -43,7 +43,7 @@ def write(folder: Path, **columns: Any) -> Path:
     return folder
 
 
-def loaded(folder: Path, **columns: Any) -> Loaded:
+def loaded(folder: Path, **columns: Any) -> LoadedProblems:
     options = BenchmarkOptions(data_dir=str(write(folder, **columns)))
     return load(find_benchmark("usaco"), options, cache=folder / "cache")
 
