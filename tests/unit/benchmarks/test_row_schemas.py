@@ -235,11 +235,11 @@ def shape_lines() -> list[str]:
     told = [f"| {_WORDS[what]} | {names} |" for what, names in usual.items()]
     lines = ["| read from a row | the first of these columns |", "|---|---|", *told, ""]
     lines += [
-        "| rows are read as | told by the columns | problem | program or reply | language |",
+        "| rows are read as | detected by the columns | problem | program or reply | language |",
         "|---|---|---|---|---|",
     ]
     for shape in ROW_SCHEMAS:
-        by = " ".join(f"`{name}`" for name in shape.needs) or "none of the usual ones"
+        by = " ".join(f"`{name}`" for name in shape.needs) or "no standard columns"
         by += f" and one of {' '.join(f'`{name}`' for name in shape.one_of)}" if shape.one_of else ""
         problem = _shown(shape.columns.get("problem_id", ""))
         if shape.prompt and shape.prompt == shape.columns.get("problem_id"):
@@ -247,7 +247,9 @@ def shape_lines() -> list[str]:
         elif shape.prompt:
             problem = f"{problem}, else the statement in `{shape.prompt}`"
         held = _shown(shape.columns.get("code") or shape.columns.get("generation") or "")
-        lines.append(f"| {shape.name} | {by} | {problem} | {held} | {shape.language or 'as of other rows'} |")
+        lines.append(
+            f"| {shape.name} | {by} | {problem} | {held} | {shape.language or 'as for other rows'} |"
+        )
     return lines
 
 
@@ -263,7 +265,7 @@ _WORDS = {
 
 
 def _shown(column: str) -> str:
-    return "the usual column" if not column else column if " " in column else f"`{column}`"
+    return "the standard column" if not column else column if " " in column else f"`{column}`"
 
 
 def test_page_has_an_example_row_of_every_shape() -> None:
