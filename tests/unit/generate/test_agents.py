@@ -134,7 +134,7 @@ async def test_one_that_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
 
 
 async def test_one_that_prints_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.generate.agents._LARGEST_LOG", 1 << 20)
+    monkeypatch.setattr("ioi_eval.generate.agents._MAX_LOG_BYTES", 1 << 20)
     await left(tmp_path, "echo first; head -c 9000000 /dev/zero; echo x > solution.py")
     log = (tmp_path / "p#0" / LOG).read_bytes()
     assert log.startswith(b"first\n") and len(log) < (1 << 20) + 100

@@ -60,8 +60,8 @@ def test_usage_that_is_none() -> None:
         (b"", FaultKind.STRANGE, "not a chat completion"),
         (b"not json", FaultKind.STRANGE, "not json"),
         (b"[]", FaultKind.STRANGE, "not a chat completion"),
-        (b'{"object": "list", "data": []}', FaultKind.STRANGE, "no choices"),
-        (b'{"choices": null}', FaultKind.STRANGE, "no choices"),
+        (b'{"object": "list", "data": []}', FaultKind.STRANGE, "without choices"),
+        (b'{"choices": null}', FaultKind.STRANGE, "without choices"),
         (
             b"\n<html><title>Log\nin</title>",
             FaultKind.STRANGE,

@@ -86,7 +86,7 @@ def test_an_explanation_says_what_was_earned_and_what_failed() -> None:
         "**WA**: 30 of 100 points\n\n"
         "| subtask | points | of | verdict |\n|---|--:|--:|---|\n"
         "| 01-small | 30 | 30 | AC |\n| 02-full | 0 | 70 | WA |\n\n"
-        "Tests: 1 WA, 1 PA, 1 AC. The first that is not right: `b1` (PA, 0.500 s, 1.0 MiB)\n\n"
+        "Tests: 1 WA, 1 PA, 1 AC. The first failed test: `b1` (PA, 0.500 s, 1.0 MiB)\n\n"
         "````\n```\n# not a heading of ours\n````"
     )
     assert explanation_of(result_of(PLAIN, 1, 1, 1)) == "**AC**: 3 of 3 tests passed\n\nTests: 3 AC"

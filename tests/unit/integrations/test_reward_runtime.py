@@ -34,7 +34,7 @@ def test_one_runtime_serves_all_threads() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
     assert found == [1, 0] * 4
-    assert len(runtimes._own.runtimes) == 1
+    assert len(runtimes._runtimes.runtimes) == 1
 
 
 def test_a_forked_child_lets_go_of_its_parents_engine(monkeypatch: pytest.MonkeyPatch) -> None:

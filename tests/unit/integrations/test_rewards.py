@@ -343,7 +343,7 @@ def test_nobody_can_say_what_broken_tests_are_worth() -> None:
 
 
 def test_no_tests_at_all_is_the_callers_fault() -> None:
-    with pytest.raises(InputError, match="which tests"):
+    with pytest.raises(InputError, match="no column with tests"):
         rewards(RewardMode.PARTIAL, [RIGHT], answer=["42"])
 
 
