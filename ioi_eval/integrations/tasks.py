@@ -53,14 +53,14 @@ class JudgingOptions(Value):
     language: Annotated[
         str,
         CliOption(
-            "The language of the programs: the prompt asks for it, and replies are read as that.",
+            "The language that the prompt asks for, and of the programs in replies.",
             unset="the problem's, if it admits one only; the benchmark's own; C++",
         ),
     ] = ""
     unscored: Annotated[
         Literal["keep", "error"],
         CliOption(
-            "What becomes of a sample that cannot be judged; `error`: an error of the sample, see below."
+            "What a sample that cannot be judged becomes: unscored, or with `error` an error of the sample."
         ),
     ] = "keep"
     slots: Annotated[Slots, CliOption(unset="all slots of the machine or the servers")] = None

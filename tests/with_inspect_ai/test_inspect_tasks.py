@@ -90,7 +90,7 @@ def test_verdicts_are_told_in_words(log: EvalLog) -> None:
         assert score.metadata["verdict"] == verdict
         assert score.explanation.startswith(f"**{verdict}**: {points} of 100 points\n\n| subtask | points")
     wrong, broken = ((sample.scores or {})["judged"].explanation or "" for sample in garland[1:3])
-    assert "The first that is not right: `1-01` (WA," in wrong
+    assert "The first failed test: `1-01` (WA," in wrong
     assert "The compiler:\n\n```\n" in broken and "error" in broken
 
 
