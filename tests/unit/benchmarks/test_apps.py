@@ -30,20 +30,20 @@ def test_a_row_becomes_a_problem(tmp_path: Path) -> None:
     assert "row 1" in problem.source
 
 
-async def test_programs_are_compared_without_the_white_space_around(scorer: Scorer, tmp_path: Path) -> None:
+async def test_output_is_compared_without_white_space_at_its_ends(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "apps", [apps(7)])["apps_0"]
     assert await statuses(scorer, problem, f"print()\n{ADD}print()") == [V.AC, V.AC]
     assert await statuses(scorer, problem, "print(3)\nassert input() == '1 2'") == [V.AC, V.RE]
     assert await statuses(scorer, problem, "print('3 ', 4)") == [V.WA, V.WA]
 
 
-async def test_functions_are_called_and_results_may_be_wrapped(scorer: Scorer, tmp_path: Path) -> None:
+async def test_function_result_in_a_list_of_one_element_is_accepted(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "apps", [apps(0, tests=MEAN)])["apps_0"]
     assert await statuses(scorer, problem, SOLVED) == [V.AC, V.AC]
     assert await statuses(scorer, problem, "mean = lambda xs: [sum(xs) / 2 if xs else 0]") == [V.AC, V.WA]
 
 
-def test_a_problem_is_known_by_its_place_and_by_its_number(tmp_path: Path) -> None:
+def test_problem_is_found_by_row_index_and_by_problem_id(tmp_path: Path) -> None:
     rows = [apps(42), apps(7, difficulty="interview"), apps(0, difficulty="interview")]
     problems = loaded(tmp_path, "apps", rows, difficulty=frozenset({"Interview"}), sample=2)
     assert set(problems) == {"apps_1", "apps_2"}, "places count before any selection"
@@ -55,14 +55,14 @@ def test_a_problem_is_known_by_its_place_and_by_its_number(tmp_path: Path) -> No
         problems.find("8")
 
 
-def test_problems_are_asked_for_by_either_name(tmp_path: Path) -> None:
+def test_problem_option_accepts_id_and_alias(tmp_path: Path) -> None:
     rows = [apps(number) for number in (42, 7, 42)]
     assert set(loaded(tmp_path, "apps", rows, problems=frozenset({"7", "apps_0"}))) == {"apps_0", "apps_1"}
     with pytest.raises(InputError, match="no problem '42'"):  # two are called so
         loaded(tmp_path, "apps", rows, problems=frozenset({"42"}))
 
 
-def test_a_dump_may_call_problems_as_it_likes(tmp_path: Path) -> None:
+def test_dump_rows_name_problems_by_id_or_alias(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(5), apps(42)])
     dump = write_jsonl(
         tmp_path / "d.jsonl", [{"problem_id": name, "code": f"{name!r}"} for name in (42, "42", "apps_1", 5)]
@@ -72,7 +72,7 @@ def test_a_dump_may_call_problems_as_it_likes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["42", "apps_1"])
-def test_rows_are_selected_by_either_name(tmp_path: Path, name: str) -> None:
+def test_rows_are_selected_by_id_or_alias(tmp_path: Path, name: str) -> None:
     problems = loaded(tmp_path, "apps", [apps(5), apps(42)])
     rows = [{"problem_id": one, "code": f"{one!r}"} for one in (42, "apps_1", 5, "of another dataset")]
     dump = write_jsonl(tmp_path / "d.jsonl", rows)
@@ -93,7 +93,9 @@ UNUSABLE: dict[str, Any] = {
 }
 
 
-async def test_rows_of_a_problem_without_tests_say_so(tmp_path: Path, scorer: Scorer) -> None:
+async def test_problem_without_tests_raises_judge_failure_with_the_reason(
+    tmp_path: Path, scorer: Scorer
+) -> None:
     rows = [apps(0, input_output=None), *(apps(1 + n, input_output=text) for n, text in enumerate(UNUSABLE))]
     problems = loaded(tmp_path, "apps", rows)
     reasons = ["No test cases provided", *UNUSABLE.values()]
@@ -105,7 +107,7 @@ async def test_rows_of_a_problem_without_tests_say_so(tmp_path: Path, scorer: Sc
             assert failure.value.reason.startswith(reason)
 
 
-def test_empty_columns_are_no_hindrance(tmp_path: Path) -> None:
+def test_null_columns_are_accepted(tmp_path: Path) -> None:
     columns = ("problem_id", "question", "solutions", "difficulty", "url", "starter_code")
     problems = loaded(tmp_path, "apps", [apps(1), apps(2, **dict.fromkeys(columns))])
     assert (problems["apps_1"].statement, problems["apps_1"].difficulty) == (None, "")
@@ -128,7 +130,7 @@ def test_another_schema_is_bad_input(tmp_path: Path, rows: list[dict[str, Any]],
         loaded(tmp_path, "apps", rows, schema=False)
 
 
-def test_a_file_of_rows_where_tests_are_json_already(tmp_path: Path) -> None:
+def test_tests_may_be_an_object_instead_of_a_json_string(tmp_path: Path) -> None:
     tests = {"inputs": ["1 2"], "outputs": ["3"]}
     rows = [{**apps(3), "input_output": tests, "solutions": [ADD]}]
     path = write_jsonl(tmp_path / "rows.jsonl", rows)
@@ -140,7 +142,7 @@ def test_a_file_of_rows_where_tests_are_json_already(tmp_path: Path) -> None:
 # --- its own solutions -------------------------------------------------------------------------------
 
 
-def test_its_own_solutions_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_own_solutions_are_read_on_demand(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(0), apps(1, solutions="")])
     first, second = problems.references("apps_0")
     assert (first.code, first.language, first.expected) == (ADD, "python", "correct")
@@ -149,7 +151,7 @@ def test_its_own_solutions_are_read_when_they_are_asked_for(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("written", ["[", json.dumps("print()"), json.dumps([1])])
-def test_solutions_that_are_no_texts(tmp_path: Path, written: str) -> None:
+def test_solutions_that_are_not_strings_are_an_input_error(tmp_path: Path, written: str) -> None:
     problems = loaded(tmp_path, "apps", [apps(0, solutions=written)])
     with pytest.raises(InputError, match="field 'solutions'"):
         problems.references("apps_0")

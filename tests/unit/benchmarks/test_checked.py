@@ -78,7 +78,7 @@ async def test_a_row_of_aethercode(scorer: Scorer, home: Path) -> None:
     assert await statuses(scorer, problem, "print('many')") == [V.WA, V.WA]
 
 
-async def test_words_are_compared_without_a_checker(scorer: Scorer, home: Path) -> None:
+async def test_tokens_are_compared_without_a_checker(scorer: Scorer, home: Path) -> None:
     problem = loaded(home, "aethercode", [aethercode(checker="")], schema=False)["60173"]
     assert problem.checker.kind is CheckerKind.TOKENS
     assert await statuses(scorer, problem, ADD) == [V.AC, V.AC]
@@ -104,7 +104,7 @@ async def test_a_row_of_code_contests_plus(scorer: Scorer, home: Path) -> None:
     assert own == [("python", "correct"), ("py2", "rejected")]
 
 
-def test_testlib_is_asked_for_once_and_clearly(home: Path) -> None:
+def test_missing_testlib_is_an_input_error_with_a_remedy(home: Path) -> None:
     (home / "copies" / "testlib.h").unlink()
     with pytest.raises(InputError, match=r"checker.cpp includes testlib.h.*next to the data"):
         loaded(home, "aethercode", [aethercode()], schema=False)

@@ -143,7 +143,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 }
 
 
-async def test_problems_whose_tests_are_broken_say_so(scorer: Scorer, tmp_path: Path) -> None:
+async def test_problem_with_broken_tests_is_unusable_with_the_reason(scorer: Scorer, tmp_path: Path) -> None:
     rows = [code_contests(str(number), **columns) for number, columns in enumerate(UNUSABLE.values())]
     problems = loaded(tmp_path, "code_contests", [*rows, code_contests("sound")])
     for number, reason in enumerate(UNUSABLE):

@@ -118,7 +118,7 @@ async def test_a_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str
     assert V.AC not in await statuses(scorer, problem, wrong, language) or number > 1
 
 
-def test_the_own_solutions(tmp_path: Path) -> None:
+def test_own_solutions_of_entries_are_read(tmp_path: Path) -> None:
     for name, (row, label, *_) in ROWS.items():
         folder = tmp_path / name
         folder.mkdir()
@@ -237,7 +237,7 @@ def test_a_difficulty_that_a_table_made_a_float(tmp_path: Path, asked: str) -> N
     assert (problem.id, problem.difficulty) == ("5", "1900")
 
 
-def test_a_wrong_entry(tmp_path: Path) -> None:
+def test_wrong_entry_is_an_input_error(tmp_path: Path) -> None:
     for text, said in (
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
         (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),

@@ -83,7 +83,9 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def test_the_clients_setting_is_the_users_again(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+def test_offline_setting_of_the_client_is_restored(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
     """Also where it was set while the hub could not be reached, and for calls at the same time."""
     client, own = huggingface_hub.constants, datasets.config
     monkeypatch.setattr(own, "HF_HUB_OFFLINE", True)
@@ -124,7 +126,7 @@ def test_without_a_network(
     assert not huggingface_hub.constants.HF_HUB_OFFLINE and not datasets.config.HF_HUB_OFFLINE
 
 
-def test_it_is_tried_more_than_once(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+def test_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
     """A name server that is asked again may answer."""
     answers: list[Any] = [ConnectionError("no answer"), ConnectionError("no answer"), None]
 
@@ -138,7 +140,7 @@ def test_it_is_tried_more_than_once(monkeypatch: pytest.MonkeyPatch, pauses: lis
     assert len(pauses) == 2 and answers == []
 
 
-def test_a_slow_hub_is_a_hub(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+def test_slow_answer_counts_as_a_connection(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setattr(hub, "_CONNECT_TIMEOUT_S", 0.05)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -47,7 +47,7 @@ def test_a_row_becomes_a_program(tmp_path: Path) -> None:
     assert problem.checker.kind == "lines"
 
 
-async def test_lines_are_compared_and_numbers_as_numbers(scorer: Scorer, tmp_path: Path) -> None:
+async def test_output_is_compared_by_lines_and_decimal_numbers(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "livecodebench", [livecodebench("a")])["a"]
     assert await statuses(scorer, problem, ADD) == [V.AC, V.AC]
     assert await statuses(scorer, problem, f"print()\n{ADD}print()") == [V.AC, V.AC]
@@ -103,7 +103,7 @@ def test_rows_need_no_year(tmp_path: Path) -> None:
     assert (len(info.keys), info.noted) == (1, {})
 
 
-def test_releases_lie_in_files_with_numbers(tmp_path: Path) -> None:
+def test_all_numbered_files_of_a_release_are_read(tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "livecodebench", [livecodebench("a")])
     folder = copies / "code_generation_lite"
     (folder / "test-00000-of-00001.parquet").rename(folder / "test.parquet")
@@ -134,7 +134,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 }
 
 
-async def test_problems_whose_tests_are_broken_say_so(scorer: Scorer, tmp_path: Path) -> None:
+async def test_problem_with_broken_tests_is_unusable_with_the_reason(scorer: Scorer, tmp_path: Path) -> None:
     rows = [livecodebench(str(number), **columns) for number, columns in enumerate(UNUSABLE.values())]
     problems = loaded(tmp_path, "livecodebench", [*rows, livecodebench("sound")])
     for number, reason in enumerate(UNUSABLE):
@@ -214,19 +214,19 @@ def test_a_malicious_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
         b"P1\n.",  # a reference to an object of its own
     ],
 )
-def test_no_pickle_but_of_one_text(data: bytes) -> None:
+def test_pickle_with_more_than_one_string_is_refused(data: bytes) -> None:
     with pytest.raises(CasesError, match="pickle"):
         pickled_text(data)
 
 
-def test_what_unpacks_to_too_much_is_refused() -> None:
+def test_packed_tests_over_the_size_limit_are_refused() -> None:
     bomb = base64.b64encode(zlib.compress(b"\0" * (9 << 20))).decode()
     assert len(bomb) < 20_000
     with pytest.raises(CasesError, match="larger than 8 MiB"):
         unpacked(bomb, largest=8 << 20)
 
 
-def test_what_was_cut_off_is_no_test() -> None:
+def test_truncated_packed_tests_are_refused() -> None:
     whole = base64.b64decode(packed("x" * 1000))
     with pytest.raises(CasesError, match="cut off"):
         unpacked(base64.b64encode(whole[:-6]).decode())

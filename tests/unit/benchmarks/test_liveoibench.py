@@ -80,7 +80,7 @@ async def points(scorer: Scorer, problems: LoadedProblems, code: str) -> tuple[f
     return result.points, [test.status for test in result.tests]
 
 
-async def test_subtasks_are_worth_what_the_rubric_says(scorer: Scorer, tmp_path: Path) -> None:
+async def test_subtasks_have_the_points_of_the_rubric(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path)
     one = problems[NAME]
     assert (one.name, one.year, one.difficulty, one.tags) == ("add-up", 2024, "12", ("IOI",))
@@ -137,7 +137,7 @@ async def test_a_number_with_a_point_may_differ_a_little(scorer: Scorer, tmp_pat
         (rubric("IOI-2024-contest-other"), "No test cases provided"),
     ],
 )
-def test_broken_tests_are_said(tmp_path: Path, tests: dict[str, Any], words: str) -> None:
+def test_broken_tests_make_a_problem_unusable(tmp_path: Path, tests: dict[str, Any], words: str) -> None:
     assert words in loaded(tmp_path, tests=tests)[NAME].unusable
 
 
@@ -186,7 +186,7 @@ def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) 
     assert "--problems FOLDER" in SCRIPTS
 
 
-def test_people_reached_so_many_points(tmp_path: Path) -> None:
+def test_results_of_contestants_are_read(tmp_path: Path) -> None:
     """Each contest's own columns, as the table has them; the runs of two divisions are no contest."""
     ranking = [
         {"Rank": 1, "Add Up": "100", "Other": 30, "CF_Rating": 2100},

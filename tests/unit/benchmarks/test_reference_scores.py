@@ -80,7 +80,7 @@ def test_the_whole_column_decides_what_its_scores_count(tmp_path: Path) -> None:
     assert found.kind == "points"
 
 
-def test_verdicts_are_words(tmp_path: Path) -> None:
+def test_verdicts_are_expected_results(tmp_path: Path) -> None:
     words = ["OK", "WRONG_ANSWER", "time-limit-exceeded", "AC", "PA", "RE", "incorrect"]
     found = official(tmp_path, *({"verdict": word} for word in words))
     assert found.kind == "verdicts"
@@ -97,7 +97,7 @@ def test_verdicts_are_words(tmp_path: Path) -> None:
     assert [case.expected for case in found.cases] == words
 
 
-def test_a_label_alone_is_what_is_expected(tmp_path: Path) -> None:
+def test_label_is_the_expected_result_if_there_is_no_score(tmp_path: Path) -> None:
     found = official(tmp_path, {"label": "incorrect"})
     assert (found.column, found.cases[0].solution) == ("label", "solutions.jsonl:1")
 
@@ -119,7 +119,7 @@ def test_numbers_as_texts_are_numbers(tmp_path: Path) -> None:
         ({"score": 60, "problem_id": "plain"}, None, "60 is no score between 0 and 1"),
     ],
 )
-def test_what_cannot_be_used_is_named(
+def test_unusable_value_is_an_input_error(
     tmp_path: Path, row: dict[str, Any], column: str | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

@@ -80,7 +80,7 @@ def solved(number: int, *codes: str) -> dict[str, object]:
     return apps(number, solutions=json.dumps(codes))
 
 
-async def test_what_solutions_say_of_a_problem(scorer: Scorer, tmp_path: Path) -> None:
+async def test_reliability_follows_from_own_solutions(scorer: Scorer, tmp_path: Path) -> None:
     rows = [
         solved(0, OLD, ADD),
         solved(1, ADD, WRONG),
@@ -122,7 +122,7 @@ async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None
     assert len(judge.codes) == 5
 
 
-async def test_a_time_factor_is_theirs_too(scorer: Scorer, tmp_path: Path) -> None:
+async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Path) -> None:
     """What was found with another one says nothing."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     for factor in (1.0, 2.5, 2.5):
@@ -131,7 +131,7 @@ async def test_a_time_factor_is_theirs_too(scorer: Scorer, tmp_path: Path) -> No
     assert once is not None and more == 2.5 * once
 
 
-async def test_another_interpreter_says_something_else(scorer: Scorer, tmp_path: Path) -> None:
+async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_path: Path) -> None:
     """A solution in a Python of long ago makes its problem unreliable only where no such Python is."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     here = await scorer.judge.capabilities()
@@ -142,7 +142,7 @@ async def test_another_interpreter_says_something_else(scorer: Scorer, tmp_path:
     assert len(judge.codes) == 2
 
 
-async def test_what_lacked_a_library_is_judged_again(tmp_path: Path) -> None:
+async def test_solution_without_its_library_is_judged_again(tmp_path: Path) -> None:
     class Lacking:
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
             words = "gmpxx.h: No such file or directory"
@@ -163,7 +163,7 @@ async def test_a_problem_that_changed_is_judged_again(scorer: Scorer, tmp_path: 
     assert (found["apps_0"].reliability, len(judge.codes)) == (Reliability.UNRELIABLE, 2)
 
 
-async def test_what_could_not_be_judged_is_tried_again(scorer: Scorer, tmp_path: Path) -> None:
+async def test_solution_that_could_not_be_judged_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [solved(0, ADD)])
     found = await judged(Counting(scorer.judge, failing=[ADD]), problems, tmp_path)
     assert found["apps_0"].reliability is Reliability.UNKNOWN
@@ -172,7 +172,7 @@ async def test_what_could_not_be_judged_is_tried_again(scorer: Scorer, tmp_path:
     assert again["apps_0"].reliability is Reliability.RELIABLE
 
 
-async def test_only_what_is_right_and_in_a_known_language_is_judged(scorer: Scorer, tmp_path: Path) -> None:
+async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scorer, tmp_path: Path) -> None:
     rows = [
         code_contests("a"),
         code_contests("b", solutions={"language": [0, 1], "solution": [ADD, OLD]}),
@@ -196,7 +196,7 @@ async def test_the_same_text_in_another_language_is_judged_again(tmp_path: Path)
     assert seen == [("python3", V.WA), ("c++", V.AC), ("python3", V.WA)]
 
 
-async def test_what_is_judged_afresh_is_remembered(tmp_path: Path) -> None:
+async def test_fresh_results_replace_stored_results(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7)])
     seen = []
     for score, fresh in ((0.0, False), (1.0, False), (1.0, True), (0.0, False)):
@@ -229,7 +229,7 @@ def test_reliability(statuses: list[V | None], expected: str) -> None:
     assert reliability(references).value == expected
 
 
-def test_what_is_written_is_json(tmp_path: Path) -> None:
+def test_references_are_written_as_json(tmp_path: Path) -> None:
     one = ProblemReferences(problem="p", reliability=Reliability.RELIABLE)
     found = References(most=3, problems=(one,))
     assert found.labels(Reliability.RELIABLE) == ("p",)
@@ -238,7 +238,7 @@ def test_what_is_written_is_json(tmp_path: Path) -> None:
     assert (written["most"], written["problems"][0]["reliability"]) == (3, "reliable")
 
 
-def test_problems_that_are_left_out_for_a_reason(tmp_path: Path) -> None:
+def test_excluded_problem_raises_left_out_with_the_reason(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7), apps(8)])
     rest = problems.without(["apps_0"], "not sound")
     assert list(rest) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]

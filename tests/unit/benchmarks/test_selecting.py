@@ -40,12 +40,12 @@ def test_another_seed_is_another_sample() -> None:
     assert len({frozenset(ids(sample(MANY, 5, seed))) for seed in range(10)}) > 5
 
 
-def test_a_sample_holds_only_what_can_be_judged() -> None:
+def test_sample_contains_only_usable_candidates() -> None:
     bad = [Candidate(id=f"b{n}", rows=(n,), unusable="no tests") for n in range(30)]
     assert set(ids(sample([*bad, *MANY], 30, 0))) == set(ids(MANY))
 
 
-def test_options_hold_together_and_the_sample_comes_last() -> None:
+def test_sample_is_drawn_after_the_other_options() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"HARD"}), years=frozenset({2021, 2022}))
     found = select(MANY, options)
     assert ids(found) == [one.id for one in MANY if one.difficulty == "Hard" and one.year in (2021, 2022)]
@@ -63,7 +63,7 @@ def test_options_hold_together_and_the_sample_comes_last() -> None:
         (BenchmarkOptions(date_to="last year"), "'last year' is not a date"),
     ],
 )
-def test_what_no_problem_has_is_a_mistake(options: BenchmarkOptions, words: str) -> None:
+def test_unknown_value_of_an_option_is_an_input_error(options: BenchmarkOptions, words: str) -> None:
     with pytest.raises(InputError, match=words):
         select(MANY, options)
 
@@ -76,7 +76,7 @@ def test_a_filter_fails_only_if_no_problem_has_any_of_its_words() -> None:
         select(MANY, BenchmarkOptions(difficulty=frozenset({"introductory", "interview"})))
 
 
-def test_a_slip_of_the_pen_is_refused_beside_a_word_that_is_right() -> None:
+def test_misspelled_value_next_to_a_correct_one_is_refused() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"hard", "eassy"}))
     with pytest.raises(InputError, match=r"no problem with the difficulty 'eassy'\. Did you mean 'easy'"):
         select(MANY, options)

@@ -56,7 +56,7 @@ async def test_a_function(scorer: Scorer, tmp_path: Path) -> None:
     assert await statuses(scorer, problem, "def add(a, b): return a - b") == [V.WA]
 
 
-def test_tags_and_skills_are_chosen(tmp_path: Path) -> None:
+def test_problems_are_selected_by_tag_and_by_date(tmp_path: Path) -> None:
     rows = [taco(), taco(skill_types="['Sorting']", date="2021-01-01")]
     assert list(loaded(tmp_path, "taco", rows, schema=False, tags=frozenset({"sorting"}))) == ["taco_1"]
     assert list(loaded(tmp_path, "taco", rows, schema=False, date_to="2020-12-31")) == ["taco_0"]

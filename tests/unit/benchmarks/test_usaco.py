@@ -61,7 +61,7 @@ async def test_files_of_both_names_are_tests(scorer: Scorer, tmp_path: Path) -> 
         assert [test.status for test in result.tests] == [verdict, verdict]
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_missing_file_is_an_input_error(tmp_path: Path) -> None:
     assert loaded(tmp_path / "a", num_tests=3)[NAME].unusable.endswith("test 3 has no files")
     for name in ("3.in", "3.out"):
         (tmp_path / "a" / "data" / "datasets" / "usaco_v3" / "tests" / NAME / name).write_text("7\n")

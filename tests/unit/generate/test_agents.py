@@ -73,33 +73,33 @@ async def test_of_two_programs_the_one_that_was_asked_for_counts(
     assert text.language == counts
 
 
-async def test_nothing_that_was_there_before_counts(tmp_path: Path) -> None:
+async def test_files_of_an_earlier_attempt_are_removed(tmp_path: Path) -> None:
     await left(tmp_path, "echo old > solution.py; mkdir -p deep/er")
     text = await left(tmp_path, "ls -A > listing; true")
     assert (text.code, text.generation) == (None, "")
     assert set((tmp_path / "p#0" / "listing").read_text().split()) == {LOG, "listing", STATEMENT}
 
 
-async def test_who_ends_well_without_a_program_has_handed_in_nothing(tmp_path: Path) -> None:
+async def test_agent_with_exit_code_0_and_no_program_submits_nothing(tmp_path: Path) -> None:
     text = await left(tmp_path, "true")
     assert (text.code, text.generation, text.stop_reason) == (None, "", "exit 0")
 
 
-async def test_who_ends_badly_without_a_program_is_asked_again(tmp_path: Path) -> None:
+async def test_agent_that_fails_without_a_program_raises_generation_failed(tmp_path: Path) -> None:
     with pytest.raises(GenerationFailed, match=r"left no solution.py or solution.cpp \(exit 5\)"):
         await left(tmp_path, "exit 5")
     with pytest.raises(GenerationFailed, match=r"exit 137"):
         await left(tmp_path, "kill -9 $$")
 
 
-async def test_a_command_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+async def test_missing_command_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be run") as caught:
         await left(tmp_path, "no-such-agent --fast")
     log = tmp_path / "p#0" / LOG
     assert str(log) in str(caught.value) and "no-such-agent" in log.read_text()
 
 
-async def test_what_is_no_program(tmp_path: Path) -> None:
+async def test_unreadable_solution_raises_generation_failed(tmp_path: Path) -> None:
     assert (await left(tmp_path / "a", "ln -s /etc/passwd solution.py")).code is None
     assert (await left(tmp_path / "b", "mkfifo solution.py; mkdir solution.cpp")).code is None
     with pytest.raises(GenerationFailed, match="larger"):
@@ -115,14 +115,14 @@ async def late(folder: Path, command: str) -> Text:
     return await writing
 
 
-async def test_one_that_runs_for_ever_is_ended_and_what_it_left_counts(tmp_path: Path) -> None:
+async def test_agent_is_killed_after_timeout_and_its_solution_counts(tmp_path: Path) -> None:
     text = await late(tmp_path, f"trap '' TERM; echo 'print(1)' > solution.py; echo $$ > me; {FOR_EVER}")
     assert (text.code, text.stop_reason) == ("print(1)\n", "timeout")
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "me"))
 
 
 @pytest.mark.parametrize("how", ["", "setsid", "trap '' TERM; setsid", "setsid setsid env -i"])
-async def test_children_do_not_outlive_it(tmp_path: Path, how: str) -> None:
+async def test_child_processes_of_an_agent_are_killed(tmp_path: Path, how: str) -> None:
     command = f"{how} sh -c 'echo $$ > child; {FOR_EVER}' & while ! [ -s child ]; do sleep 0.02; done"
     await left(tmp_path, command)
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "child"))
@@ -133,7 +133,7 @@ async def test_one_that_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
     assert (await late(tmp_path, command)).code == "saved\n"
 
 
-async def test_one_that_prints_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_log_of_an_agent_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.agents._MAX_LOG_BYTES", 1 << 20)
     await left(tmp_path, "echo first; head -c 9000000 /dev/zero; echo x > solution.py")
     log = (tmp_path / "p#0" / LOG).read_bytes()
@@ -142,7 +142,7 @@ async def test_one_that_prints_much(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_cancelled_nothing_is_left(tmp_path: Path, times: int) -> None:
+async def test_cancelled_agent_leaves_no_processes(tmp_path: Path, times: int) -> None:
     task = asyncio.create_task(agent(tmp_path, f"trap '' TERM; echo $$ > me; {FOR_EVER}").write(ask()))
     number = await asyncio.to_thread(wait_for_number, tmp_path / "p#0" / "me")
     for _ in range(times):  # impatience does not make it leave anybody
@@ -153,7 +153,7 @@ async def test_cancelled_nothing_is_left(tmp_path: Path, times: int) -> None:
     assert not is_alive(number)
 
 
-def test_killed_itself_nothing_is_left(tmp_path: Path) -> None:
+def test_killed_caller_leaves_no_agent_processes(tmp_path: Path) -> None:
     script = f"""
         import asyncio
         from ioi_eval.generate import Agent, AgentOptions, Ask
@@ -168,7 +168,7 @@ def test_killed_itself_nothing_is_left(tmp_path: Path) -> None:
     wait_until_dead(number)
 
 
-async def test_every_ask_has_a_folder_of_its_own(tmp_path: Path) -> None:
+async def test_each_request_has_its_own_folder(tmp_path: Path) -> None:
     author = agent(tmp_path, "cp problem.md solution.py")
     keys = ["a/b#0", "a_b#0", "a b#0", "../x", "é" * 300, "..", "n" * 300]
     texts = await asyncio.gather(*(author.write(ask(key, prompt=f"{n}")) for n, key in enumerate(keys)))

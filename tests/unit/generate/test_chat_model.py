@@ -54,7 +54,7 @@ async def test_a_request_and_its_reply() -> None:
     assert (text.settings, text.usage) == (chosen, {"prompt_tokens": 3})
 
 
-async def test_nothing_is_sent_that_was_not_chosen() -> None:
+async def test_unset_options_are_not_sent() -> None:
     with model_server(RIGHT) as server:
         await written(server)
     assert set(server.asked[0].body) == {"model", "messages", "stream"}
@@ -70,7 +70,7 @@ async def test_a_query_of_the_address_stays_behind_the_path() -> None:
 @pytest.mark.parametrize(
     "url", ["", "localhost:8000/v1", "ftp://host/v1", "http://", "http://h:port/v1", "/v1"]
 )
-def test_an_address_that_is_none(url: str) -> None:
+def test_invalid_base_url_is_an_input_error(url: str) -> None:
     with pytest.raises(InputError, match="base_url"):
         model(url)
 
@@ -105,7 +105,7 @@ def test_a_key_that_cannot_be_sent_is_not_repeated(key: str) -> None:
         Answer(200, RIGHT.body, {"Content-Encoding": "gzip"}),
     ],
 )
-async def test_a_passing_fault(fault: Answer) -> None:
+async def test_temporary_fault_is_tried_again(fault: Answer) -> None:
     with model_server(fault, RIGHT) as server:
         assert (await written(server)).generation == "the program"
     assert len(server.asked) == 2
@@ -143,7 +143,7 @@ async def test_pauses_that_a_server_names_are_waited_for_more_often() -> None:
     assert len(server.asked) == 20
 
 
-async def test_a_pause_is_everybody_s() -> None:
+async def test_named_pause_delays_all_requests() -> None:
     times = list[float]()
 
     def note(asked: Asked) -> Answer:
@@ -159,7 +159,7 @@ async def test_a_pause_is_everybody_s() -> None:
     assert len(times) == 3 and min(times[1:]) - times[0] >= 0.2  # it may be later, but never earlier
 
 
-async def test_requests_keep_their_distance() -> None:
+async def test_requests_per_minute_are_limited() -> None:
     with model_server(RIGHT) as server:
         async with model(server, requests_per_minute=60_000) as author:
             gate, loop = author._gate, asyncio.get_running_loop()
@@ -190,13 +190,13 @@ async def test_what_will_never_be_accepted(answer: Answer, word: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [page(), as_json(["models"]), Answer(200, b"OK")])
-async def test_what_is_no_model_s_server(answer: Answer) -> None:
+async def test_server_that_never_answered_like_a_model_is_an_input_error(answer: Answer) -> None:
     with model_server(answer) as server, pytest.raises(InputError, match="chat completion"):
         await written(server, attempts=6)
     assert len(server.asked) == 2
 
 
-async def test_nobody_there() -> None:
+async def test_unreachable_server_is_an_input_error() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and it does not listen
         url = f"http://me:password@127.0.0.1:{taken.getsockname()[1]}/v1?key=secret"
@@ -227,7 +227,7 @@ async def test_a_prompt_that_is_too_long_is_no_fault_of_the_others() -> None:
     assert len(server.asked) == 2
 
 
-async def test_who_never_succeeds_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_stop_after_too_many_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.chat._MAX_FAILURES", 3)
     with model_server(as_json({}, 500)) as server:
         async with model(server, attempts=1) as author:

@@ -19,7 +19,9 @@ from ioi_eval.integrations.tasks import open_source
     "package, module, extra",
     [("inspect_ai", "inspect_ai", "inspect-ai"), ("pydantic", "verifiers", "verifiers")],
 )
-def test_at_an_import(monkeypatch: pytest.MonkeyPatch, package: str, module: str, extra: str) -> None:
+def test_missing_package_at_import_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, package: str, module: str, extra: str
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"ioi_eval.integrations.{module}", raising=False)
     with pytest.raises(ModuleNotFoundError, match=rf"{package} is not .* pip install 'ioi-eval\[{extra}\]'"):
@@ -49,7 +51,7 @@ def test_message_names_installed_packages_that_need_another_mcp(
     assert str(caught.value).endswith(end)
 
 
-def test_at_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_at_a_call_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "evaluate", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'ioi-eval\[lm-eval\]'"):
         lm_eval.install()

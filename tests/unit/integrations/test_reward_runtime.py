@@ -164,7 +164,7 @@ if __name__ == "__main__":
 """
 
 
-def test_programs_that_end_leave_no_box(tmp_path: Path) -> None:
+def test_program_that_exits_leaves_no_sandbox(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(knowing_tools(tmp_path / "tools.json") + TRAINING)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)

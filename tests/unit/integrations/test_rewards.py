@@ -56,7 +56,7 @@ def rewards(mode: RewardMode, completions: list[Any] = EVERYTHING, **columns: An
     return give(prompts=["?"] * len(completions), completions=completions, **columns)
 
 
-def test_every_mode_has_its_numbers() -> None:
+def test_each_mode_computes_its_rewards() -> None:
     column = {"input_output": [TESTS] * 5}
     third = pytest.approx(2 / 3)
     assert rewards(RewardMode.PARTIAL, **column) == [1, third, 0, -0.1, -1]
@@ -235,7 +235,7 @@ UNREADABLE: list[Any] = [
 
 
 @pytest.mark.parametrize("tests", UNREADABLE, ids=map(str, range(len(UNREADABLE))))
-def test_no_row_stops_a_training(tests: Any) -> None:
+def test_broken_rows_do_not_raise(tests: Any) -> None:
     assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
     assert compute_score("apps", RIGHT, tests) == 0
     assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1]
@@ -334,7 +334,7 @@ def test_each_kind_of_row_is_told_once_and_counted_at_the_end(tmp_path: Path) ->
     )
 
 
-def test_nobody_can_say_what_broken_tests_are_worth() -> None:
+def test_row_with_broken_tests_has_no_reward() -> None:
     assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=["{", TESTS]) == [None, 1]
     assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[{"in": "1"}]]) == [None]
     assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], "no test is no 0"
@@ -419,7 +419,7 @@ print(int(right == said))
 """
 
 
-def test_what_breaks_a_fragile_checker_is_worth_nothing() -> None:
+def test_submission_that_breaks_the_checker_has_reward_0() -> None:
     """Not None: that would leave the mean, and whoever is not sure would choose it."""
     sources = (NamedBlob(name="checker.py", content=Blob.of(FRAGILE)),)
     checker = Checker(kind=CheckerKind.CODEFORCES, sources=sources, language="python")
@@ -496,7 +496,7 @@ def test_a_completion_may_say_nothing(completion: Any) -> None:
 
 
 @pytest.mark.parametrize("completion", [[RIGHT, RIGHT], 5, [None], {"choices": []}, [{"content": 5}]])
-def test_what_is_no_completion_is_named(completion: Any) -> None:
+def test_value_that_is_not_a_completion_is_an_input_error(completion: Any) -> None:
     with pytest.raises(InputError, match=r"completions.*is not a completion"):
         text_of(completion)
 
