@@ -1,4 +1,4 @@
-"""`ioi-eval contest serve SOURCE` and `export harbor SOURCE DIR`: packages for agents, here and elsewhere."""
+"""The commands `ioi-eval contest serve SOURCE` and `ioi-eval export harbor SOURCE DIR`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EXAMPLES = """
 """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
-_MIN_TOKEN = 16  # characters
+_MIN_TOKEN = 16  # minimum length of a token, in characters
 _PORT = {"port": {"default": 8765}}
 
 
@@ -49,7 +49,7 @@ class _Access(Value):
         str | None,
         CliOption(
             metavar="FILE|N",
-            help="A file with NAME or NAME<TAB>TOKEN in each line; or how many.",
+            help="A file with NAME or NAME<TAB>TOKEN in each line, or the number of participants.",
         ),
     ] = None
     stdio: Annotated[
@@ -73,7 +73,7 @@ def contest(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The contest's folder: new, empty or a contest's.",
+            help="The contest's folder: a new or empty one, or that of a contest to continue.",
             show_default="runs/<SOURCE>-contest",
             rich_help_panel="Output",
         ),
@@ -81,15 +81,15 @@ def contest(
 ) -> None:
     """Hold a contest over MCP: agents read statements, try programs, submit them.
 
-    Every participant has a token, which tokens.tsv in the run's folder lists. The contest ends with Ctrl-C,
-    and the same command goes on with it. The folder is a run's: `ioi-eval report` and `view` show
-    participants in the place of models. It takes the extra `mcp`: pip install 'ioi-eval[mcp]'.
+    Every participant has a token; tokens.tsv in the run's folder lists them. Ctrl-C stops the contest, and
+    the same command continues it. `ioi-eval report` and `view` show participants instead of models, and
+    `view` has a scoreboard for a projector. The command needs the extra `mcp`: pip install 'ioi-eval[mcp]'.
 
-    Exit code 0: it ended; 2: bad input.
+    Exit code 0: the contest was stopped; 2: bad input.
     """
     if (access.stdio is None) == (access.participants is None):
         remedy = "Give --participants FILE|N, or --stdio NAME"
-        raise InputError("who takes part is not known", field="--participants", remedy=remedy)
+        raise InputError("the participants are unknown", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
     names = _names(access, folder / TOKENS)
     opening = open_contest(
@@ -106,9 +106,10 @@ def contest(
 
 
 def _names(access: _Access, earlier: Path) -> dict[str, str]:
-    """Return the participants, each with the token that a file gives it, or an empty one.
+    """Return the token of each participant; empty if the user gave none.
 
-    Where only their number is given, they are called as in an earlier call: `earlier` has its tokens.
+    If only the number of participants is given, they have the names of an earlier call, whose tokens are in
+    the file `earlier`.
     """
     if access.stdio is not None:
         named = {_normal(access.stdio): ""}
@@ -126,12 +127,12 @@ def _names(access: _Access, earlier: Path) -> dict[str, str]:
 
 
 def _normal(name: str) -> str:
-    """Return a name as participants are compared by it: one space for blanks, one form of each letter."""
+    """Return a name in normal form: single spaces, and one Unicode form of each letter."""
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Return the token of each name in a file, "" where a line has none. InputError names line and field."""
+    """Return the token of each name in a file; "" if a line has none. InputError names line and field."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -147,7 +148,7 @@ def _read(path: Path) -> dict[str, str]:
             name, token = _participant(line.removesuffix("\r"))
             names.add(name, field="name")
             if name in named:
-                raise InputError(f"{name!r} is there twice", field="name", remedy="Keep one of the lines")
+                raise InputError(f"duplicate name {name!r}", field="name", remedy="Keep one of the lines")
             if token and owners.setdefault(token, name) != name:
                 what = f"{owners[token]!r} and {name!r} have the same token"
                 raise InputError(what, field="token", remedy="Give each participant its own token")
@@ -156,7 +157,7 @@ def _read(path: Path) -> dict[str, str]:
         named[name] = token
     if not named:
         remedy = "Write a name in each line"
-        raise InputError("no participant in it", where=str(path), field="--participants", remedy=remedy)
+        raise InputError("the file names nobody", where=str(path), field="--participants", remedy=remedy)
     return named
 
 
@@ -188,8 +189,8 @@ async def _serve(
     *,
     quiet: bool,
 ) -> None:
-    """Until a signal, or the end of standard input."""
-    # Its package may be missing.
+    """Hold the contest until a signal or the end of standard input."""
+    # The package `mcp` may be missing.
     from ioi_eval.plugins.contest.mcp import contest_server, endable_input, listen, serving
 
     ended = console.StopSignals()
@@ -205,7 +206,7 @@ async def _serve(
             end()
             await asyncio.gather(waiting, talking, return_exceptions=True)
         return
-    # The contest's clock starts when it is opened: all that the user can mend comes before.
+    # Opening the contest starts its clock, so errors that the user can correct come before.
     host, path = listening.host, folder / TOKENS
     tokens = _tokens(path, named)
     with contextlib.closing(listen(host, listening.port)) as port:
@@ -216,40 +217,40 @@ async def _serve(
                 console.show(f"contest at {address}, tokens in {path}")
                 await ended.wait()
     if left := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):
-        console.show(f"note: {counted(left, 'submission')} in progress: the same command judges what is left")
+        console.show(f"note: {counted(left, 'submission')} in progress: the same command judges them")
     if not quiet:
         console.show(console.report_line(str(folder)))
 
 
 async def _talk(server: Any, session: Session) -> None:
-    """Serve a client until its input ends, and judge to the end what it did not wait for."""
+    """Serve a client until its input ends, and finish the calls that it did not wait for."""
     await server.run_stdio_async()
     await session.settle()
 
 
 def _tell_each_line_once(quiet: bool) -> None:
-    """Log on standard error before the SDK does so, too, which would show our lines a second time."""
+    """Log on standard error before the SDK does, which would show our lines a second time."""
     console.tell_what_is_logged(of_others=True)
     console.hush(quiet)
 
 
 def _tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
-    """Return every participant's token: that of a file, that of an earlier call, else a new one."""
+    """Return every participant's token: from the user, from an earlier call, or a new one."""
     earlier = _read(path) if path.exists() else {}
     tokens = {
         name: token or earlier.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
         for name, token in named.items()
     }
     if len({*tokens.values()}) < len(tokens):
-        remedy = f"Give each participant its own token, also none that {path} has"
-        raise InputError("two participants have one token", field="--participants", remedy=remedy)
+        remedy = f"Give each participant its own token, which is not in {path} either"
+        raise InputError("two participants have the same token", field="--participants", remedy=remedy)
     return tokens
 
 
 def _keep(path: Path, tokens: Mapping[str, str]) -> None:
-    """Keep tokens for the next call, beside those of earlier ones."""
+    """Write the tokens for the next call, with those of earlier calls."""
     earlier = _read(path) if path.exists() else {}
-    before = os.umask(0o077)  # nobody else's to read
+    before = os.umask(0o077)  # only the user may read the file
     try:
         replace(path, (f"{name}\t{token}\n".encode() for name, token in {**earlier, **tokens}.items()))
     finally:
@@ -277,12 +278,12 @@ def export(
 ) -> None:
     """Write problem packages as tasks of Harbor, whose tests call `ioi-eval judge`.
 
-    A task has the statement, and what a package hands to contestants. Its tests run in a container of their
-    own, which an agent never reaches; the reward is the share of the points.
+    A task has the statement and the files that contestants get. Its tests run in a separate container, which
+    an agent cannot reach. The reward is the share of the points.
 
-    Exit code 0: tasks are written; 2: bad input.
+    Exit code 0: the tasks are written; 2: bad input.
     """
     done = write_tasks(source, folder, choice=problems, store=open_store())
     for label, reason in done.left_out.items():
-        console.show(f"note: {visible(label)} is left out: {reason}")
+        console.show(f"note: {visible(label)} is excluded: {reason}")
     console.show(f"{counted(len(done.tasks), 'task')} in {folder}")

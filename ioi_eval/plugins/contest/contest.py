@@ -1,6 +1,6 @@
-"""A contest and its sessions: who may do what, what it is worth, and what may be told of it.
+"""A contest and its sessions: what participants may do, what they score, and what they learn about it.
 
-Nothing here opens a file or a socket: a judge judges, and a record keeps what happened.
+Nothing here opens a file or a socket: a judge judges, and a record stores the results.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identi
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-MAX_PART_LENGTH = 32_768  # characters of a problem's texts in one answer to a model
+MAX_PART_LENGTH = 32_768  # characters of a problem's texts in one reply to a model
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
 _MANAGER_FAILED = (
-    "the program that is handed out did not work on this input, or the judge failed; this costs nothing"
+    "the package's sample manager did not work on this input, or the judge failed; this costs nothing"
 )
-# Columns of a row, beside the result.
+# Columns of a row, next to those of the result.
 PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
 PROBLEM, CODE, LANGUAGE, OUTPUTS, COST = "problem_id", "code", "language", "outputs", "cost"
 
 
 class Record(Protocol):
-    """The keeper of what happened. What it was told is there after any kill."""
+    """Stores rows of results, failures and runs, so that they survive a kill of the process."""
 
     def judged(self, row: Mapping[str, Any]) -> None: ...
 
@@ -82,7 +82,7 @@ class Record(Protocol):
 
 
 class PendingSubmissions(Protocol):
-    """The submissions that are being judged, with their code. They are there after any kill."""
+    """Stores the submissions that are being judged, so that they survive a kill of the process."""
 
     def add(self, row: Mapping[str, Any]) -> None: ...
 
@@ -93,14 +93,14 @@ class _Attempts:
     """A participant's submissions for a problem."""
 
     def __init__(self) -> None:
-        self.turn = asyncio.Lock()  # one after the other: limits count what was judged
+        self.turn = asyncio.Lock()  # submissions wait for each other, because limits count judged ones
         self.runs = 0
         self.worths: list[VisibleResult] = []
         self.by_code: dict[str, int] = {}
         self.points = 0.0
         self.last: float | None = None  # seconds from the start to the last submission
-        self.gained: float | None = None  # and to the last one that gained points
-        self.steps: list[tuple[float, float, float | None]] = []  # of each: time, points and last gain then
+        self.gained: float | None = None  # seconds from the start to the last gain of points
+        self.steps: list[tuple[float, float, float | None]] = []  # per submission: time, points, last gain
 
     def add(self, code: str, worth: VisibleResult, at: float, mode: scoring.Mode) -> None:
         self.worths.append(worth)
@@ -119,7 +119,7 @@ class _Attempts:
         return shown[-1][1:] if shown else (0.0, None)
 
     def solve(self, mode: scoring.Mode) -> bool:
-        """As reports count it: by subtasks several submissions may share the work."""
+        """Return True if the problem has full marks. Several submissions may solve its subtasks."""
         counting = self.worths[-1:] if mode == scoring.Mode.MAX_TOKENED_LAST else self.worths
         if mode == scoring.Mode.MAX_SUBTASK and any(worth.result.subtasks for worth in counting):
             bests = scoring.best_of_subtasks(worth.result for worth in counting)
@@ -131,8 +131,8 @@ class _Attempts:
 class _Participant:
     def __init__(self, name: str, at_once: int) -> None:
         self.name = name
-        self.room = asyncio.Semaphore(at_once)
-        self.calls = set[asyncio.Task[Any]]()  # that wait for their turn or are in progress
+        self.capacity = asyncio.Semaphore(at_once)
+        self.calls = set[asyncio.Task[Any]]()  # calls that wait or are in progress
         self.problems = defaultdict[str, _Attempts](_Attempts)
         self.in_progress: dict[asyncio.Task[Any] | None, CallInProgress] = {}
 
@@ -144,7 +144,7 @@ class _Participant:
 
 
 class Contest:
-    """Problems under rules, for participants who each have a session.
+    """A contest: problems and rules, with a session for each participant.
 
         contest = Contest(load_problems("packages"), Rules(feedback=Feedback.POINTS), judge=scorer.judge)
         session = contest.session("otter")
@@ -153,10 +153,18 @@ class Contest:
     A call that is being judged belongs to the contest: it goes on and counts if its caller is cancelled.
     `close`, or the end of `async with`, stops all calls.
 
-    `participants`: their names; None: whoever comes. `record` hears of everything before it is answered, and
-    `restore` takes its rows back; `resume` takes those of `begun`. `limited` gives a problem its time limit.
-    `clock`: seconds; the contest begins at `started`. `languages`: those that the engine has; None: all.
-    `language`: of programs that name none, if the problem takes it.
+    Args:
+        problems: The problems by name.
+        rules: The rules.
+        judge: Judges submissions.
+        participants: Names of the participants; None means that anyone may take part.
+        record: Stores each result before it is reported. `restore` reads its rows.
+        begun: Stores submissions that are being judged. `resume` reads its rows.
+        limited: Returns a problem with its time limit.
+        languages: Languages of the engine; None means all.
+        language: Language of programs without a named language, if the problem allows it.
+        started: When the contest began, on the clock; None means now.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -185,14 +193,14 @@ class Contest:
         self.languages = spoken if languages is None else spoken & {*languages}
         self._known: dict[str, _Participant] = {}
         self._names = Names()
-        self._complained: set[str] = set()  # why rows could not be kept: each is logged once
-        self.under_way = dict[Doing, None]()  # submissions that are judged, in the order in which they began
-        self.closed = False  # nothing more is judged
+        self._logged_errors: set[str] = set()  # why rows could not be stored; each reason is logged once
+        self.under_way = dict[Doing, None]()  # submissions that are being judged, the oldest first
+        self.closed = False  # True: no more calls are judged
         for name in participants or ():
             self.session(name)
 
     def session(self, participant: str) -> Session:
-        """Return a participant's session. Several of one participant share all that counts."""
+        """Return a participant's session. Sessions of the same participant share points and limits."""
         if self.participants is not None and participant not in self.participants:
             raise InputError(f"no participant {visible(participant)!r}", field="participant")
         if participant not in self._known:
@@ -200,24 +208,24 @@ class Contest:
         return Session(self, self._participant(participant))
 
     def restore(self, row: Mapping[str, Any]) -> None:
-        """Take back a row that the record was given of a submission."""
+        """Restore a judged submission from its row in the record."""
         worth = VisibleResult.of(result_of(row), row.get(COMPILER) or "")
         attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
         self._latest = max(self._latest, row[AT])
 
     def restore_run(self, row: Mapping[str, Any]) -> None:
-        """Take back a row that the record was given of a run."""
+        """Restore a run from its row in the record."""
         self._participant(row[PARTICIPANT]).problems[row["problem_id"]].runs += 1
 
     def resume(self, row: Mapping[str, Any]) -> None:
-        """Judge a submission that had begun when the contest was stopped. It counts from its old time."""
+        """Judge a submission that was in progress when the contest was stopped. It keeps its time."""
         own = self._participant(row[PARTICIPANT])
         self._latest = max(self._latest, row[AT])
         own.start(Session(self, own)._resumed(row)).add_done_callback(_unheard)
 
     async def close(self) -> None:
-        """Stop the contest: no call goes on. The record keeps the submissions that had begun."""
+        """Stop the contest and all its calls. Submissions in progress stay stored."""
         self.closed = True
         calls = [call for own in self._known.values() for call in own.calls]
         for call in calls:
@@ -232,7 +240,7 @@ class Contest:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the start. A clock that is set back makes them stand still."""
+        """Return the seconds since the start. They never decrease, even if the clock is set back."""
         self._latest = max(self._latest, self._clock() - self.started)
         return self._latest
 
@@ -241,7 +249,7 @@ class Contest:
         return self.rules.seconds is not None and self.seconds >= self.rules.seconds
 
     def scoreboard(self, *, frozen_from: float | None = None) -> tuple[ScoreboardRow, ...]:
-        """Return all participants: the most points first, then who had them earlier.
+        """Return the rows of all participants: the most points first, of equal points the earlier ones.
 
         `frozen_from`: seconds from the start; later submissions do not count.
         """
@@ -260,7 +268,7 @@ class Contest:
         )
 
     def solved(self, participant: str, problem: str) -> bool:
-        """Return True if a participant has full marks, which rounded points may fall short of."""
+        """Return True if a participant has full marks, even if rounded points are a little lower."""
         attempts = self._participant(participant).problems.get(problem)
         return attempts is not None and attempts.solve(self.rules.mode)
 
@@ -272,7 +280,7 @@ class Contest:
 
 
 def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]:
-    """Return the languages that rules allow. InputError for these, or participants, that cannot be meant."""
+    """Return the languages that the rules allow. Raise InputError for invalid rules or participants."""
     rules.check()
     names = Names()
     for name in participants or ():
@@ -282,10 +290,11 @@ def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]
 
 
 class Session:
-    """The calls of a participant. Every method raises Refused where the rules say no, at no cost.
+    """The calls of a participant.
 
-    NotJudged where the judge failed: that costs nothing either. A call whose caller is cancelled is given up
-    while it waits for its turn; once it is judged it goes on and counts.
+    Every method raises `RefusedCall` if the rules do not allow the call, and `UnjudgedCall` if the judge
+    failed. Both cost nothing. If a caller is cancelled, a waiting call is dropped, and a call in progress
+    goes on and counts.
     """
 
     def __init__(self, contest: Contest, own: _Participant) -> None:
@@ -296,7 +305,7 @@ class Session:
         return self._own.name
 
     def problems(self) -> tuple[ProblemState, ...]:
-        """Return the contest's problems, and how far the participant is."""
+        """Return the contest's problems with the participant's state."""
         return tuple(self._state(label) for label in self._contest.problems)
 
     def statement(self, problem: str, *, characters: int | None = None) -> Statement:
@@ -309,11 +318,11 @@ class Session:
         return shortened(self._statement(problem, sample_bytes=sys.maxsize), characters)
 
     def attachment(self, problem: str, name: str, offset: int = 0) -> TextPart:
-        """Return a part of a text of a problem: of an attachment, a sample, or the statement itself."""
+        """Return a part of one of a problem's texts: an attachment, a sample, or the statement."""
         texts = texts_of(self._statement(problem, sample_bytes=sys.maxsize))
         if name not in texts:
-            there = bounded(", ".join(each for each, text in texts.items() if text), 1000)
-            raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: there are {there}")
+            names = bounded(", ".join(each for each, text in texts.items() if text), 1000)
+            raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: there are {names}")
         size = len(texts[name])
         if not 0 <= offset <= size:
             raise RefusedCall(f"the offset must be 0 to {size}, not {offset}")
@@ -327,7 +336,7 @@ class Session:
         return statement_of(problem, label, self._contest.languages, self._usual_language(problem), **limits)
 
     def standing(self) -> Standing:
-        """Return the participant's points, and everybody's where the rules show them."""
+        """Return the participant's points, and the scoreboard if the rules show it."""
         problems, rules = self.problems(), self._rules
         left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.seconds)
         points = [problem.points for problem in problems if problem.points is not None]
@@ -344,7 +353,7 @@ class Session:
         )
 
     async def run(self, problem: str, code: str, language: str = "", *, input: str = "") -> RunReply:
-        """Run a program on an input of the participant's own."""
+        """Run a program on the participant's own input."""
         about, given = self._problem(problem), _encoded(input, self._rules.input_bytes, "input")
         submission = self._submission(problem, about, code, language)
         own = in_hand(about)
@@ -363,7 +372,7 @@ class Session:
     async def _ran(
         self, problem: str, about: Problem, submission: Submission, given: bytes, *, managed: bool
     ) -> RunReply:
-        """`managed`: by the manager that is handed out, whose words are no secret."""
+        """`managed`: the sample manager runs the program, and its messages are shown."""
         attempts = self._own.problems[problem]
         async with self._turn():
             limit, at = self._rules.runs, self._contest.seconds
@@ -437,13 +446,13 @@ class Session:
         outputs: Mapping[str, str] | None = None,
         cost: float | None = None,
     ) -> SubmissionReply:
-        """Judge a program, or files by the names of their tests, for points. `cost`: kept in its row."""
+        """Judge a program, or files by the names of their tests, for points. `cost` is stored in the row."""
         about = self._problem(problem)
         submission = self._submission(problem, about, code, language, outputs)
         return await self._finished(self._submitted(problem, about, submission, cost))
 
     async def end(self, problem: str, language: str = "") -> None:
-        """End without a program, unless there was one: a submission of nothing, for 0 points."""
+        """Record an empty submission with 0 points, unless the participant has submitted a program."""
         about = self._problem(problem)
         if not self._own.problems[problem].worths:
             language = self._language(about, language)
@@ -451,7 +460,7 @@ class Session:
             await self._finished(self._given_up(problem, about, nothing))
 
     async def settle(self) -> None:
-        """Wait until no call of the participant is in progress, also for calls whose caller was cancelled."""
+        """Wait until the participant has no call in progress, including calls whose caller was cancelled."""
         while self._own.calls:
             await asyncio.wait([*self._own.calls])
 
@@ -460,9 +469,9 @@ class Session:
     ) -> SubmissionReply:
         attempts, same = self._own.problems[problem], identity(about, submission)
         async with self._turn(), attempts.turn:
-            self._refuse_late()  # the turn may have come after the end
+            self._refuse_late()  # the contest may have ended while the call waited
             before, last = attempts.by_code.get(same), len(attempts.worths)
-            # Where the last submission counts, an earlier one again is a new one.
+            # If the last submission counts, an earlier program again is a new submission.
             if before is not None and (before == last or self._rules.mode != scoring.Mode.MAX_TOKENED_LAST):
                 return self._told(about, attempts, before, repeats=True)
             at, limit = self._contest.seconds, self._rules.submissions
@@ -477,24 +486,24 @@ class Session:
         attempts = self._own.problems[problem]
         async with self._turn(), attempts.turn:
             self._refuse_late()
-            if not attempts.worths:  # of a call that was in progress
+            if not attempts.worths:  # a call in progress may have submitted something
                 await self._counted(problem, about, nothing, self._contest.seconds, None)
 
     async def _resumed(self, row: Mapping[str, Any]) -> SubmissionReply:
-        """Judge a submission that a stopped contest had begun: the rules had allowed it."""
+        """Judge a submission that was in progress when the contest was stopped. The rules allowed it then."""
         problem = row[PROBLEM]
         files = tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in row[OUTPUTS].items())
         submission = Submission(
             key="", problem_id=problem, code=row[CODE], language=row[LANGUAGE], outputs=files
         )
-        async with self._own.room, self._own.problems[problem].turn:
+        async with self._own.capacity, self._own.problems[problem].turn:
             about = self._contest.problems[problem]
             return await self._counted(problem, about, submission, row[AT], row.get(COST))
 
     async def _counted(
         self, problem: str, about: Problem, submission: Submission, at: float, cost: float | None
     ) -> SubmissionReply:
-        """Judge a submission for points. The record has it until it is judged, or the judge failed."""
+        """Judge a submission for points, and store it until it is judged or the judge has failed."""
         attempts = self._own.problems[problem]
         number = len(attempts.worths) + 1
         row = {
@@ -523,7 +532,7 @@ class Session:
 
     @contextlib.contextmanager
     def _kept(self, row: Mapping[str, Any]) -> Iterator[None]:
-        """Keep a submission while it is judged, and beyond that if the contest is stopped."""
+        """Store a submission while it is judged. It stays stored if the contest is stopped."""
         if (begun := self._contest._begun) is None:
             yield
             return
@@ -549,7 +558,7 @@ class Session:
     # --- who waits for it ---
 
     async def _finished(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what a call returns. If its caller is cancelled, it goes on if it is in progress."""
+        """Run a call and return its result. If the caller is cancelled, a call in progress goes on."""
         if len(self._own.calls) >= self._rules.at_once + self._rules.waiting:
             work.close()
             raise RefusedCall("too many calls at the same time: wait for the answers")
@@ -567,7 +576,7 @@ class Session:
 
     @contextlib.contextmanager
     def _in_progress(self, about: CallInProgress) -> Iterator[None]:
-        """Mark the task of a call as one that goes on without its caller."""
+        """Context manager: the current task goes on if its caller is cancelled."""
         call = asyncio.current_task()
         self._own.in_progress[call] = about
         try:
@@ -591,7 +600,7 @@ class Session:
         language: str,
         outputs: Mapping[str, str] | None = None,
     ) -> Submission:
-        """Raise Refused for what cannot be meant, before it waits for anything."""
+        """Return a call's submission. Raise RefusedCall at once if the call is invalid."""
         self._refuse_late()
         most, takes_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
@@ -600,7 +609,7 @@ class Session:
         if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
             raise RefusedCall(f"{label} takes no program: submit `outputs`, files by the names of its tests")
         if not (code or "").strip() and not (outputs and takes_files):
-            raise RefusedCall("there is no program in it")
+            raise RefusedCall("the submission contains no program")
         if outputs and not takes_files:
             raise RefusedCall(f"{label} takes a program, not files")
         if unknown := sorted(set(outputs or ()) - {*answered_with_files(problem)}):
@@ -614,7 +623,7 @@ class Session:
         )
 
     def _usual_language(self, problem: Problem) -> str:
-        """Return the language of programs that name none."""
+        """Return the language of programs without a named language."""
         usual, there = choose_language(problem, default=self._contest.language).language, self._there(problem)
         return usual if usual in there or not there else there[0]
 
@@ -623,7 +632,7 @@ class Session:
 
     def _language(self, problem: Problem, asked: str) -> str:
         if not isinstance(asked, str):
-            raise RefusedCall("the language is no text")
+            raise RefusedCall("the language must be a string")
         there, asked = self._there(problem), asked or self._usual_language(problem)
         try:
             language = find(asked)
@@ -635,8 +644,8 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Wait for a place among the participant's own calls: nobody's flood delays others for long."""
-        async with self._own.room:
+        """Wait until fewer of the participant's calls are in progress, so that a flood delays nobody else."""
+        async with self._own.capacity:
             self._refuse_late()
             yield
 
@@ -653,9 +662,13 @@ class Session:
         change: Callable[[Problem], Problem] | None,
         failed: str = _JUDGE_FAILED,
     ) -> tuple[SubmissionResult, str]:
-        """Return a result, and the compiler's words for the participant.
+        """Return a result, and the compiler's messages for the participant.
 
-        Without `change` the submission is judged for points. The words on a failure name no test.
+        Args:
+            problem: The problem.
+            submission: The submission.
+            change: Changes the problem, for runs without points; None judges for points.
+            failed: Message for the participant if the judge fails. It must not name a test.
         """
         contest = self._contest
         try:
@@ -673,9 +686,9 @@ class Session:
             raise UnjudgedCall(failed) from error
 
     def _keep(self, what: str, row: Mapping[str, Any]) -> None:
-        """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost.
+        """Store a row with the record's method of this name. Raise UnjudgedCall if that is impossible.
 
-        The log tells the operator why, as no file has it.
+        So no result is reported that could be lost. The reason is in the log, for the organizer.
         """
         if (record := self._contest._record) is not None:
             with self._answerable():
@@ -683,20 +696,20 @@ class Session:
 
     @contextlib.contextmanager
     def _answerable(self) -> Iterator[None]:
-        """Raise NotJudged where a row cannot be written. The log says why, once."""
+        """Context manager: raise UnjudgedCall if a row cannot be written, and log each reason once."""
         try:
             yield
         except InputError as error:
-            if str(error) not in self._contest._complained:
-                self._contest._complained.add(str(error))
-                _log.warning("a call was not answered, and may be made again: %s (told once)", error)
+            if str(error) not in self._contest._logged_errors:
+                self._contest._logged_errors.add(str(error))
+                _log.warning("a call was not answered and may be repeated: %s (logged once)", error)
             raise UnjudgedCall(_JUDGE_FAILED) from error
 
     async def _compiler(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
-        """Return the compiler's words on a program that does not compile.
+        """Return the compiler's messages about a program that does not compile.
 
-        Where sources that only the judge has take part, a message could quote them: the program is then
-        compiled without them, and only that is told.
+        If the build needs secret sources, the messages could quote them. The program is then compiled again
+        without them, and only those messages are returned.
         """
         if result.compiles:
             return ""
@@ -704,7 +717,9 @@ class Session:
             return _compiler(result.compile_output)
         alone = await self._contest._judge.judge(compiled_alone(problem), submission)
         log = "" if alone.compiles else own_fault(alone.compile_output)
-        return _compiler(log) or "It does not fit the judge's own program: compare it with the attachments"
+        return (
+            _compiler(log) or "It does not compile with the judge's grader: compare it with the attachments"
+        )
 
     def _tells(self, least: Feedback) -> bool:
         order = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
@@ -748,22 +763,22 @@ class Session:
 
 
 def _unheard(call: asyncio.Task[Any]) -> None:
-    """Take the answer of a call whose caller was cancelled. Log a fault of the judge's code."""
+    """Receive the result of a call whose caller was cancelled, and log unexpected exceptions."""
     error = None if call.cancelled() else call.exception()
     if error is not None and not isinstance(error, RefusedCall | UnjudgedCall):
-        _log.error("a call whose caller had left failed", exc_info=error)
+        _log.error("a call failed after its caller was cancelled", exc_info=error)
 
 
-def _encoded(text: str, most: int, what: str) -> bytes:
-    """Raise Refused for a text that is too long, or no text."""
+def _encoded(text: str, max_bytes: int, what: str) -> bytes:
+    """Return a string as bytes. Raise RefusedCall if it is too long or not a valid string."""
     if not isinstance(text, str):
-        raise RefusedCall(f"the {what} is no text")
+        raise RefusedCall(f"the {what} must be a string")
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise RefusedCall(f"the {what} holds halves of characters") from None
-    if len(data) > most:
-        raise RefusedCall(f"the {what} has {len(data)} bytes, and may have {most}")
+        raise RefusedCall(f"the {what} contains halves of characters") from None
+    if len(data) > max_bytes:
+        raise RefusedCall(f"the {what} has {len(data)} bytes, but may have at most {max_bytes}")
     return data
 
 

@@ -1,4 +1,4 @@
-"""A participant alone with one problem of a contest: an episode of a trainer, a sample of an evaluation."""
+"""Episodes: contests of one participant and one problem, for trainers and evaluations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALONE = "participant"
 
 
 class Episodes:
-    """The episodes that a source of problems has, by `JudgingOptions`, `BenchmarkOptions`, `Rules`.
+    """Makes episodes of a source of problems, by `JudgingOptions`, `BenchmarkOptions` and `Rules`.
 
     episode = Episodes("packages", {"submissions": 5, "feedback": "points"}).start("tide")
     """
@@ -29,7 +29,7 @@ class Episodes:
         try:
             self.rules = convert(fitting(options, Rules), Rules, strict=False)
         except ValidationError as error:
-            raise InputError(f"a rule that cannot be used: {error}") from error
+            raise InputError(f"a rule is invalid: {error}") from error
         self.asked: EvaluationSource = open_source(
             source, {name: options[name] for name in options if name not in names}
         )
@@ -40,7 +40,7 @@ class Episodes:
             raise InputError("the filters leave no problem", where=source, remedy="Give fewer filters")
 
     def start(self, problem: str = "", seed: int | None = None) -> Episode:
-        """Begin with a problem, or with one that the seed chooses. InputError names those that there are."""
+        """Start an episode with a problem, or with one that the seed chooses."""
         label = problem or random.Random(seed).choice(list(self.problems))
         if label not in self.problems:
             there = ", ".join(list(self.problems)[:20])
@@ -49,7 +49,7 @@ class Episodes:
 
 
 class _LastFailure:
-    """A record of the last submission alone: why it was not judged, also if nobody waited for it."""
+    """A record that stores only why the last submission was not judged, also if nobody waited for it."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -65,9 +65,10 @@ class _LastFailure:
 
 
 class Episode:
-    """A participant's calls and points. Raises Refused and NotJudged.
+    """A participant's calls and points in a contest of one problem.
 
-    A call that is being judged goes on and counts if its caller is cancelled. `settle` waits for such calls.
+    Calls raise `RefusedCall` and `UnjudgedCall`. A call in progress goes on and counts if its caller is
+    cancelled; `settle` waits for such calls.
     """
 
     def __init__(self, made_of: Episodes, label: str) -> None:
@@ -86,11 +87,11 @@ class Episode:
 
     @property
     def prompt(self) -> str:
-        """The statement, and what the rules are."""
+        """Return the statement and the rules."""
         return f"{as_markdown(self.statement)}\n{self._contest.rules.told()}\n"
 
     def read(self, offset: int = 0) -> str:
-        """Return the prompt from an offset: at most 32,768 characters, and the call that reads on."""
+        """Return at most 32,768 characters of the prompt from an offset, and the call that reads on."""
         prompt, offset = self.prompt, max(0, offset)
         end = offset + MAX_PART_LENGTH
         rest = f"\n\nCharacters {offset} to {end} of {len(prompt)}: `statement(offset={end})` reads on.\n"
@@ -98,12 +99,12 @@ class Episode:
 
     @property
     def unjudged(self) -> str:
-        """Why the last submission was not judged, else empty. No score may be made of such an episode."""
+        """Return why the last submission was not judged, else "". Such an episode must not get a score."""
         return self._failure.reason
 
     @property
     def submissions(self) -> int:
-        """The number of submissions that were answered, with those that repeat an earlier one."""
+        """Return the number of submissions with a reply, including repeated ones."""
         return self._session.problems()[0].attempts + self._repeats
 
     async def settle(self) -> None:
@@ -120,7 +121,7 @@ class Episode:
 
     @property
     def share(self) -> float:
-        """The share of the points so far, in [0, 1]; 1 for full marks alone."""
+        """Return the share of the points so far, in [0, 1]. Only full marks are exactly 1."""
         if self._contest.solved(_ALONE, self.label):
             return 1.0
         most = self.statement.points_max
@@ -128,12 +129,12 @@ class Episode:
 
     @property
     def done(self) -> bool:
-        """True with full marks, and when nothing more may be submitted."""
+        """Return True if the participant has full marks or may submit nothing more."""
         (state,) = self._session.problems()
         return self.share == 1 or state.submissions_left == 0 or self._contest.over
 
     def told(self) -> dict[str, Any]:
-        """Return the state as JSON has it."""
+        """Return the state as plain values."""
         return {
             "problem": self.label,
             "points": self.points,
@@ -145,7 +146,7 @@ class Episode:
         }
 
     async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
-        """Return the answer of a tool of a contest for the episode's problem."""
+        """Call a tool of the contest for the episode's problem, and return its reply."""
         return plain(
             await self._runtime.wait(self._counted(tool(self._session, self.label, *given, **named)))
         )
@@ -162,6 +163,6 @@ class Episode:
 
 
 def plain(value: Struct) -> dict[str, Any]:
-    """Return an answer without what it does not tell."""
+    """Return a reply as plain values, without fields that are None."""
     whole: dict[str, Any] = to_builtins(value)
     return {name: item for name, item in whole.items() if item not in (None, "", (), [], {})}

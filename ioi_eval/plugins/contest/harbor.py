@@ -2,7 +2,8 @@
 
     write_tasks("packages", "tasks", store=Store())
 
-The tests have a container of their own, with the whole package; the agent's has what contestants are handed.
+The tests run in their own container, which has the whole package. The agent's container has only the files
+that contestants get.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ioi_eval.store import Store
 from ioi_eval.store.files import draft_of, why
 
 _AGENT_SECONDS = 3600
-_BUILD_SECONDS, _TEST_SECONDS = 600, 60  # of the verifier: for building, and for a test without a limit
+_BUILD_SECONDS, _TEST_SECONDS = 600, 60  # verifier's time for building, and for a test without a limit
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _FILES = Path(__file__).with_name("harbor_files")
 _CONFIG = """\
@@ -52,19 +53,19 @@ environment_mode = "separate"
 """
 _ASKED = """
 Write the whole program to {files}. It is judged on hidden tests when you are done; your score
-is the share of the points that it gets. The files that the problem hands out are in `/app`.
+is the share of the points that it gets. The problem's attachments are in `/app`.
 """
 
 
 class ExportResult(Value):
-    tasks: tuple[Path, ...]  # their folders
-    left_out: Mapping[str, str]  # why, by problem
+    tasks: tuple[Path, ...]  # folders of the tasks
+    left_out: Mapping[str, str]  # reasons by problem
 
 
 def write_tasks(
     source: str, out: str | Path, *, choice: BenchmarkOptions | None = None, store: Store
 ) -> ExportResult:
-    """Write a task for each package of a source. InputError where one is there already."""
+    """Write a task for each package of a source. Raise InputError if a task's folder exists."""
     if benchmark_of(source) is not None:
         remedy = "Name a folder or a zip of problem packages"
         raise InputError("only packages can be exported", where=source, remedy=remedy)
@@ -109,8 +110,8 @@ def write_tasks(
 
 
 def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:
-    """Write a task's files. InputError where a copy of the package would be read as another problem."""
-    copy = task / "tests" / "package" / problem.id  # some formats call a problem as its folder
+    """Write a task's files. Raise InputError if a copy of the package would be read as another problem."""
+    copy = task / "tests" / "package" / problem.id  # some formats name a problem after its folder
     shutil.copytree(folder, copy)
     if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
         raise InputError("a copy of it is read as another problem", where=problem.source)
@@ -139,7 +140,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
     }
     written |= {f"environment/files/{file}": content for file, content in statement.attachments.items()}
     written |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
-    for test in samples(problem):  # whole, where a statement has the beginning
+    for test in samples(problem):  # complete, while the statement may have only the beginning
         written |= {f"environment/files/samples/{test.name}.in": test.input.read()}
         written |= {f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""}
     ours = {

@@ -1,6 +1,6 @@
-"""A contest in a run's folder: for whoever comes, or for models, to whom is told what their programs got.
+"""A contest in a run's folder, for participants who call it, or for models that are asked for programs.
 
-Every submission is a row of the run, and a contest that was killed goes on.
+Every submission is a row of the run. A contest that was killed can be continued.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.result_log import ResultLog
 
-_TELLING, _ALIVE = 1.0, 10  # seconds between two looks at what is judged, and two signs of life
+_PROGRESS_INTERVAL_S, _ALIVE_INTERVAL_S = 1.0, 10  # between updates of progress.json, and of its time
 
 
 @contextlib.asynccontextmanager
@@ -94,21 +94,35 @@ async def open_contest(
     clock: Callable[[], float] = time.time,
     spoken: Callable[[Problem], str] | None = None,
 ) -> AsyncIterator[Contest]:
-    """Hold a contest in the folder `out`; opened again, it goes on with all that was answered.
+    """Hold a contest in the folder `out`. A contest that is opened again continues with all its results.
 
         async with open_contest("packages", Rules(submissions=10), out="runs/cup") as contest:
             print(await contest.session("otter").submit("lanterns", code))
 
-    The rules of a contest that has begun cannot be changed: InputError. At the end the folder has the
-    reports of any run, with participants in the place of models.
+    At the end the folder has the reports of a run, with participants instead of models.
 
-    `spoken` returns the language of all programs for a problem, or "" where there will be none; without it
-    they may be in all that the rules allow. InputError where the engine lacks what they may count on.
+    Args:
+        source: The problems: a path, the name of a benchmark, or `Problems`.
+        rules: The rules, which cannot be changed later.
+        out: The run's folder.
+        participants: Names of the participants; None means that anyone may take part.
+        choice: Options of the benchmark.
+        engine: The engine.
+        options: Options of the run.
+        store: The store.
+        on_event: Receives events.
+        clock: Returns the time in seconds since 1970.
+        spoken: Returns the language of all programs for a problem, or "" if there will be none. Without it
+            programs may be in any language that the rules allow.
+
+    Raises:
+        InputError: The folder has other rules, an option does not fit a contest, or the engine lacks a
+            language.
     """
-    # A contest cannot wait for an old compiler to come back: each row names its own.
-    mixing = msgspec.structs.replace(_heeded(options or RunOptions()), accept_compiler=True)
-    rules, setup = rules or Rules(), RunSetup.of(out, engine, mixing, store, on_event)
-    languages = languages_of(rules, participants)  # before anything is opened
+    # A contest cannot wait until an old compiler is available again. Each row names its compiler.
+    checked_options = msgspec.structs.replace(_checked(options or RunOptions()), accept_compiler=True)
+    rules, setup = rules or Rules(), RunSetup.of(out, engine, checked_options, store, on_event)
+    languages = languages_of(rules, participants)  # raises before anything is opened
     with opened(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem(source)
@@ -120,7 +134,7 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with journal_of(work, setup) as journal:
-            if spoken is None:  # else replies are kept, whose programs come again
+            if spoken is None:  # else the stored replies have all programs
                 _refuse_to_lose(journal)
             async with judging(setup, problems.packages) as (judge, _):
                 if spoken is None:
@@ -128,10 +142,11 @@ async def open_contest(
                 else:
                     pairs = ((problem, spoken(problem)) for problem in problems.values())
                     await refuse_lacking(judge, problems.packages, [pair for pair in pairs if pair[1]])
-                there = await _languages_there(judge)
-                if rules.languages and (lacking := sorted(languages - there)):
-                    what, remedy = f"{', '.join(lacking)}: not here", "Allow languages that are here"
-                    raise InputError(what, field="languages", remedy=f"{remedy}: {', '.join(sorted(there))}")
+                available = await _available_languages(judge)
+                if rules.languages and (lacking := sorted(languages - available)):
+                    what, remedy = f"{', '.join(lacking)}: not available", "Allow available languages"
+                    names = ", ".join(sorted(available))
+                    raise InputError(what, field="languages", remedy=f"{remedy}: {names}")
                 journal.begin()
                 begun = _PendingFolder(journal, problems)
                 limits = time_limits(judge, setup, journal)
@@ -144,14 +159,14 @@ async def open_contest(
                         record=ledger,
                         begun=begun,
                         limited=limits.limited,
-                        languages=there,
+                        languages=available,
                         language=language_of(source),
                         started=_begun(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
                     ledger.restore(contest)
                     begun.resume(contest)
-                    # For reports that are asked for meanwhile, and once more for what was tried since.
+                    # Now for reports that are made meanwhile; at the end for problems that were tried later.
                     describe = partial(describe_problems, work, setup, journal, limits.limited, untried=True)
                     await describe()
                     try:
@@ -163,77 +178,77 @@ async def open_contest(
         write_reports(setup.folder)
 
 
-def _heeded(options: RunOptions) -> RunOptions:
-    """Return the options. InputError for those that a contest cannot follow."""
+def _checked(options: RunOptions) -> RunOptions:
+    """Return the options. Raise InputError if one does not fit a contest."""
     for field in ("reuse", "share"):
         if getattr(options, field) != getattr(RunOptions(), field):
-            what = "submissions that are answered one by one do not go with it"
+            what = "a contest cannot use this option, because it answers submissions one by one"
             raise InputError(what, field=field, remedy="Leave it out")
     return options
 
 
-async def _languages_there(judge: Judge) -> set[str]:
+async def _available_languages(judge: Judge) -> set[str]:
     toolchains = (await judge.capabilities()).toolchains
     return {language.name for language in LANGUAGES if language.command in toolchains}
 
 
 def _refuse_to_lose(journal: ResultLog) -> None:
-    """Raise InputError where results are of problems that are others now: nobody would submit again."""
+    """Raise InputError if problems with results have changed: these submissions would be lost."""
     if lost := [journal.row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
-            f"{', '.join(sorted({*lost}))}: changed, or called otherwise, since the contest began, "
+            f"{', '.join(sorted({*lost}))}: changed or renamed since the contest began, "
             f"which would lose {counted(len(lost), 'submission')}",
             where=str(journal.folder),
-            remedy="Put the problems back, choose another out=FOLDER, or discard all with fresh=True",
+            remedy="Restore the problems, choose another out=FOLDER, or discard all with fresh=True",
         )
 
 
 @contextlib.asynccontextmanager
 async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
-    """Keep what `ioi-eval view` shows of a run that goes on, and that it has ended. Nothing else reads it."""
-    said = Progress()
+    """Context manager: write the contest's progress for `ioi-eval view`, also that it has ended."""
+    written = Progress()
 
-    def say(*, ended: bool = False) -> None:
-        nonlocal said
+    def write(*, ended: bool = False) -> None:
+        nonlocal written
         now = submissions_now(() if ended else contest.under_way)
         new = Progress(
             under_way=now.number,
             building=now.building,
             builds_waiting=now.builds_waiting,
             submissions=now.longest,
-            at=now.at // _ALIVE * _ALIVE,
+            at=now.at // _ALIVE_INTERVAL_S * _ALIVE_INTERVAL_S,
             ended=ended,
         )
-        if new != said:
-            said = new
-            with contextlib.suppress(InputError):  # a full disk ends no contest
+        if new != written:
+            written = new
+            with contextlib.suppress(InputError):  # a full disk must not end the contest
                 write_progress(folder, new)
 
-    async def go_on() -> None:
+    async def write_regularly() -> None:
         while True:
-            say()
-            await asyncio.sleep(_TELLING)
+            write()
+            await asyncio.sleep(_PROGRESS_INTERVAL_S)
 
-    telling = asyncio.create_task(go_on())
+    writing = asyncio.create_task(write_regularly())
     try:
         yield
     finally:
-        await stop(telling)
-        say(ended=True)
+        await stop(writing)
+        write(ended=True)
 
 
 class _PendingFolder:
-    """A folder with a file for each submission that is being judged."""
+    """The folder `in-progress`, with a file for each submission that is being judged."""
 
     def __init__(self, journal: ResultLog, problems: Collection[str]) -> None:
-        """Raise InputError for a file of no use: it is of a problem that is not in the contest any more."""
+        """Read the files. Raise InputError if a file's problem is not in the contest any more."""
         self._folder = journal.folder / IN_PROGRESS
         self._rows = [
             row for path in self._folder.glob("[!.]*.json") if (row := _begun_row(path, journal, problems))
         ]
 
     def resume(self, contest: Contest) -> None:
-        """Let a contest judge what it had begun when it was stopped, the oldest first."""
+        """Let a contest judge the stored submissions, the oldest first."""
         make_folder(self._folder)
         for row in sorted(self._rows, key=lambda row: float(row[AT])):
             contest.resume(row)
@@ -242,18 +257,18 @@ class _PendingFolder:
         replace(self._path(row), [as_json(row)], durable=False)
 
     def remove(self, row: Mapping[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # it has a result: the file is removed when it is read again
+        with contextlib.suppress(OSError):  # the submission has a result; the next opening removes the file
             self._path(row).unlink()
 
     def _path(self, row: Mapping[str, Any]) -> Path:
-        """Return the file of a submission: a participant has at most one for a problem."""
+        """Return the path of a submission's file. A participant has at most one for each problem."""
         name, problem = row[PARTICIPANT], row[PROBLEM]
         digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
-        return self._folder / f"{name[:32]}-{digest}.json"  # also of a long name at most 255 bytes
+        return self._folder / f"{name[:32]}-{digest}.json"  # at most 255 bytes, also for a long name
 
 
 def _begun_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
-    """Return the submission of a file. None if it has been judged: then the file is removed."""
+    """Return the submission in a file. If it has been judged, remove the file and return None."""
     remedy = "Remove the file, and the submission with it"
     row = read_value(path, dict[str, Any], "is not a submission", remedy)
     if row is None or row["key"] in journal.done:
@@ -261,13 +276,13 @@ def _begun_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dic
         return None
     if row[PROBLEM] not in problems:
         what = f"the problem {row[PROBLEM]} is not in the contest any more, which would lose a submission"
-        remedy = "Put the problem back, or remove the file, and the submission with it"
+        remedy = "Restore the problem, or remove the file and with it the submission"
         raise InputError(what, where=str(path), remedy=remedy)
     return row
 
 
 class _Ledger:
-    """Writes what happened into the run's folder, before anybody is answered."""
+    """Writes results, failures and runs into the run's folder, before calls return."""
 
     def __init__(self, journal: ResultLog) -> None:
         self._journal, path = journal, journal.folder / RUNS
@@ -294,41 +309,42 @@ class _Ledger:
 
 
 def _begun(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
-    """Return when the contest began: now, unless the folder says it. Note who takes part, as of now."""
+    """Return when the contest began: the time in contest.json, or now. Write the participants there."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
-    begun = read_value(path, ContestStart, "does not say when the contest began", remedy)
-    known = ContestStart(started=clock() if begun is None else begun.started, participants=(*participants,))
-    if known != begun:
-        replace(path, [as_json(known), b"\n"])
-    return known.started
+    old_start = read_value(path, ContestStart, "does not say when the contest began", remedy)
+    started = clock() if old_start is None else old_start.started
+    start = ContestStart(started=started, participants=(*participants,))
+    if start != old_start:
+        replace(path, [as_json(start), b"\n"])
+    return start.started
 
 
-# --- models in a contest: the program of each reply is submitted, and what is told of it comes next ----
+# --- models in a contest: each reply's program is submitted, and its result is the next message --------
 
 
 _TEMPLATE = "_feedback.md.j2"
 _ODD = re.compile(r"[^A-Za-z0-9_.@-]+")
-_LONGEST_NAME = 56
-# Beside the statement, for an agent.
+_MAX_NAME = 56  # maximum length of a participant's name that is made from a model's name
+# Text after the statement, for an agent.
 _TAKING_PART = """
 
-You may submit programs while you work, and are told what they are worth: the MCP server `contest` of the
-file `.mcp.json` (also in the variables IOI_EVAL_MCP_URL and IOI_EVAL_MCP_TOKEN) has the tools.
+You may submit programs while you work, and get their results: the MCP server `contest` of the file
+`.mcp.json` (also in the variables IOI_EVAL_MCP_URL and IOI_EVAL_MCP_TOKEN) has the tools.
 The problem is called `{problem}`.
 {rules}
 """
-# Serves a contest to participants with these tokens, and yields the address.
+# Context manager: serves a contest to the participants with these tokens, and yields the address.
 Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 
 
 class ContestOutcome(Value):
-    """A contest that models took part in."""
+    """The outcome of a contest in which models took part."""
 
     out: str  # the run's folder
     scoreboard: tuple[ScoreboardRow, ...]
     summary: Summary
-    unwritten: Mapping[str, str]  # why a model stopped early, by participant and problem
-    unasked: tuple[str, ...] = ()  # those of them that no call asks for
+    unwritten: Mapping[str, str]  # reasons why a model stopped early, by participant and problem
+    unasked: tuple[str, ...] = ()  # those for which another call would ask nothing either
 
 
 async def compete(
@@ -348,25 +364,40 @@ async def compete(
     on_event: OnEvent = ignore,
     serving: Serving | None = None,
 ) -> ContestOutcome:
-    """Let a model take part in a contest; called again, go on where the last call stopped.
+    """Let a model or an agent take part in a contest. Another call continues where the last one stopped.
 
         done = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
         print(done.scoreboard)
 
-    A model goes on with a problem until it has full marks, or has had its turns. Each sample is a participant
-    of its own. Replies are kept in turns.jsonl, and none is asked for twice. An agent works once on each
-    problem, and submits meanwhile over MCP: `serving` is `ioi_eval.plugins.contest.mcp.serving`. The solution
-    that it leaves is submitted, too.
+    A model works on a problem until it has full marks or its turns are used up. Each sample is a separate
+    participant. Replies are stored in turns.jsonl, and no reply is requested twice. An agent works once on
+    each problem and submits over MCP meanwhile; the solution that it leaves is submitted, too.
+
+    Args:
+        problems: The problems: a path, the name of a benchmark, or `Problems`.
+        author: The model or the agent.
+        turns: Number of turns, and the template of the feedback.
+        rules: The rules.
+        out: The run's folder.
+        key: The model's API key.
+        budget: Limits of tokens and costs.
+        choice: Options of the benchmark.
+        asking: Options of requests to the author.
+        engine: The engine.
+        options: Options of the run.
+        store: The store.
+        on_event: Receives events.
+        serving: Serves the contest to agents: `ioi_eval.plugins.contest.mcp.serving`.
     """
     wanted, allowed, secret = asking or Asking(), turns or Turns(), Secret(key)
     if isinstance(author, ModelOptions):
-        from ioi_eval.generate.chat import check_model  # loads what talks to servers
+        from ioi_eval.generate.chat import check_model  # loads HTTP clients
 
         check_model(author, secret)
     called = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
-    # The end of a long name: checkpoints differ there.
-    name = _ODD.sub("-", called)[-_LONGEST_NAME:].lstrip("_.@-") or "model"
+    # Of a long name the end is used, because names of checkpoints differ there.
+    name = _ODD.sub("-", called)[-_MAX_NAME:].lstrip("_.@-") or "model"
     names = [name] if wanted.samples == 1 else [f"{name}.{number + 1}" for number in range(wanted.samples)]
     requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     holding = open_contest(
@@ -391,11 +422,11 @@ async def compete(
             label: requests.refusal(problem, files=agent) for label, problem in contest.problems.items()
         }
         asked = fingerprint((), called, settings_of(author))
-        with contextlib.closing(_Kept(folder / TURNS, spending, names, number_of, asked)) as kept:
+        with contextlib.closing(_ReplyLog(folder / TURNS, spending, names, number_of, asked)) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
                 talks = [
-                    _Competing(
+                    _ProblemWork(
                         contest, requests, label, number, number_of, writer, kept, feedback, refused[label]
                     )
                     for number in range(len(names))
@@ -407,7 +438,7 @@ async def compete(
                             session = contest.session(names[talk.sample])
                             group.create_task(talk.go(session, room, unwritten))
         scoreboard = contest.scoreboard()
-        write_stopped(folder, unwritten)  # for the report, which is written now
+        write_stopped(folder, unwritten)  # before the report is written, which shows the reasons
     return ContestOutcome(
         out=str(folder),
         scoreboard=scoreboard,
@@ -441,8 +472,8 @@ async def _writing(
             yield agent
 
 
-class _Competing(NamedTuple):
-    """A model or an agent at one problem."""
+class _ProblemWork(NamedTuple):
+    """The work of a model or an agent on one problem."""
 
     contest: Contest
     requests: Requests
@@ -450,9 +481,9 @@ class _Competing(NamedTuple):
     sample: int
     turns: int
     author: Author
-    kept: _Kept
-    feedback: tuple[str, jinja2.Template]  # by its name; of the message after a submission
-    refused: str  # why no program could be judged, so that nobody is asked for one
+    kept: _ReplyLog
+    feedback: tuple[str, jinja2.Template]  # name and template of the message after a submission
+    refused: str  # reason why no program can be judged, so that no program is requested
 
     async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
         async with room:
@@ -467,7 +498,7 @@ class _Competing(NamedTuple):
         spoken = self.requests.language(problem).language
         if self.refused:
             if problem.unusable:
-                with contextlib.suppress(UnjudgedCall):  # it is among the failures then
+                with contextlib.suppress(UnjudgedCall):  # the failures have it
                     await session.end(self.label, spoken)
             raise JudgeFailure(self.refused, final=True)
         prompt = self.requests.prompt(problem, spoken)
@@ -489,11 +520,11 @@ class _Competing(NamedTuple):
             code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
             answer = None
             if agent:
-                await session.settle()  # what the agent did not wait for counts first
+                await session.settle()  # submissions that the agent did not wait for count first
             if agent and any(
                 place.id == self.label and place.submissions_left == 0 for place in session.problems()
             ):
-                return  # all are used up: the program that is left is none of them, or was one
+                return  # no submission is left, so the agent's solution is not submitted
             if code is not None and code.strip():
                 answer = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)
                 # Not of an earlier call.
@@ -509,14 +540,14 @@ class _Competing(NamedTuple):
             words |= {"turn": turn, "turns": self.turns, "language": spoken}
             where, template = self.feedback
             prompt = filled(template, words, where)
-        await session.end(self.label, spoken)  # a problem without any program would be in no table
+        await session.end(self.label, spoken)  # without a submission the problem would be missing in tables
 
 
-class _Kept:
-    """Replies on disk, by the request they answer.
+class _ReplyLog:
+    """The replies in turns.jsonl, by their requests.
 
-    Those of the participants `names` are of the author and the settings that `asked` is a fingerprint of, and
-    of no turn after the last one: InputError where they are not. Others may have taken part before.
+    Raises InputError if replies of the participants `names` come from another author or other settings than
+    those with the fingerprint `asked`, or from a turn after the last one. Others may have replies, too.
     """
 
     def __init__(self, path: Path, budget: Spending, names: Collection[str], turns: int, asked: str) -> None:
@@ -543,14 +574,14 @@ class _Kept:
         return InputError(f"holds replies {what}", where=str(self._path), remedy=remedy)
 
     def prompt(self, key: str, words: str, *, first: bool) -> str:
-        """Return the message that a kept reply answers, else these words. InputError where it was another."""
+        """Return the message that a stored reply answers, else this one. Raise InputError if they differ."""
         prompt = self._replies[key][0] if key in self._replies else words
         if first and prompt != words:
             raise self._other("to other prompts")
         return prompt
 
     async def written(self, ask: Ask, author: Author) -> Text:
-        """Return a reply: the one that is kept, else a new one."""
+        """Return the stored reply to a request, or request a new one and store it."""
         if ask.key not in self._replies:
             reply = await author.write(ask)
             row = {"key": ask.key, "asked": self._asked, "prompt": ask.prompt, "reply": reply}

@@ -2,8 +2,8 @@
 
     inspect eval ioi_eval/contest --model openai/gpt-5 -T source=FOLDER -T submissions=10
 
-Every sample is a contest of its own, of one problem and one participant. `contest_tools(FOLDER)` are the
-tools for other agents, `contest_points()` is the scorer.
+Every sample is a separate contest of one problem and one participant. `contest_tools(FOLDER)` returns the
+tools for other agents, and `contest_points()` the scorer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 
-if TYPE_CHECKING:  # what judges is loaded by the first task
+if TYPE_CHECKING:  # the judge is loaded by the first task
     from ioi_eval.plugins.contest.episodes import Episode, Episodes
 
 with needs("inspect-ai"):
@@ -34,13 +34,13 @@ with needs("inspect-ai"):
 
 __all__ = ["contest", "contest_points", "contest_tools"]
 
-_REACHED = "ioi_eval:contest"  # of a sample's store
-_MESSAGES = 200  # of a sample; --message-limit says otherwise
+_REACHED = "ioi_eval:contest"  # key in a sample's store
+_MAX_MESSAGES = 200  # of a sample, unless --message-limit is given
 
 
 @task
 def contest(source: str, **options: Any) -> Task:
-    """Problems of packages (a folder or a zip) or of a benchmark, with tools to try and submit programs."""
+    """Return a task: problems of packages (a folder or a zip) or a benchmark, with tools to submit."""
     from ioi_eval.plugins.contest.episodes import Episodes
 
     try:
@@ -55,7 +55,7 @@ def contest(source: str, **options: Any) -> Task:
         dataset=MemoryDataset(samples, name=episodes.asked.name or source),
         solver=as_solver(react(tools=contest_tools(source, **options), submit=False, on_continue=_goes_on)),
         scorer=contest_points(),
-        message_limit=_MESSAGES,
+        message_limit=_MAX_MESSAGES,
     )
 
 
@@ -70,10 +70,10 @@ def contest_tools(source: str, **options: Any) -> list[Tool]:
 
 @scorer(metrics=[mean(), stderr()])
 def contest_points() -> Scorer:
-    """Score the share of the points that all submissions of a sample reached, in [0, 1]."""
+    """Return a scorer: the share of the points that all submissions of a sample reach, in [0, 1]."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        if (episode := _begun.pop(state.uuid, None)) is not None:
+        if (episode := _episodes.pop(state.uuid, None)) is not None:
             await episode.settle()
             state.store.set(_REACHED, episode.told())
         reached = state.store.get(_REACHED) or {"share": 0.0, "submissions": 0}
@@ -86,7 +86,7 @@ def contest_points() -> Scorer:
 
 
 async def _goes_on(state: AgentState) -> bool:
-    """End with full marks, without submissions that are left, and where the model calls nothing more."""
+    """Return False at full marks, without submissions left, or if the model calls no tool."""
     done = bool((store().get(_REACHED) or {}).get("done"))
     return not done and bool(state.output.message.tool_calls)
 
@@ -113,12 +113,12 @@ def _tool(episodes: Episodes, name: str) -> Tool:
     return ToolDef(execute, name=name).as_tool()
 
 
-_begun: dict[str, Episode] = {}  # by sample, until it is scored
+_episodes: dict[str, Episode] = {}  # by sample, until it is scored
 _beginning = threading.Lock()
 
 
 def _of_sample(episodes: Episodes, state: TaskState) -> Episode:
     with _beginning:
-        if state.uuid not in _begun:
-            _begun[state.uuid] = episodes.start(str(state.metadata["problem_id"]))
-        return _begun[state.uuid]
+        if state.uuid not in _episodes:
+            _episodes[state.uuid] = episodes.start(str(state.metadata["problem_id"]))
+        return _episodes[state.uuid]

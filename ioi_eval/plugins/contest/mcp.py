@@ -1,6 +1,6 @@
-"""A contest's tools over the Model Context Protocol, by its own SDK: standard input, or streamable HTTP.
+"""A contest's tools over the Model Context Protocol, with its SDK: standard input, or streamable HTTP.
 
-A participant is whoever brings its token. Everything that is told, counted or refused is the contest's.
+Over HTTP a token identifies the participant. The contest decides what is reported, counted and refused.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ with needs("mcp"):
 
 _TITLE = "ioi-eval contest"
 _PATH = "/mcp"
-_SPARE = 4  # requests of a participant at the same time, beside the calls that its rules let wait
-_ISSUER = "https://localhost"  # the SDK asks who issues tokens: the contest itself does
+_EXTRA_REQUESTS = 4  # simultaneous requests of a participant in addition to its allowed calls
+_ISSUER = "https://localhost"  # the SDK requires an issuer of tokens; here it is the contest itself
 
 
 def contest_server(
     contest: Contest, *, participant: str = "", tokens: Mapping[str, str] | None = None
 ) -> Any:
-    """Return the SDK's server of a contest: for one participant, or by the `tokens` of each.
+    """Return an MCP server for a contest: for one participant, or for all with `tokens`.
 
     server = contest_server(contest, participant="otter")
     await server.run_stdio_async()
@@ -93,28 +93,28 @@ def contest_server(
 
 
 class _Tools(MCPServer[Any]):
-    """Lists tools with descriptions and enums of parameters and with schemas of answers.
+    """An MCP server that lists tools with enums of parameters and with schemas of replies.
 
-    It says in its own words which argument of a call is wrong: the SDK hands on its parser's, and drops one
-    that no tool has, such as `lang`.
+    It also has its own messages for wrong arguments: the SDK returns its parser's messages, and ignores
+    unknown arguments such as `lang`.
     """
 
     def __init__(self, *positional: Any, **named: Any) -> None:
         super().__init__(*positional, **named)
         self.contest: Contest | None = None
-        self.answers: dict[str, dict[str, Any]] = {}  # schemas, by tool
+        self.answers: dict[str, dict[str, Any]] = {}  # schemas of replies by tool
 
     async def list_tools(self) -> Any:
         tools = await super().list_tools()
         for tool in tools:
             tool.output_schema = self.answers[tool.name]
-            # The contest checks the values itself and also takes other names of a language.
+            # The contest checks values itself, and accepts other names of a language.
             for name, parameter in tool.input_schema.get("properties", {}).items():
                 parameter["description"] = _PARAMETERS[name]
                 if self.contest is not None and (values := _values(self.contest, name)):
                     parameter["enum"] = values
                 if name == "language":
-                    parameter.pop("default", None)  # "" is not among the values
+                    parameter.pop("default", None)  # "" is not in the enum
         return tools
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -135,10 +135,10 @@ class _Tools(MCPServer[Any]):
             raise ToolError(f"Error executing tool {name}: {'; '.join(wrong)}") from None
 
 
-# What an argument lacks, by pydantic's name of the error.
+# Messages by pydantic's names of errors.
 _WANTED = {"missing": "is missing", "string_type": "must be a text", "dict_type": "must be an object"}
 _WANTED |= dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number")
-_MOST_VALUES = 200  # problems that an enum lists
+_MAX_VALUES = 200  # problems in an enum
 # Descriptions of the tools' parameters.
 _PARAMETERS = {
     "name": "The name of the text, as `statement` tells it.",
@@ -148,14 +148,14 @@ _PARAMETERS = {
 
 
 def _values(contest: Contest, parameter: str) -> list[str]:
-    """Return the values of a parameter; none if it may have any."""
-    if parameter == "problem" and len(contest.problems) <= _MOST_VALUES:
+    """Return the values of a parameter; empty if it may have any value."""
+    if parameter == "problem" and len(contest.problems) <= _MAX_VALUES:
         return [*contest.problems]
     return sorted(contest.languages) if parameter == "language" else []
 
 
 def _schema(answer: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON schema of an answer, which leaves out what is not told."""
+    """Return the JSON schema of a reply, in which values may be missing."""
     _, parts = msgspec.json.schema_components([answer], ref_template="#/$defs/{name}")
     schema = parts.pop(answer.__name__)
     always = {"boolean", "integer", "number"}
@@ -165,7 +165,7 @@ def _schema(answer: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 class _Tokens:
-    """Tells participants by their tokens. How long it takes says nothing of them."""
+    """Finds participants by their tokens, in a time that does not depend on the token."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
         self._tokens = {name: token.encode() for name, token in tokens.items()}
@@ -179,7 +179,7 @@ class _Tokens:
 def _tools(
     contest: Contest, session: Callable[[], Session]
 ) -> Iterator[tuple[Callable[..., Any], type[msgspec.Struct], ToolAnnotations]]:
-    """Yield functions, the types of their answers, and hints for clients."""
+    """Yield functions for tools, the types of their replies, and hints for clients."""
 
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
@@ -194,7 +194,7 @@ def _tools(
         return await _answered(lambda: session().attachment(problem, name, offset))
 
     async def standing() -> dict[str, Any]:
-        """Tell your points, the calls in progress, the time left, and the scoreboard if the rules show it."""
+        """Return your points, your calls in progress, the time left, and the scoreboard if shown."""
         return plain(session().standing())
 
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -209,7 +209,7 @@ def _tools(
 
 
 def _judging(tool: Tool, session: Callable[[], Session]) -> Any:
-    """Return a tool as a function that tells its client every few seconds that it goes on."""
+    """Return a tool as a function that reports progress to its client every few seconds."""
 
     async def call(context: Context[Any, Any], **arguments: Any) -> dict[str, Any]:
         reporting = asyncio.create_task(_report(context))
@@ -219,16 +219,16 @@ def _judging(tool: Tool, session: Callable[[], Session]) -> Any:
             reporting.cancel()
 
     described(call, tool, ["problem"])
-    call.__annotations__["context"] = Context  # the SDK passes what has this type
+    call.__annotations__["context"] = Context  # the SDK passes an argument of this type
     return call
 
 
-_REPORTING = 5.0  # seconds between two notifications of progress: some clients give up after 30 without any
+_REPORT_INTERVAL_S = 5.0  # between notifications of progress; some clients give up after 30 s without any
 
 
 async def _report(context: Context[Any, Any]) -> None:
     for number in itertools.count(1):
-        await asyncio.sleep(_REPORTING)
+        await asyncio.sleep(_REPORT_INTERVAL_S)
         try:
             await context.report_progress(number, message="waiting for its turn, or being judged")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -236,7 +236,7 @@ async def _report(context: Context[Any, Any]) -> None:
 
 
 async def _answered(call: Callable[[], Awaitable[msgspec.Struct] | msgspec.Struct]) -> dict[str, Any]:
-    """Return a call's answer. What the contest refuses is the tool's error, with its reason."""
+    """Return a call's reply. A refused call is a tool error with the reason."""
     try:
         answer = call()
         return plain(answer if isinstance(answer, msgspec.Struct) else await answer)
@@ -259,11 +259,11 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
 
 
 def endable_input() -> Callable[[], None]:
-    """Let standard input be handed on by a socket, and return what ends it.
+    """Replace standard input by a socket that forwards it, and return a function that closes the socket.
 
-    The SDK reads it in a thread, which nothing stops but its end.
+    The SDK reads standard input in a thread, which only an end of the input stops.
     """
-    if sys.stdin is None:  # it is closed: its number may be that of another file
+    if sys.stdin is None:  # standard input is closed, and its descriptor may belong to another file
         return lambda: None
     given, (ours, theirs) = os.dup(0), socket.socketpair()
     with theirs:
@@ -286,34 +286,34 @@ def endable_input() -> Callable[[], None]:
 # --- streamable HTTP ---------------------------------------------------------------------------------
 
 
-_GRACE = 0.2  # seconds for answers that are being written
+_GRACE_S = 0.2  # for replies that are being written
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to whoever started it, and waits for no client when it ends."""
+    """A uvicorn server that does not handle signals and does not wait for clients when it ends."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(_GRACE, self._leave)
+        asyncio.get_running_loop().call_later(_GRACE_S, self._leave)
         await super().shutdown(sockets)
         for task in self.server_state.tasks:
             task.cancel()
-        await self.lifespan.shutdown()  # which a server that waits for nobody leaves to be cancelled
+        await self.lifespan.shutdown()  # uvicorn would cancel it if it does not wait for clients
 
     def _leave(self) -> None:
-        """End what is still connected: from Python 3.12 on a server is waited for until nobody is."""
+        """Close all connections: from Python 3.12 on, closing a server waits for them."""
         for connection in [*self.server_state.connections]:
             if (transport := connection.transport) is not None:
                 transport.abort()
 
 
 def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
-    """Take a port, before anything is opened that must not be where there is none. Port 0: any free one.
+    """Return a socket that listens on a port; 0 means any free port. Raise InputError if that is impossible.
 
-    Clients that come before `serving` has the socket wait for it.
+    Clients that connect before `serving` uses the socket wait.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     what, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
@@ -325,7 +325,7 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        reason = os.strerror(error.errno or 0)  # the error's own text repeats the address
+        reason = os.strerror(error.errno or 0)  # the error's own message repeats the address
         of_host = error.errno == errno.EADDRNOTAVAIL
         field, remedy = ("host", remedy) if of_host else ("port", "Choose another address or port")
         raise InputError(f"{what}: {reason}", field=field, remedy=remedy) from error
@@ -341,23 +341,29 @@ async def serving(
     connections: int = 2_000,
     listening: socket.socket | None = None,
 ) -> AsyncIterator[str]:
-    """Serve a contest over streamable HTTP; yield its address. Port 0: any free one.
-
-    `listening`: what `listen` gave for this host, in place of a port. It is closed at the end.
+    """Serve a contest over streamable HTTP, and yield its address.
 
     No connection is kept between two requests of a client. A call that is being judged goes on and counts if
-    its client is lost. Each participant has an equal share of the `connections`, and so have all that have
-    not shown a token.
+    its client disconnects.
+
+    Args:
+        contest: The contest.
+        tokens: Tokens by participant.
+        host: The address to listen on.
+        port: The port; 0 means any free port.
+        listening: A socket from `listen`, instead of a port. It is closed at the end.
+        connections: Maximum number of connections. Each participant has an equal share of them, and all
+            clients without a token together have one such share.
     """
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
     )
     for logs in ("mcp.server.streamable_http", "uvicorn.error"):
-        logging.getLogger(logs).addFilter(_worth_a_line)
-    most = contest.rules.at_once + contest.rules.waiting + _SPARE
-    guests = _Guests(max(most, connections // (len(tokens) + 1)))
-    # The last ones: tokens are known.
-    app.user_middleware += [Middleware(guests.seated), Middleware(_queued, most=most)]
+        logging.getLogger(logs).addFilter(_should_log)
+    max_requests = contest.rules.at_once + contest.rules.waiting + _EXTRA_REQUESTS
+    guests = _Guests(max(max_requests, connections // (len(tokens) + 1)))
+    # Added last, so that tokens have been checked.
+    app.user_middleware += [Middleware(guests.seated), Middleware(_queued, max_requests=max_requests)]
     listening = listening or listen(host, port)
     config = uvicorn.Config(
         app,
@@ -365,7 +371,7 @@ async def serving(
         ws="none",
         log_level="warning",
         access_log=False,
-        proxy_headers=False,  # by which a client could bear another one's address
+        proxy_headers=False,  # a client could forge its address with these
     )
     server = _Server(config)
     async with asyncio.TaskGroup() as group:
@@ -377,19 +383,16 @@ async def serving(
             server.should_exit = server.force_exit = True
 
 
-def _worth_a_line(record: logging.LogRecord) -> bool:
-    """Tell what need not be logged: clients that leave while they are read, or are left when the server ends.
-
-    Each cost a third of a second.
-    """
+def _should_log(record: logging.LogRecord) -> bool:
+    """Return False for log records about clients that disconnect, which cost a third of a second each."""
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | asyncio.CancelledError))
 
 
 class _Guests:
-    """The connections to a contest: of each participant at most `share`, and of strangers as many.
+    """Limits connections to a contest: at most `share` for each participant, and for all strangers together.
 
-    A stranger has not shown a token yet. One too many of them costs the oldest its place, so that those who
-    say nothing keep nobody out; a participant's one too many is told so.
+    A stranger has not sent a token yet. If there are too many strangers, the oldest one is disconnected, so
+    that silent clients keep nobody out. A participant with too many connections gets an error.
     """
 
     def __init__(self, share: int) -> None:
@@ -399,7 +402,7 @@ class _Guests:
         self._places = defaultdict[str, set[Any]](set)
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """Return what uvicorn makes for each connection."""
+        """Return the protocol class of which uvicorn makes an object for each connection."""
         guests = self
 
         class Greeted(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -416,7 +419,7 @@ class _Guests:
         return Greeted
 
     def seated(self, app: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        """Let a participant's requests in by as many connections as its share."""
+        """Wrap an application: refuse a participant's requests on more connections than its share."""
 
         async def served(scope: Any, receive: Any, send: Any) -> None:
             token = get_access_token() if scope["type"] == "http" else None
@@ -444,16 +447,16 @@ class _Guests:
             self._places[name].discard(client)
 
 
-def _queued(app: Callable[..., Awaitable[None]], most: int) -> Callable[..., Awaitable[None]]:
-    """Let `most` requests of a participant in at the same time: the others wait, and are not read.
+def _queued(app: Callable[..., Awaitable[None]], max_requests: int) -> Callable[..., Awaitable[None]]:
+    """Wrap an application: let in at most `max_requests` requests of each participant.
 
-    The SDK starts a stream and several tasks for each: it would serve a whole flood before anybody else.
+    The SDK starts a stream and several tasks for each request, so a flood would delay everybody else.
     """
-    rooms = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(most))
+    capacities = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max_requests))
 
     async def served(scope: Any, receive: Any, send: Any) -> None:
         token = get_access_token() if scope["type"] == "http" and scope["method"] == "POST" else None
-        async with contextlib.nullcontext() if token is None else rooms[token.client_id]:
+        async with contextlib.nullcontext() if token is None else capacities[token.client_id]:
             await app(scope, receive, send)
 
     return served

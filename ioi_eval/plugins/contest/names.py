@@ -1,4 +1,4 @@
-"""Names of participants: the rules for a name, and names that readers would take for one another."""
+"""Names of participants: which names are allowed, and which ones look alike."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import visible
 
 _MAX_NAME = 64  # characters
-_MAX_WORDS = 4  # few, so that a sentence of orders is no name
+_MAX_WORDS = 4  # so that no name can be a sentence with instructions
 _MARKS = "_.@-'"
 _OTHER_MARKS = "\u2019\u2010\u00b7\u30fb\u05f3\u05f4"  # an apostrophe, a hyphen, dots, Hebrew signs
-# Letters and marks of Unicode that show nothing.
+# Letters and marks of Unicode that are invisible.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _STACKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3}")
-# Scripts that are written together, by the first words of Unicode's names of their letters.
+# Scripts that one language uses together, by the first words of the Unicode names of their letters.
 _SCRIPTS = dict.fromkeys(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"), "East Asian")
 _SCRIPTS |= {"EXTENDED": "ARABIC"}  # digits
 _OF_ALL_SCRIPTS = frozenset({"COMBINING", "MODIFIER"})
-# Signs that look like another one: Cyrillic, Greek, Armenian and odd Latin letters, digits, Katakana.
+# Characters that look like others: Cyrillic, Greek, Armenian and rare Latin letters, digits, Katakana.
 _LOOKS = {
     "a": "\u0430\u0410\u03b1\u0391\u0251",
     "b": "\u0412\u0392",
@@ -67,10 +67,10 @@ class Names:
     """The names of a contest's participants. No two of them look alike."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, str] = {}  # names by what they look like
+        self._taken: dict[str, str] = {}  # names by the key of their looks
 
     def add(self, name: str, field: str = "participant") -> None:
-        """Raise InputError for a name that breaks the rules or looks like another participant's."""
+        """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""
         if wrong := _fault(name):
             what, remedy = wrong
             shown = visible(name[:80])
@@ -80,12 +80,12 @@ class Names:
             raise InputError(what, field=field, remedy="Give one of the two participants another name")
 
     def known(self, name: str) -> str:
-        """Take a name as it is, and return the first name that looks like it."""
+        """Add a name without checks, and return the first name that looks like it."""
         return self._taken.setdefault(_look(name), name)
 
 
 def _fault(name: str) -> tuple[str, str] | None:
-    """Return what is wrong with a name, and the remedy. Letters may be of any script."""
+    """Return what is wrong with a name and the remedy, or None. Letters may be of any script."""
     if (
         not 1 <= len(name) <= _MAX_NAME
         or name != " ".join(name.split())
@@ -111,7 +111,7 @@ def _may_be_in_name(char: str) -> bool:
 
 
 def _script(char: str) -> str:
-    """Return the script of a letter or digit; "" for signs of every script."""
+    """Return the script of a letter or digit; "" for characters that all scripts share."""
     if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
         return ""
     name = unicodedata.name(char, "")
@@ -122,6 +122,6 @@ def _script(char: str) -> str:
 
 
 def _look(name: str) -> str:
-    """Return a text that is the same for all names that readers would take for one another."""
+    """Return a key that is the same for all names that look alike."""
     plain = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
     return plain.replace("rn", "m")

@@ -1,10 +1,10 @@
-"""A contest as an environment of OpenEnv: reset with a problem or a seed, then call its tools.
+"""A contest as an environment of OpenEnv: reset it with a problem or a seed, then call its tools.
 
     IOI_EVAL_SOURCE=packages uvicorn --factory ioi_eval.plugins.contest.openenv:app
 
-Each session is a contest of its own, of one problem and one participant. The reward of a step is the share of
-the points that it gained: the rewards of an episode add up to its share of the points. Where the judge failed
-it is None.
+Each session is a separate contest of one problem and one participant. The reward of a step is the share of
+the points that it gained, so that the rewards of an episode add up to its share of the points. The reward is
+None if the judge failed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ with needs("openenv"):
 
 SOURCE, OPTIONS = "IOI_EVAL_SOURCE", "IOI_EVAL_OPTIONS"  # options: JSON
 _NAME = "ioi-eval-contest"
-_LONGEST = 600.0  # seconds of a call, unless the step says otherwise
+_CALL_TIMEOUT_S = 600.0  # unless the step has its own timeout
 _SESSIONS = 1024
 
 
@@ -52,7 +52,7 @@ class OpenContest(MCPEnvironment):
     def __init__(self, episodes: Episodes) -> None:
         self._episodes, self._state = episodes, State()
         self._episode: Episode | None = None
-        self._rewarded = 0.0  # share of the points that earlier steps were rewarded for
+        self._rewarded = 0.0  # sum of the rewards of earlier steps
         server = FastMCP(_NAME)
         server.tool(self.statement)
         for tool in tools_for(episodes.problems.values()):
@@ -61,11 +61,11 @@ class OpenContest(MCPEnvironment):
 
     @property
     def supports_code_mode(self) -> bool:
-        return False  # it runs code of agents in the server
+        return False  # the server runs code of agents
 
     @property
     def episode(self) -> Episode:
-        """The episode; without a reset one begins with any problem."""
+        """Return the episode. Without a reset, start one with any problem."""
         if self._episode is None:
             self._episode = self._episodes.start()
         return self._episode
@@ -78,7 +78,7 @@ class OpenContest(MCPEnvironment):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
     ) -> StartObservation:
-        """Begin anew, with a problem or with one that the seed chooses."""
+        """Start a new episode, with a problem or with one that the seed chooses."""
         self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
         return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read())
@@ -88,12 +88,12 @@ class OpenContest(MCPEnvironment):
 
     async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
         episode = await asyncio.to_thread(lambda: self.episode)
-        found = await super().step_async(action, timeout_s=timeout_s or _LONGEST, **others)
+        found = await super().step_async(action, timeout_s=timeout_s or _CALL_TIMEOUT_S, **others)
         self._state.step_count += 1
         found.done = episode.done
         if episode.unjudged:
             found.reward = None
-        else:  # also for a submission of an earlier step that was given up
+        else:  # the reward includes points of earlier calls that nobody waited for
             share = episode.share
             found.reward, self._rewarded = share - self._rewarded, share
         return found
@@ -128,14 +128,14 @@ class OpenContest(MCPEnvironment):
 
 
 def app(source: str = "", **options: Any) -> Any:
-    """Return the web application; without arguments by the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
+    """Return the web application. Arguments replace the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
     name = source or os.environ.get(SOURCE, "")
     if not name:
         raise InputError("no source of problems", field="source", remedy=f"Give one, or set {SOURCE}")
     try:
         options = options or json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError as error:
-        raise InputError(f"is no JSON: {error}", field=OPTIONS) from error
+        raise InputError(f"is not JSON: {error}", field=OPTIONS) from error
     episodes = Episodes(name, options)
     return create_app(
         lambda: OpenContest(episodes),

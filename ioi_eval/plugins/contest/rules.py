@@ -1,4 +1,4 @@
-"""The rules of a contest, what participants are told, and the part of a problem that they are handed."""
+"""The rules of a contest, the replies to participants, and the part of a problem that participants get."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ OWN = "own input"
 _HEADERS = frozenset({".h", ".hpp"})
 _READ_ALONE = frozenset({TaskType.BATCH, TaskType.FUNCTION, TaskType.BATCH_AND_OUTPUT})
 _GRADED = frozenset({TaskType.BATCH, TaskType.BATCH_AND_OUTPUT, TaskType.COMMUNICATION})
-_SAMPLE_GRADERS = frozenset({"grader", "stub"})  # names of attachments, without their endings
-_MOST_SHOWN = 1 << 16  # bytes of a sample's file
-_LONGEST = 1 << 20  # bytes of an attachment
+_SAMPLE_GRADERS = frozenset({"grader", "stub"})  # names of attachments, without suffixes
+_MAX_SAMPLE_BYTES = 1 << 16  # of a sample's file
+_MAX_ATTACHMENT_BYTES = 1 << 20
 _STATEMENT, _STARTER = "statement.md", "starter-code"  # names of texts that are not attachments
 _FENCED = re.compile(
     r"\s*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>(?:.*\n)?)[ \t]*(?P=fence)[`~]*\s*", re.DOTALL
 )
-# A message of the compiler about the source itself; what a linker says names what is missing elsewhere.
+# Matches messages of a compiler about the source itself, but not those of a linker.
 _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
 
@@ -54,7 +54,7 @@ _LIMITED = CliOption(typed=int, read=lambda number: number or None, least=0, met
 
 
 class Rules(Value):
-    """The rules of a contest. None is no limit."""
+    """The rules of a contest. None means no limit."""
 
     submissions: Annotated[
         Count | None,
@@ -66,7 +66,7 @@ class Rules(Value):
     ] = SUBMISSIONS
     pause: Annotated[
         Annotated[float, msgspec.Meta(ge=0)],
-        CliOption(metavar="S", help="Least seconds between two submissions of a participant for a problem."),
+        CliOption(metavar="S", help="Minimum seconds between two submissions by a participant to a problem."),
     ] = 0.0
     feedback: FeedbackChoice = Feedback.FULL
     seconds: Annotated[
@@ -86,15 +86,15 @@ class Rules(Value):
         Mode,
         CliOption(name="points_by", help="The rule by which several submissions make a problem's points."),
     ] = Mode.MAX_SUBTASK
-    times: Annotated[bool, CliOption(name="show_times", help="Tell the longest time of hidden tests.")] = (
+    times: Annotated[bool, CliOption(name="show_times", help="Show the longest time of hidden tests.")] = (
         False
     )
-    scoreboard: Annotated[bool, CliOption(help="Show every participant the points of all.")] = False
+    scoreboard: Annotated[bool, CliOption(help="Show the points of all participants to everyone.")] = False
     freeze: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
         CliOption(
             metavar="S",
-            help="Seconds before the end from which on the scoreboard hides results.",
+            help="Hide results on the scoreboard for the last S seconds.",
             unset="never",
         ),
     ] = None
@@ -102,19 +102,21 @@ class Rules(Value):
         MedalRule.NONE
     )
     languages: Annotated[
-        tuple[str, ...],  # empty: all that the engine has
+        tuple[str, ...],  # empty: all languages of the engine
         CliOption(
             name="allow_language", metavar="NAME", help="A language to allow; may be repeated.", unset="all"
         ),
     ] = ()
-    at_once: Count = 2  # calls of a participant that are worked on; the others wait for their turn
-    waiting: Count = 16  # calls of a participant that may wait; more are refused
+    at_once: Count = 2  # maximum number of a participant's calls in progress; others wait
+    waiting: Count = 16  # maximum number of a participant's waiting calls; more are refused
     code_bytes: Count = 100_000
     input_bytes: Count = 1 << 20
-    output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 16 << 10  # shown of an output
+    output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = (
+        16 << 10
+    )  # maximum shown length of an output
 
     def check(self) -> None:
-        """Raise InputError for a value that cannot be meant."""
+        """Raise InputError if a value is invalid."""
         values = msgspec.to_builtins(self)
         for name, kind in get_type_hints(Rules, include_extras=True).items():
             try:
@@ -128,22 +130,22 @@ class Rules(Value):
                 ) from error
         if self.freeze is not None and (self.seconds is None or self.freeze > self.seconds):
             raise InputError(
-                f"{self.freeze:g} seconds before the end need a contest of at least that length",
+                f"a freeze of {self.freeze:g} seconds needs a contest of at least that length",
                 field="freeze",
                 remedy="Make the contest longer, or the freeze shorter",
             )
 
     def frozen_from(self, elapsed_s: float) -> float | None:
-        """Return from when on the scoreboard hides results, in seconds from the start; None if it hides none.
+        """Return when the scoreboard freezes, in seconds from the start; None if it hides no results.
 
-        `elapsed_s`: seconds since the start. A contest that is over hides nothing.
+        `elapsed_s`: seconds since the start. The end of the contest ends the freeze.
         """
         if self.freeze is None or self.seconds is None or elapsed_s >= self.seconds:
             return None
         return self.seconds - self.freeze
 
     def told(self) -> str:
-        """Return the rules as a participant is told them."""
+        """Return the rules as text for a participant."""
         again = "The last code" if self.mode == Mode.MAX_TOKENED_LAST else "The same code"
         return "\n".join(
             [
@@ -164,14 +166,14 @@ class Rules(Value):
 
 
 class RefusedCall(IoiEvalError):
-    """A call that the rules do not allow, or that cannot be meant. It costs nothing."""
+    """Raised for a call that the rules do not allow, or that is invalid. The call costs nothing."""
 
 
 class UnjudgedCall(IoiEvalError):
-    """The judge failed. It costs nothing, and the same call may be made again."""
+    """Raised if the judge failed. The call costs nothing and may be repeated."""
 
 
-# --- what participants are told ----------------------------------------------------------------------
+# --- replies to participants -------------------------------------------------------------------------
 
 
 class Sample(Value):
@@ -181,11 +183,11 @@ class Sample(Value):
 
 
 class CutText(Value):
-    """A text that an answer has only the beginning of."""
+    """A text of which a reply has only the beginning."""
 
     name: str
-    characters: int  # of the whole text
-    shown: int  # characters in this answer
+    characters: int  # length of the whole text
+    shown: int  # characters in this reply
     read_rest: str  # the call that returns the next part
 
 
@@ -195,32 +197,32 @@ class Statement(Value):
     id: str
     title: str
     text: str
-    kind: str  # of task
-    seconds: float | None  # of CPU time for a test
+    kind: str  # task type
+    seconds: float | None  # limit of CPU time for a test
     megabytes: int | None
     points_max: float
-    languages: tuple[str, ...]  # of programs; empty: it takes none
-    language: str = ""  # of programs that name none
+    languages: tuple[str, ...]  # allowed languages; empty: the problem takes no program
+    language: str = ""  # language of programs without a named language
     input_file: str = ""  # empty: standard input
     output_file: str = ""  # empty: standard output
-    function: str = ""  # which function is called; empty: a program is run
-    with_grader: bool = False  # a program is compiled with one, which calls its functions
+    function: str = ""  # name of the function that is called; empty: a program is run
+    with_grader: bool = False  # the program is compiled with a grader, which calls its functions
     starter_code: str = ""
-    own_inputs: bool = True  # False: it takes a program that only the judge has
-    files: tuple[str, ...] = ()  # tests that are answered with files, by these names
-    attachments: Mapping[str, str] = {}  # headers, what the package hands out, inputs to answer with files
+    own_inputs: bool = True  # False: running it takes a program that only the judge has
+    files: tuple[str, ...] = ()  # names of the tests that are answered with files
+    attachments: Mapping[str, str] = {}  # headers, attachments of the package, inputs to answer with files
     samples: tuple[Sample, ...] = ()
-    cut: tuple[CutText, ...] = ()  # texts that this answer has only the beginning of
+    cut: tuple[CutText, ...] = ()  # texts of which this reply has only the beginning
 
 
 class TextPart(Value):
-    """A part of a text of a problem."""
+    """A part of one of a problem's texts."""
 
     name: str
-    characters: int  # of the whole text
-    offset: int  # of this part
+    characters: int  # length of the whole text
+    offset: int  # offset of this part
     text: str
-    next_offset: int | None = None  # of the next part; None after the last one
+    next_offset: int | None = None  # offset of the next part; None: this is the last part
 
 
 class ProblemList(Value):
@@ -230,7 +232,7 @@ class ProblemList(Value):
 
 
 class ProblemState(Value):
-    """A participant's state in a problem. What feedback does not tell is None."""
+    """A participant's state in a problem. Values that the feedback does not include are None."""
 
     id: str
     title: str
@@ -242,7 +244,7 @@ class ProblemState(Value):
 
 
 class ScoreboardRow(Value):
-    """A participant's line of the scoreboard."""
+    """A participant's row of the scoreboard."""
 
     participant: str
     points: float
@@ -250,14 +252,16 @@ class ScoreboardRow(Value):
 
 
 class CallInProgress(Value):
-    """A call of a participant that is being judged. It counts if nobody waits for its answer, too."""
+    """A participant's call that is being judged. It counts even if nobody waits for its reply."""
 
     problem: str
     call: Literal["submit", "run", "test"]
-    number: int | None = None  # of the submission
+    number: int | None = None  # number of the submission
 
 
 class Standing(Value):
+    """A participant's points and calls, and the scoreboard if the rules show it."""
+
     participant: str
     points: float | None
     points_max: float
@@ -268,11 +272,11 @@ class Standing(Value):
 
 
 class RunReply(Value):
-    """A program's behaviour on an input that the participant gave."""
+    """The result of a program on the participant's own input."""
 
     compiles: bool
-    compiler: str = ""  # its words
-    ended: str = ""  # completed, or the verdict of how it ended
+    compiler: str = ""  # the compiler's messages
+    ended: str = ""  # `completed`, or the verdict on its ending
     words: str = ""
     output: str = ""
     error: str = ""
@@ -301,15 +305,15 @@ class SubtaskFeedback(Value):
     subtask: str
     points: float
     points_max: float
-    verdict: Verdict  # of the first failing test, or AC
+    verdict: Verdict  # on the first failed test, or AC
 
 
 class SubmissionReply(Value):
-    """A submission's worth, as far as feedback goes; what it does not tell is None."""
+    """The result of a submission. Values that the feedback does not include are None."""
 
-    number: int  # of the attempt
+    number: int  # number of the attempt
     words: str
-    repeats: bool = False  # this code was submitted before, and costs nothing
+    repeats: bool = False  # the same code was submitted before; it costs nothing
     compiles: bool | None = None
     compiler: str = ""
     verdict: Verdict | None = None
@@ -317,12 +321,12 @@ class SubmissionReply(Value):
     points_max: float = 0.0
     subtasks: tuple[SubtaskFeedback, ...] = ()
     slowest_seconds: float | None = None
-    best: float | None = None  # the problem's points by all submissions so far
+    best: float | None = None  # the problem's points of all submissions so far
     submissions_left: int | None = None  # None: no limit
 
 
 class VisibleResult(Value):
-    """The part of a result that may ever be told: no test, and no time unless rules say so."""
+    """The part of a result that a participant may see: no tests, and times only if the rules show them."""
 
     result: SubmissionResult  # without tests
     verdict: Verdict
@@ -347,25 +351,26 @@ class VisibleResult(Value):
         )
 
 
-# --- what participants are handed ---------------------------------------------------------------------
+# --- the participants' part of a problem --------------------------------------------------------------
 
 
 def headers(problem: Problem) -> tuple[NamedBlob, ...]:
+    """Return the headers among the grader's files, which participants get."""
     return tuple(file for file in problem.grader_files if PurePosixPath(file.name).suffix in _HEADERS)
 
 
 def has_secrets(problem: Problem) -> bool:
-    """Return True if a submission is built or runs with sources that only the judge has."""
+    """Return True if building or running a submission takes sources that participants do not get."""
     handed = {file.content.sha256 for file in (*headers(problem), *problem.attachments)}
     others = any(file.content.sha256 not in handed for file in problem.grader_files) or problem.included
     return bool(others) or problem.manager is not None or problem.task_type not in _READ_ALONE
 
 
 def in_hand(problem: Problem) -> Problem | None:
-    """Return the problem as participants can build it: where it must be, with the sample grader handed out.
+    """Return the problem as participants can build it, with the package's sample grader if it needs one.
 
-    A Communication task has the sample manager and stub, if both are handed out. None where the judge has
-    secrets and the package hands out neither.
+    A Communication task gets the sample manager and the sample stub. None means that the judge has secret
+    sources and the package has no samples of them.
     """
     if not has_secrets(problem):
         return problem
@@ -383,7 +388,7 @@ def in_hand(problem: Problem) -> Problem | None:
 
 
 def _managed(problem: Problem) -> Problem | None:
-    """Return a Communication task with the manager that is handed out: one of the kind of the judge's own."""
+    """Return a Communication task with the sample manager, which has the kind of the judge's manager."""
     if (own := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
         return None
     name = f"manager{PurePosixPath(own.sources[0].name).suffix}"
@@ -399,7 +404,7 @@ def _managed(problem: Problem) -> Problem | None:
 
 
 def _building_blocks(problem: Problem, stems: Collection[str], called: str) -> tuple[NamedBlob, ...]:
-    """Return the headers, and what is handed out by the names `stems`, as the judge's own would be called."""
+    """Return the headers and the attachments named in `stems`, under the names of the judge's files."""
     files = dict[str, NamedBlob]()
     for file in (*headers(problem), *problem.attachments):
         path = PurePosixPath(file.name)
@@ -417,9 +422,9 @@ def answered_with_files(problem: Problem) -> tuple[str, ...]:
 
 
 def sample_names(problem: Problem) -> frozenset[str]:
-    """Return the tests of the subtasks that are worth nothing, where others are worth points.
+    """Return the tests of the subtasks without points, if other subtasks have points.
 
-    A test that counts elsewhere, too, is a sample all the same: participants see it in the statement.
+    Such a test is a sample even if another subtask has it, too: participants see it in the statement.
     """
     if not any(subtask.points for subtask in problem.subtasks):
         return frozenset()
@@ -431,15 +436,15 @@ def statement_of(
     label: str,
     languages: Collection[str],
     language: str = "",
-    sample_bytes: int = _MOST_SHOWN,
+    sample_bytes: int = _MAX_SAMPLE_BYTES,
 ) -> Statement:
     """Return a problem as participants see it.
 
     Args:
         problem: The problem.
-        label: Its name in the contest.
-        languages: Names of the languages that the contest takes.
-        language: The language of programs that name none.
+        label: The problem's name in the contest.
+        languages: Names of the languages that the contest allows.
+        language: Language of programs without a named language.
         sample_bytes: Maximum length of a sample's input, and of its output.
     """
     limits, options = problem.limits, problem.options
@@ -474,7 +479,7 @@ def statement_of(
 
 
 def texts_of(statement: Statement) -> dict[str, str]:
-    """Return the texts of a statement by the names that `attachment` reads them by."""
+    """Return the texts of a statement by their names in calls of `attachment`."""
     own = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
     for sample in statement.samples:
         own |= {f"samples/{sample.name}.in": sample.input, f"samples/{sample.name}.out": sample.output}
@@ -482,7 +487,7 @@ def texts_of(statement: Statement) -> dict[str, str]:
 
 
 def _free(name: str, statement: Statement) -> str:
-    """Return a name that is not the name of an attachment."""
+    """Return a name that no attachment has."""
     while name in statement.attachments:
         name = f"_{name}"
     return name
@@ -516,34 +521,36 @@ def shortened(statement: Statement, characters: int) -> Statement:
 
 
 def unfenced(code: str) -> str:
-    """Return a program without a Markdown fence that is around all of it."""
+    """Return a program without the Markdown fence around it, if there is one."""
     return code if (found := _FENCED.fullmatch(code)) is None else textwrap.dedent(found["code"])
 
 
 def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Yield what can be shown as text: of the package's own attachments neither documents nor archives."""
+    """Yield names and texts of headers, attachments and inputs. Attachments that are not text are ignored."""
     for file in headers(problem):
         yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")
     for file in problem.attachments:
-        text = file.content.read() if file.content.size <= _LONGEST else b"\0"
+        text = file.content.read() if file.content.size <= _MAX_ATTACHMENT_BYTES else b"\0"
         with suppress(UnicodeDecodeError):
             if b"\0" not in text:
                 yield visible(file.name), text.decode()
-    for test in problem.tests:  # what is to be answered with files is in every participant's hands
+    for test in problem.tests:  # participants get the inputs that are answered with files
         if test.name in answered_with_files(problem):
             yield f"{test.name}.in", test.input.read().decode(errors="replace")
 
 
 def samples(problem: Problem) -> tuple[Test, ...]:
+    """Return the problem's samples."""
     return tuple(test for test in problem.tests if test.name in sample_names(problem))
 
 
 def with_samples_alone(problem: Problem) -> Problem:
+    """Return the problem with its samples as its only tests."""
     return msgspec.structs.replace(problem, tests=samples(problem), subtasks=(), grader=None)
 
 
 def with_own_input(problem: Problem, given: bytes) -> Problem:
-    """Return a problem of one test with an empty answer, which nothing of the problem judges."""
+    """Return the problem with one test, which has the given input. Its output is not judged."""
     own = Test(name=OWN, input=Blob.of(given), answer=Blob.of(b""))
     return msgspec.structs.replace(
         problem, tests=(own,), subtasks=(), checker=Checker(), grader=None, solutions=()
@@ -551,7 +558,7 @@ def with_own_input(problem: Problem, given: bytes) -> Problem:
 
 
 def compiled_alone(problem: Problem) -> Problem:
-    """Return a problem that a submission is built for with nothing but what participants have."""
+    """Return a problem for which a submission is built only with files that participants have."""
     bare = msgspec.structs.replace(
         with_own_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
     )
@@ -560,12 +567,12 @@ def compiled_alone(problem: Problem) -> Problem:
 
 
 def own_fault(log: str) -> str:
-    """Return a compiler's words about a source that was built alone; empty where only a linker complains."""
+    """Return a compiler's messages about a source; empty if only the linker reports errors."""
     return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""
 
 
 def as_markdown(statement: Statement) -> str:
-    """Return a statement as one text: what a participant may know of a problem."""
+    """Return a statement as Markdown."""
     lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points_max:g} points."]
     if statement.seconds is not None:
         lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")

@@ -1,6 +1,6 @@
 """The tools `run`, `test` and `submit` of a contest: their names, parameters and descriptions for models.
 
-Other modules bind them to a session: `described` gives a function of theirs the signature of a tool.
+Other modules bind them to a session: `described` gives their functions the signature of a tool.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TOOLS: tuple[Tool, ...] = (run, test, submit)
 
 
 def tools_for(problems: Iterable[Problem]) -> tuple[Tool, ...]:
-    """Return the tools that make sense: `run` only if a problem's programs can be run on own inputs."""
+    """Return the tools for these problems: `run` only if a problem's programs can be run on own inputs."""
     own_inputs = any(in_hand(problem) is not None for problem in problems)
     return tuple(tool for tool in TOOLS if tool is not run or own_inputs)
 
@@ -81,7 +81,7 @@ def described(function: AnyCallable, tool: Callable[..., Any], own: Sequence[str
     Args:
         function: The function that is called instead of the tool.
         tool: A function of TOOLS.
-        own: Names of the first parameters, instead of `session` and `problem`.
+        own: Names of the first parameters, which replace `session` and `problem`.
     """
     hints, about = get_type_hints(tool), descriptions(tool)
     parameters = [

@@ -15,13 +15,13 @@ from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
 
 class ContestEnvironment:
-    """An environment of a trainer: a contest of one problem, whose public methods are the model's tools."""
+    """A contest of one problem as an environment of a trainer. Its public methods are the model's tools."""
 
     def __init__(self, episodes: Episodes) -> None:
         self._episodes = episodes
 
     def reset(self, problem_id: str = "", seed: int | None = None, **columns: Any) -> str:
-        """Begin with the problem of a row's column `problem_id`, else with one that `seed` chooses."""
+        """Start with the problem of a row's column `problem_id`, or with one that `seed` chooses."""
         self._episode = self._episodes.start(problem_id, seed)
         return self._episode.prompt
 
@@ -40,9 +40,9 @@ class ContestEnvironment:
 
 
 def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:
-    """Return an `environment_factory`: contests of problems of a benchmark or packages.
+    """Return an `environment_factory`, which makes contests of problems of a benchmark or of packages.
 
-    `options` are rules of a contest and choices of problems, as of inspect_ai's task `ioi_eval/contest`.
+    `options` are rules of a contest and options of the problems, as in inspect_ai's task `ioi_eval/contest`.
     """
     episodes = Episodes(source, options)
     return lambda: ContestEnvironment(episodes)

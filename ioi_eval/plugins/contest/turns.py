@@ -1,4 +1,4 @@
-"""The part of `ioi-eval run` that lets a model or an agent submit several programs for a problem."""
+"""The part of `ioi-eval run` by which a model or an agent submits several programs for a problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ioi_eval.plugins.contest.rules import Rules
 def in_turns(
     author: ModelOptions | AgentOptions, turns: Turns, feedback: Feedback
 ) -> Callable[..., Coroutine[Any, Any, ContestOutcome]]:
-    """Return `compete` for an author: a model goes on with a problem, an agent submits over MCP."""
+    """Return `compete` with an author's arguments: a model has turns, an agent submits over MCP."""
     if not isinstance(author, AgentOptions):
         rules = Rules(feedback=feedback, submissions=None)
         return partial(compete, author=author, turns=turns, rules=rules)

@@ -1,13 +1,13 @@
 """Contests as a taskset of verifiers: a problem with tools for each rollout.
 
-verifiers finds a taskset by the name of a module. It is one of yours, which may say more:
+verifiers finds a taskset by the name of a module. Write a module that may change more:
 
     from ioi_eval.plugins.contest.verifiers import ContestSet
 
     __all__ = ["ContestSet"]
 
-Every rollout is a contest of its own, of one problem and one participant. Its tools `run`, `test` and
-`submit` may be called many times.
+Every rollout is a separate contest of one problem and one participant. Its tools `run`, `test` and `submit`
+may be called many times.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = [
     "ContestTools",
     "ContestToolsConfig",
 ]
-_IDLE = 6 * 3600  # seconds without a call, after which a rollout is taken for lost
+_MAX_IDLE_S = 6 * 3600  # a rollout without a call for so long is dropped
 
 
 class ContestConfig(vf.TaskConfig):
-    """`--env.taskset.task.*`: which problems, how they are judged, and the rules of the contest."""
+    """`--env.taskset.task.*`: the problems, options of judging, and the rules of the contest."""
 
-    source: str = "ioi"  # a benchmark, packages, or a file of rows
-    options: dict[str, Any] = Field(default_factory=dict)  # as ProblemConfig's, and fields of Rules
+    source: str = "ioi"  # name of a benchmark, path of packages or of a file with rows
+    options: dict[str, Any] = Field(default_factory=dict)  # options of ProblemConfig, and fields of Rules
 
     def episodes(self) -> Episodes:
         return Episodes(self.source, self.options)
@@ -61,15 +61,15 @@ class ContestState(vf.State):
 
     rollout: str = ""
     problem: str = ""
-    share: float = 0.0  # of the points, by all submissions
+    share: float = 0.0  # share of the points of all submissions
     points: float = 0.0
     submissions: int = 0
-    done: bool = False  # full marks, or nothing more may be submitted
-    unjudged: str = ""  # why the last submission has no worth
+    done: bool = False  # True: full marks, or nothing more may be submitted
+    unjudged: str = ""  # why the last submission was not judged; empty: it was
 
 
 class ContestTask(vf.Task[ProblemData, ContestState, ContestConfig]):
-    """A problem with tools; the reward is what all submissions reached together."""
+    """A problem with tools. The reward is the share of the points that all submissions reach together."""
 
     async def setup(self, trace: vf.Trace, runtime: Any) -> None:
         trace.state = ContestState(rollout=trace.id, problem=self.data.problem_id)
@@ -80,7 +80,7 @@ class ContestTask(vf.Task[ProblemData, ContestState, ContestConfig]):
 
     @vf.reward
     async def points(self, trace: vf.Trace) -> float:
-        """The share of the points. What the judge could not say is an error of the trace, and no reward."""
+        """Return the share of the points. If the judge failed, raise, so that there is no reward."""
         state: ContestState = trace.state
         trace.info["ioi_eval"] = state.model_dump(
             include={"problem", "points", "submissions", "done", "unjudged"}
@@ -96,7 +96,7 @@ class ContestToolsConfig(vf.SharedToolsetConfig):
 
 
 class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
-    """The tools of all rollouts: one judge serves them, and each has an episode of its own."""
+    """The tools of all rollouts. They share a judge, and each rollout has its own episode."""
 
     TOOL_PREFIX = None
 
@@ -106,13 +106,13 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
 
     async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
         state, now = self.state, time.monotonic()
-        for lost in [name for name, (_, last) in self._begun.items() if now - last > _IDLE]:
+        for lost in [name for name, (_, last) in self._begun.items() if now - last > _MAX_IDLE_S]:
             del self._begun[lost]
         if state.done:
             raise ToolError("the contest is over for you: nothing more may be submitted")
         if state.rollout not in self._begun:
             if state.submissions:
-                raise ToolError("this rollout was given up: too long without a call")
+                raise ToolError("this rollout was dropped: it made no call for too long")
             begun = await asyncio.to_thread(self._episodes.start, state.problem)
             self._begun.setdefault(state.rollout, (begun, now))
         episode = self._begun[state.rollout][0]
@@ -122,7 +122,7 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
         except RefusedCall as error:
             raise ToolError(str(error)) from None
         except UnjudgedCall as error:
-            found = {"error": str(error)}  # verifiers keeps no state of a call that raised
+            found = {"error": str(error)}  # verifiers would drop the state of a call that raises
         finally:
             state.share, state.points, state.done = episode.share, episode.points, episode.done
             state.submissions, state.unjudged = episode.submissions, episode.unjudged
@@ -150,5 +150,5 @@ class ContestSet(vf.Taskset[ContestTask, ContestSetConfig]):
         return [ContestTools(ContestToolsConfig(task=config.task))]
 
 
-if __name__ == "__main__":  # as verifiers starts the server of the tools
+if __name__ == "__main__":  # verifiers starts the server of the tools like this
     ContestTools.run()

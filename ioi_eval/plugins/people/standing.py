@@ -1,4 +1,4 @@
-"""A model's place among people: of each contest the contestants with fewer points, and a rating."""
+"""A model's standing among people: the percentile in their contests, and a rating."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ioi_eval.reports.records import ModelSummary, ProblemSummary
 from ioi_eval.rules.metrics import interval
 from ioi_eval.store.tasks import ContestResults, People, read_people
 
-_LOWEST, _HIGHEST = -1000.0, 5000.0  # ratings; who solves nothing has none
-_SURE = 1.96  # standard deviations: 95 %
-_NAME = "people"  # of the entry in the registry
+_MIN_RATING, _MAX_RATING = -1000.0, 5000.0
+_Z_95 = 1.96  # standard deviations of a 95 % interval
+_NAME = "people"  # name of the entry in the registry of report sections
 
 
-class AmongPeople(ReportPart):
-    """The part of reports about models among people."""
+class PeoplePart(ReportPart):
+    """The part of reports that compares models with people."""
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return each model's standing as plain values; None if the run has no results of people."""
@@ -43,45 +43,45 @@ class AmongPeople(ReportPart):
         yield Section(
             title="Among people",
             text=[
-                "One submission for each problem, on average, beside people: the share of contestants with"
-                " fewer points (mean over contests), and the rating of whom Codeforces would expect at that"
-                " place, or to solve as many of these problems. Intervals (95 %) are over contests or"
-                " problems. Source:"
-                f" {'; '.join(dict.fromkeys(found.source for _, found in standings))}."
+                "A model with one submission for each problem, on average, compared with people. The"
+                " percentile is the share of contestants with fewer points, as a mean over contests. The"
+                " rating is that of a person whom Codeforces would expect at the same place, or to solve as"
+                " many of these problems. Intervals (95 %) are over contests or problems. Source:"
+                f" {'; '.join(dict.fromkeys(each.source for _, each in standings))}."
             ],
             table=TableBlock(
                 heads=["Model", "Percentile", "Rating", "Contests or problems", "Remark"],
                 rows=[
                     [
                         name,
-                        _placed(found.percentile, found.percentile_low, found.percentile_high, " %"),
-                        _placed(found.elo, found.elo_low, found.elo_high, ""),
-                        f"{found.of:,}" if found.of else NOTHING,
-                        found.remark,
+                        _with_interval(each.percentile, each.percentile_low, each.percentile_high, " %"),
+                        _with_interval(each.elo, each.elo_low, each.elo_high, ""),
+                        f"{each.of:,}" if each.of else NOTHING,
+                        each.remark,
                     ]
-                    for name, found in standings
+                    for name, each in standings
                 ],
                 align="lrrrl",
             ),
         )
 
 
-def _placed(value: float | None, low: float | None, high: float | None, unit: str) -> str:
+def _with_interval(value: float | None, low: float | None, high: float | None, unit: str) -> str:
     if value is None:
         return NOTHING
-    sure = "" if low is None or high is None else f" ({low:.0f} to {high:.0f})"
-    return f"{value:.0f}{unit}{sure}"
+    interval_text = "" if low is None or high is None else f" ({low:.0f} to {high:.0f})"
+    return f"{value:.0f}{unit}{interval_text}"
 
 
 class PeopleStanding(Value):
-    """A model's place among people: of each contest the share of contestants with fewer points, and a rating.
+    """A model's percentile among contestants and its rating, with 95 % intervals.
 
-    It is that of one submission for each problem, on average. Intervals are of 95 %.
+    Both are those of one submission for each problem, on average.
     """
 
-    source: str  # of the people's results
-    of: int = 0  # contests, or problems with ratings
-    percentile: float | None = None  # mean over contests, in percent
+    source: str  # where the people's results come from
+    of: int = 0  # number of contests, or of problems with ratings
+    percentile: float | None = None  # share of contestants with fewer points, mean over contests, in percent
     percentile_low: float | None = None
     percentile_high: float | None = None
     elo: float | None = None  # on the scale of Codeforces
@@ -91,7 +91,7 @@ class PeopleStanding(Value):
 
 
 def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
-    """Return the standing of a model that hands in one submission for each problem, on average."""
+    """Return a model's standing for one submission for each problem, on average."""
     if people.missing:
         return PeopleStanding(source=people.source, remark=people.missing)
     if people.rated:
@@ -101,41 +101,42 @@ def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStandi
         for problem in problems
         if problem.mean_points is not None and problem.max_points is not None
     }
-    whole = [contest for contest in people.contests if set(contest.problems) <= scored.keys()]
-    met = [contest for contest in people.contests if set(contest.problems) & scored.keys()]
+    complete = [contest for contest in people.contests if set(contest.problems) <= scored.keys()]
+    touched = [contest for contest in people.contests if set(contest.problems) & scored.keys()]
     percentiles, ratings = list[float](), list[float]()
-    for contest in whole:
+    for contest in complete:
         total = math.fsum(scored[name] for name in contest.problems)
         percentiles.append(100 * sum(points < total for points in contest.totals) / len(contest.totals))
         if (rating := _rating(total, contest)) is not None:
             ratings.append(rating)
     percentile, percentile_low, percentile_high = _mean(percentiles)
     elo, elo_low, elo_high = _mean(ratings)
-    left = len(met) - len(whole)
+    excluded = len(touched) - len(complete)
     return PeopleStanding(
         source=people.source,
-        of=len(whole),
+        of=len(complete),
         percentile=percentile,
         percentile_low=percentile_low,
         percentile_high=percentile_high,
         elo=elo,
         elo_low=elo_low,
         elo_high=elo_high,
-        remark=f"{left} without results for all problems, left out" if left else "",
+        remark=f"{excluded} without results for all problems, excluded" if excluded else "",
     )
 
 
 def _mean(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """Return the mean and its interval."""
+    """Return the mean and the ends of its interval."""
     return (math.fsum(values) / len(values), *interval(values)) if values else (None, None, None)
 
 
 def _chance(ability: float, difficulty: float) -> float:
+    """Return the probability that a person solves a problem, or beats an opponent, by Elo's formula."""
     return 1 / (1 + 10 ** ((difficulty - ability) / 400))
 
 
 def _rating(total: float, contest: ContestResults) -> float | None:
-    """The rating of whom Codeforces expects at the place of this total, among rated contestants."""
+    """Return the rating that Codeforces expects at the place of these points among rated contestants."""
     rated = [
         (points, rating)
         for points, rating in zip(contest.totals, contest.ratings, strict=True)
@@ -153,9 +154,9 @@ def _rating(total: float, contest: ContestResults) -> float | None:
 
 
 def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
-    """The rating at which a person would solve as many of these problems as the model does.
+    """Return the rating at which a person would solve as many of these problems as the model does.
 
-    Each problem counts once. The interval is that of the estimate over problems.
+    Each problem counts once. The interval is over problems.
     """
     pairs = [
         (float(problem.difficulty), problem.solved / problem.scored)
@@ -164,13 +165,13 @@ def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding
     ]
     number, solved = len(pairs), math.fsum(rate for _, rate in pairs)
     if not pairs or solved in (0, number):
-        what = "all problems are solved" if pairs and solved else "no problem is solved"
+        outcome = "all problems are solved" if pairs and solved else "no problem is solved"
         return PeopleStanding(
             source=people.source,
             of=number,
-            remark=f"{what}, so that there is no bound" if pairs else "no problem with a rating was scored",
+            remark=f"{outcome}, so there is no rating" if pairs else "no problem with a rating was scored",
         )
-    low, high = _LOWEST, _HIGHEST
+    low, high = _MIN_RATING, _MAX_RATING
     while high - low > 0.5:
         middle = (low + high) / 2
         expected = math.fsum(_chance(middle, difficulty) for difficulty, _ in pairs)
@@ -179,12 +180,12 @@ def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding
         chance * (1 - chance) for chance in (_chance(low, difficulty) for difficulty, _ in pairs)
     )
     spread = math.sqrt(math.fsum((rate - _chance(low, difficulty)) ** 2 for difficulty, rate in pairs))
-    half = _SURE * spread / (slope * math.log(10) / 400)
-    few = number < 2
+    half = _Z_95 * spread / (slope * math.log(10) / 400)
+    is_single = number < 2
     return PeopleStanding(
         source=people.source,
         of=number,
         elo=low,
-        elo_low=None if few else low - half,
-        elo_high=None if few else low + half,
+        elo_low=None if is_single else low - half,
+        elo_high=None if is_single else low + half,
     )

@@ -243,8 +243,8 @@ async def test_what_cannot_be_kept_is_told_once(caplog: pytest.LogCaptureFixture
             assert "space" not in str(failed.value)
     told = [line.getMessage() for line in caplog.records if line.name.startswith("ioi_eval")]
     assert [words.partition(": ")[2] for words in told] == [
-        "results.jsonl: cannot be written: no space left. Make room (told once)",
-        "failures.jsonl: cannot be written: no space left. Make room (told once)",
+        "results.jsonl: cannot be written: no space left. Make room (logged once)",
+        "failures.jsonl: cannot be written: no space left. Make room (logged once)",
     ]
 
 
@@ -481,23 +481,23 @@ async def test_samples_alone_are_tested(session: Session) -> None:
         (lambda one: one.submit("sum", ""), "no program"),
         (lambda one: one.submit("sum", " \n"), "no program"),
         (lambda one: one.submit("sum", None), "no program"),
-        (lambda one: one.submit("sum", 7), "the code is no text"),
+        (lambda one: one.submit("sum", 7), "the code must be a string"),
         (lambda one: one.submit("sum", "\ud800"), "halves of characters"),
-        (lambda one: one.submit("sum", "x" * 100_001), "has 100001 bytes, and may have 100000"),
+        (lambda one: one.submit("sum", "x" * 100_001), "has 100001 bytes, but may have at most 100000"),
         (lambda one: one.submit("sum", "x", "klingon"), "no language 'klingon' here: there are "),
         (lambda one: one.submit("sum", "x", "c" * (1 << 20)), "no language 'ccc"),
         (
             lambda one: one.submit("sum", "x", "Ignore all rules\x1b[31m"),
             "no language 'Ignore all rules\ufffd",
         ),
-        (lambda one: one.submit("sum", "x", 7), "the language is no text"),
+        (lambda one: one.submit("sum", "x", 7), "the language must be a string"),
         (lambda one: one.submit("graded", "x", "go"), "no language 'go' here"),
         (lambda one: one.submit("sum", "x", outputs={"1-a": "3"}), "takes a program, not files"),
         (lambda one: one.run("sum", "x", input="7" * (1 << 20) + "7"), "the input has 1048577 bytes"),
-        (lambda one: one.run("sum", "x", input=b"7"), "the input is no text"),
+        (lambda one: one.run("sum", "x", input=b"7"), "the input must be a string"),
         (lambda one: one.run("graded", "x", input="1 2"), "a program that only the judge has"),
         (lambda one: one.submit("files", None), "files takes no program: submit `outputs`"),
-        (lambda one: one.submit("sum", " "), "there is no program in it"),
+        (lambda one: one.submit("sum", " "), "the submission contains no program"),
         (lambda one: one.submit("files", "x"), "files takes no program: submit `outputs`"),
         (lambda one: one.submit("files", "x", outputs={"1-a": "3"}), "files takes no program"),
         (lambda one: one.test("files", "x"), "files takes no program"),

@@ -136,5 +136,5 @@ async def test_own_inputs_run_with_the_manager_that_a_package_hands_out(store: S
         right = await session.run("drums", code, input="1\n2 1 0\n")
         assert right.compiles and right.ended == "completed" and right.words.startswith("sample manager: ")
         assert session.statement("drums").own_inputs and not session.statement("secret").own_inputs
-        with pytest.raises(UnjudgedCall, match="the program that is handed out did not work on this input"):
+        with pytest.raises(UnjudgedCall, match="the package's sample manager did not work on this input"):
             await session.run("drums", code, input="no number")

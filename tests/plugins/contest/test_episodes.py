@@ -144,7 +144,7 @@ async def test_submission_whose_caller_is_cancelled_counts(code: str, share: flo
 def test_a_problem_or_a_rule_that_is_not_there() -> None:
     with pytest.raises(InputError, match="no problem 'tide'"):
         Episodes(SOURCE, {}).start("tide")
-    with pytest.raises(InputError, match="a rule that cannot be used"):
+    with pytest.raises(InputError, match="a rule is invalid"):
         Episodes(SOURCE, {"submissions": "many"})
 
 

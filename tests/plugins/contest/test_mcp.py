@@ -513,7 +513,7 @@ async def test_submission_in_progress_at_the_end_of_the_command_is_judged_by_the
             await asyncio.gather(call, return_exceptions=True)
     finally:
         server.kill()
-    assert "note: 1 submission in progress: the same command judges what is left" in said
+    assert "note: 1 submission in progress: the same command judges them" in said
     assert list(read_rows(cli.folder / "cup")) == []
     server = warm.start(words, cli.folder, cli.env)
     try:
@@ -570,7 +570,7 @@ async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: Comma
     assert answers[0]["number"] == 1 and again["number"] == 2
     assert all("the judge failed; this costs nothing" in answer for answer in answers[1:])
     (line,) = complaints.splitlines()
-    assert line.startswith("a call was not answered") and line.endswith("(told once)")
+    assert line.startswith("a call was not answered") and line.endswith("(logged once)")
     assert "cup/results.jsonl: cannot be written: No space left on device. Free space" in line
 
 
@@ -581,8 +581,8 @@ def files_with(text: str, folder: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "who takes part is not known"),
-        (("--participants", "2", "--stdio", "x"), "who takes part is not known"),
+        ((), "the participants are unknown"),
+        (("--participants", "2", "--stdio", "x"), "the participants are unknown"),
         (("--participants", "0"), "0 participants"),
         (("--participants", "nothing.txt"), "cannot be read"),
         (("--stdio", "a/b"), "cannot be a participant's name"),
@@ -641,14 +641,14 @@ def test_what_cannot_be_served_starts_no_clock(
         ("otter\ttoken-of-sixteen-1\ttoken-of-sixteen-2", "line 1, field 'token': 'otter' has 2 tokens"),
         ("\ttoken-of-sixteen-1", "line 1, field 'name': '' cannot be a participant's name"),
         ("a/b\ttoken-of-sixteen-1", "line 1, field 'name': 'a/b' cannot be a participant's name"),
-        ("otter\nheron\notter", "line 3, field 'name': 'otter' is there twice"),
-        ("Zo\u00eb\nZoe\u0308", "line 2, field 'name': 'Zo\u00eb' is there twice"),
+        ("otter\nheron\notter", "line 3, field 'name': duplicate name 'otter'"),
+        ("Zo\u00eb\nZoe\u0308", "line 2, field 'name': duplicate name 'Zo\u00eb'"),
         ("otter\nOtter", "line 2, field 'name': 'Otter' and 'otter' look alike"),
         (
             "otter\ttoken-of-sixteen-1\nheron\ttoken-of-sixteen-1",
             "line 2, field 'token': 'otter' and 'heron' have the same token. Give each",
         ),
-        ("# nobody\n", "no participant in it. Write a name in each line"),
+        ("# nobody\n", "the file names nobody. Write a name in each line"),
     ],
 )
 def test_wrong_line_of_participants_is_refused_by_line_and_field(

@@ -140,7 +140,7 @@ async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("languages", "words"),
     [
-        (("haskell",), r"field 'languages': haskell: not here. Allow languages that are here: .*c\+\+"),
+        (("haskell",), r"field 'languages': haskell: not available. Allow available languages: .*c\+\+"),
         (("haskell", "c++", "pascal"), "haskell, pascal: not here"),
         (("welsh",), "field 'languages': unknown language 'welsh'"),
     ],
@@ -167,7 +167,7 @@ async def test_languages_that_are_not_here_open_nothing(
 async def test_options_that_a_contest_cannot_follow_open_nothing(
     tmp_path: Path, field: str, options: RunOptions
 ) -> None:
-    with pytest.raises(InputError, match=f"field '{field}': submissions that are answered one by one"):
+    with pytest.raises(InputError, match=f"field '{field}': a contest cannot use this option"):
         async with open_contest(SOURCE, out=tmp_path / "cup", engine=FakeEngine(), options=options):
             pass
     assert not (tmp_path / "cup").exists()
