@@ -1,4 +1,4 @@
-"""Figures of a report: which numbers each shows. The numbers are those of the summaries."""
+"""The figures of a report. Their numbers are those of the summaries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def _places(of: Sequence[Entry]) -> dict[str, int | None]:
-    """The colour of each model, the same in all figures of a page; none where there are too many."""
+    """Return the index of each model's colour, the same in all figures of a page; None without a colour."""
     return {entry.name: place if place < SERIES else None for place, entry in enumerate(of)}
 
 
 def by_number(of: Sequence[Entry]) -> list[Figure]:
-    """Points by how many submissions may be handed in, and of all of them."""
+    """Return a figure of points by the number of submissions that may be handed in."""
     there = [entry for entry in of if entry.model.steps]
     if not there:
         return []

@@ -1,6 +1,6 @@
-"""The number that counts: pass@1, or points under the contest's rule if every problem has subtasks.
+"""The headline of a run: pass@1, or points under the contest's rule if every problem has subtasks.
 
-Every table, page and sentence that leads with one number takes it from here.
+Every table, page and sentence that begins with one number uses this one.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def measure_of(models: Iterable[ModelSummary]) -> Measure:
-    """Return what counts for all of these models."""
+    """Return the measure that all of these models have."""
     problems = [problem for model in models for problem in model.problems if problem.scored]
     if problems and all(problem.max_points is not None for problem in problems):
         return Measure.POINTS
-    # A participant who sees the verdicts has no pass@1.
+    # Runs with feedback have no pass@1.
     told = bool(problems) and all(problem.pass_at_1 is None for problem in problems)
     return Measure.SOLVED if told else Measure.PASS_AT_1
 
 
 def value_of(problem: ProblemSummary, measure: Measure, mode: Mode) -> float | None:
-    """Return what a model has of a problem, in [0, 1]; None if nothing was scored."""
+    """Return a model's value for a problem, in [0, 1]; None if nothing was scored."""
     if not problem.scored:
         return None
     match measure:
@@ -60,27 +60,27 @@ def value_of(problem: ProblemSummary, measure: Measure, mode: Mode) -> float | N
 
 
 def values_by_problem(model: ModelSummary, measure: Measure, mode: Mode) -> dict[str, float]:
-    """Return what a model has of each problem of which something was scored."""
+    """Return a model's value for each problem with a scored submission."""
     values = ((problem.problem_id, value_of(problem, measure, mode)) for problem in model.problems)
     return {name: value for name, value in values if value is not None}
 
 
 def compared(a: Mapping[str, float], b: Mapping[str, float]) -> Difference:
-    """Return A minus B over the problems of which both have a value."""
+    """Return A minus B over the problems for which both have a value."""
     return difference([a[name] - b[name] for name in sorted(a.keys() & b.keys())])
 
 
 class Entry(Value):
-    """A model in a table of models, under its name there."""
+    """A model and its name in a table."""
 
     name: str
     model: ModelSummary
-    limit: int  # submissions per problem, where their number is limited
+    limit: int  # submissions per problem of the budget `limited`
     mode: Mode
 
 
 def ranks(of: Sequence[Entry], measure: Measure) -> list[int]:
-    """Return each model's rank: 1, and 1 for each model that is better beyond the interval."""
+    """Return each model's rank: 1 plus the number of models that are better beyond the interval."""
     columns = [values_by_problem(entry.model, measure, entry.mode) for entry in of]
     names = sorted({name for column in columns for name in column})
     return Ranking([[column.get(name) for name in names] for column in columns]).ranks()
@@ -167,7 +167,7 @@ _MEANT = {
 
 
 def head_of(measure: Measure, of: Sequence[Entry]) -> str:
-    """Return what a column of headlines is called."""
+    """Return the head of the column with the headlines."""
     if measure is Measure.POINTS:
         return f"Points of {number(max((entry.model.max_points for entry in of), default=0.0))}"
     return measure.value.capitalize() if measure is Measure.SOLVED else measure.value
@@ -181,7 +181,7 @@ def ordered(of: Iterable[Entry]) -> list[Entry]:
 
 
 def section(of: Sequence[Entry]) -> Section:
-    """Return the table of headlines for a terminal, where numbers are their own meter."""
+    """Return the table of headlines for a terminal, without bars."""
     of = ordered(of)
     measure = measure_of(entry.model for entry in of)
     several, with_points = len(of) > 1, measure is Measure.POINTS
@@ -221,7 +221,7 @@ def limits(of: Iterable[Entry]) -> str:
 
 
 def answer(of: Sequence[Entry]) -> str:
-    """Return the sentence that answers which model is best. `of`: the best first."""
+    """Return the sentence that says which model is best. `of`: the best first."""
     measure = measure_of(entry.model for entry in of)
     if len(of) > 1:
         return _first_two(of, measure)
@@ -252,7 +252,7 @@ _MEANINGS = {
 
 
 def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
-    """Return the table of a report's first screen. `of`: the best first; `apart`: models have own pages."""
+    """Return the leaderboard of a report. `of`: the best first; `apart`: models have their own pages."""
     measure = measure_of(entry.model for entry in of)
     several, with_points = len(of) > 1, measure is Measure.POINTS
     columns = [values_by_problem(entry.model, measure, entry.mode) for entry in of]
@@ -263,7 +263,7 @@ def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
     heads += ["Solved", "Medals", "No program", "Submissions", "Unscored"]
     for entry, rank, less, medal in zip(of, ranks(of, measure), found, won, strict=True):
         model, row = entry.model, _row(entry, rank, measure)
-        # With the share: what a model can choose to have unscored is in none of its means.
+        # With their share, because no mean counts unscored submissions, which a model may have caused.
         missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
@@ -303,7 +303,7 @@ def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
 
 
 def offsets(found: Sequence[Difference]) -> list[Cell]:
-    """Return the cells of a column of differences, drawn to one scale."""
+    """Return the cells of a column of differences, all drawn to the same scale."""
     ends = [end for each in found for end in (each.mean, each.low, each.high) if end is not None]
     least, most = min([0.0, *ends]), max([0.0, *ends])
     return [
@@ -341,14 +341,14 @@ def _meter(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
 
 
 def _medals_of(entry: Entry) -> str:
-    """By the rule of a limited number of submissions; empty where nothing is known to be won."""
+    """Return the medals for a limited number of submissions; empty if none are known."""
     given = Counter(given.award.medal for given in entry.model.awards if given.budget is Budget.LIMITED)
     won = [(medal, given[medal]) for medal in ("gold", "silver", "bronze") if given[medal]]
     return won[0][0] if [times for _, times in won] == [1] else ", ".join(f"{n} {medal}" for medal, n in won)
 
 
 def for_a_paper(run: Headline, settings: Settings) -> Section:
-    """Return a row of LaTeX and a sentence for each model, to be copied."""
+    """Return a section with a LaTeX row and a sentence for each model, for copying."""
     made_by = ", ".join([f"{name} {version}" for name, version in sorted(settings.versions.items())])
     judges = "; ".join([made_by or "ioi-eval", *list(settings.compilers)[:_MAX_COMPILERS]])
     unit = r" (\%)" if run.measure is Measure.PASS_AT_1 else "" if run.of is None else f" of {number(run.of)}"
@@ -380,7 +380,7 @@ def _latex(row: HeadlineRow, run: Headline) -> str:
     name = re.sub(
         r"[\\~^&%$#_{}]", lambda found: _TEX.get(found[0], "\\" + found[0]), visible(row.model or NO_NAME)
     )
-    if name.startswith(("[", "*")):  # which the end of the line before would take for its own
+    if name.startswith(("[", "*")):  # the end of the line before would take these as its argument
         name = "{}" + name
     numbers = [
         shown(row.value),
@@ -416,7 +416,7 @@ def percent(value: float | None) -> str:
 
 
 def sentence(a: str, b: str, measure: Measure, found: Difference) -> str:
-    """Say whether A and B differ, with the interval of A minus B by which that is decided."""
+    """Return whether A and B differ, with the interval of A minus B that decides it."""
     if found.mean is None:
         return f"No problem has scored submissions of both {a} and {b}."
     over = counted(found.number, "problem")
@@ -436,13 +436,13 @@ def sentence(a: str, b: str, measure: Measure, found: Difference) -> str:
 
 
 def signed(value: float) -> str:
-    """Return a share in percent with its sign, +5.7; without one for what rounds to 0.0."""
+    """Return a share in percent with its sign, as +5.7. A share that rounds to 0.0 has no sign."""
     text = f"{abs(100 * round(value, 9)):.1f}"
     return text if text == "0.0" else f"{MINUS if value < 0 else '+'}{text}"
 
 
 def between(found: Difference) -> str:
-    """Return a difference with its interval: +5.7 (+1.1 to +10.3)."""
+    """Return a difference with its interval, as +5.7 (+1.1 to +10.3)."""
     if found.mean is None:
         return ""
     if found.low is None or found.high is None:

@@ -1,4 +1,4 @@
-"""The medals that a model's points would have won, by cut-offs that are data."""
+"""The medals that a model's points would have won, by a table of cut-offs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or t
 
 
 class ContestYear(Value, forbid_unknown_fields=True):
-    """A year's contest. A colour without a cut-off is not known, and not guessed."""
+    """A year's contest. A medal without a cut-off is unknown."""
 
     gold: float | None = None
     silver: float | None = None
     bronze: float | None = None
     problems: int = 6
     points: float = 600.0
-    ids: tuple[str, ...] = ()  # of its problems; empty: all problems of the year are taken for its own
+    ids: tuple[str, ...] = ()  # ids of its problems; empty: all problems of the year are its problems
 
     def cutoffs(self) -> dict[str, float]:
-        """Best first."""
+        """Return the cut-offs by medal, the best medal first."""
         cutoffs = {"gold": self.gold, "silver": self.silver, "bronze": self.bronze}
         return {colour: points for colour, points in cutoffs.items() if points is not None}
 
@@ -40,31 +40,31 @@ Contests = Mapping[int, ContestYear]
 
 
 class Award(Value):
-    """A total's worth at a contest, or the reason why nobody can say."""
+    """The medal for a total at a contest, or the reason why it is unknown."""
 
     year: int
     points: float
-    medal: str | None  # gold, silver, bronze, or "none"; None: it cannot be said, and `reason` says why
+    medal: str | None  # gold, silver, bronze or "none"; None: unknown, for the given `reason`
     reason: str = ""
 
 
 def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Collection[str]:
-    """Return which problems of a contest's year are its own; none where it cannot be told that any is.
+    """Return which problems of a contest's year belong to it; empty if that is unknown.
 
-    `source`: where the run's problems come from. Other packages have years, too, and win no medals.
+    `source`: the source of the run's problems, because problems of other contests have years, too.
     """
     ids = {name.lower() for name in contest.ids}
     own = [name for name in names if name.partition("@")[0].lower() in ids]
-    # A folder that is called after this project says nothing.
+    # A folder named after this project says nothing about the contest.
     if not ids or (re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(own) < len(ids)):
         return names
     return own if len(own) in (len(names), len(ids)) else ()
 
 
 def award(year: int, contest: ContestYear, problems: Mapping[str, float | None], points: float) -> Award:
-    """`problems` are those of that year in the run, with what each is worth where that is known.
+    """Return the medal for points in a contest. Only a run with all problems of the contest can have one.
 
-    A medal is for the whole contest: nobody is given one for the problems that were left in.
+    `problems`: the run's problems of that year, with their maximum points if these are known.
     """
     reason = _not_the_contest(contest, problems)
     if reason:
@@ -94,13 +94,13 @@ def _not_the_contest(contest: ContestYear, problems: Mapping[str, float | None])
 
 
 def known_contests() -> dict[int, ContestYear]:
-    """Return the cut-offs that come with the package."""
+    """Return the cut-offs of the package."""
     text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
     return _contests(tomllib.loads(text), "medals.toml")
 
 
 def read_contests(path: Path) -> dict[int, ContestYear]:
-    """Return the cut-offs of the package and of a user's file, TOML or JSON; the file's win."""
+    """Return the cut-offs of the package and of a user's TOML or JSON file, which has priority."""
     try:
         with readable(path):
             text, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
@@ -133,7 +133,7 @@ def _fault(contest: ContestYear) -> str:
     if contest.problems < 1 or not (math.isfinite(contest.points) and contest.points > 0):
         return "a contest has at least one problem and some points"
     for colour, points in cutoffs.items():
-        if not 0 <= points <= contest.points:  # also where it is not a number
+        if not 0 <= points <= contest.points:  # False for NaN, too
             return f"{colour} = {points:g} is not within the contest's {contest.points:g} points"
     if list(cutoffs.values()) != sorted(cutoffs.values(), reverse=True):
         return "a better medal has a lower cut-off"

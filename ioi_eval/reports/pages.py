@@ -50,6 +50,7 @@ from ioi_eval.reports.document import (
     problem_page,
     submission_page,
 )
+from ioi_eval.reports.parts import files_of_parts
 from ioi_eval.reports.plots import columns, figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
@@ -59,18 +60,16 @@ from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import ending
 from ioi_eval.store.files import draft_of, read_value, refused
 from ioi_eval.store.folder import (
-    CONTEST,
     FAILURES,
     RESULTS,
     RUN,
-    STOPPED,
     confinements,
     is_written_now,
     row_at,
 )
 from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import as_label, as_number, bounded, model_of, result_of
-from ioi_eval.store.tasks import PEOPLE, TASKS, Task
+from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions of a run whose code is all coloured. In a larger run only the best submission
 # of each model for each problem is, or if those are more than the second number, the best of each problem.
@@ -828,7 +827,7 @@ class Stamp(Value):
             hashlib.sha256(msgspec.json.encode((options, is_written_now(folder)))),
             hashlib.sha256(),
         )
-        for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, PEOPLE, TRUST, TASKS):
+        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *files_of_parts()):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             others.update(content)

@@ -20,6 +20,8 @@ class ReportPart:
     A registered class derives from it and overrides the methods that it needs.
     """
 
+    files: tuple[str, ...] = ()  # names of further files in the run's folder that the part reads
+
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return a value for each model of a run's folder, as JSON has it; None for a model without one.
 
@@ -61,6 +63,11 @@ def run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
     """Return the numbers of all parts that have some for the whole run, by the names of the parts."""
     values = {name: part.run_numbers(folder, models) for name, part in _parts().items()}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def files_of_parts() -> list[str]:
+    """Return the names of the files in a run's folder that parts read."""
+    return sorted({name for part in _parts().values() for name in part.files})
 
 
 def warnings_of_parts(folder: Path) -> Iterator[str]:

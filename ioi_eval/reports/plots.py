@@ -1,7 +1,7 @@
 """Figures as plain SVG: curves, stacked bars, intervals, columns.
 
-SVG of our own, because four shapes take less than what a library would bring: colours stay the page's (dark,
-light, print), text stays text, nothing runs in the page and nothing is installed for it.
+We write the SVG ourselves, because four shapes need less code than a library: colours follow the page (dark,
+light, print), text stays text, and the page needs no script for it.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports.document import Figure, visible
 from ioi_eval.store.rows import bounded
 
-SERIES = 8  # colours: of more models the others are grey
-WIDE, HALF = 920, 600  # of curves, and of upright bars
-_PLOT = 300  # the height of a field of curves
-_LETTER = 7.0  # how wide one is, about
-_NAME = 30  # characters of a name
-_LEADER, _LABEL = 26.0, 15.0  # from a curve's end to its name, and from one name to the next
-_COLUMN = 120  # the height of upright bars
-_BETWEEN = "/-_:@ "  # words of names
-_Scale = Callable[[float], float]  # from a value to where it stands
-_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would run
+SERIES = 8  # number of colours; further models are grey
+WIDE, HALF = 920, 600  # widths of curves and of columns, in pixels
+_PLOT = 300  # height of curves, in pixels
+_LETTER = 7.0  # approximate width of a letter, in pixels
+_NAME = 30  # maximum length of a name, in characters
+_LEADER, _LABEL = 26.0, 15.0  # pixels from a curve's end to its name, and between names
+_COLUMN = 120  # height of columns, in pixels
+_BETWEEN = "/-_:@ "  # characters between words of names
+_Scale = Callable[[float], float]  # returns the position of a value
+_FORMULA = ("=", "+", "-", "@")  # beginnings of formulas in spreadsheets
 
 
 class Series(Value):
-    """A curve through points, with a band around it where low and high are known."""
+    """A curve through points, with a band between low and high values if these are known."""
 
     name: str
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()  # x, low, high
-    place: int | None = None  # of its colour; None: of its own among the others
+    place: int | None = None  # index of its colour; None: its index among the series
 
 
 def short(name: str, most: int = _NAME) -> str:
-    """A name for a figure. The middle is cut: names of models often begin, or end, alike."""
+    """Return a name for a figure. A long name loses its middle, as names often share beginnings or ends."""
     text = visible(name)
     return text if len(text) <= most else f"{text[: most - most // 2]}…{text[1 - most // 2 :]}"
 
 
 def apart(names: Sequence[str], most: int = _NAME) -> list[str]:
-    """Names of one figure: where one is too long, without words that all of them begin or end with."""
+    """Return names for a figure. If one is too long, words that all names begin or end with are removed."""
     texts = [visible(name) for name in names]
     if len(set(texts)) < 2:
         return [short(text, most) for text in texts]
@@ -60,7 +60,7 @@ def apart(names: Sequence[str], most: int = _NAME) -> list[str]:
 
 
 def _words(texts: Sequence[str]) -> int:
-    """The length of the whole words that all texts begin with; of each something is left."""
+    """Return the length of the words that all strings begin with. Something remains of each string."""
     same = takewhile(
         lambda letters: len(set(letters)) == 1, zip(*(text[:-1] for text in texts), strict=False)
     )
@@ -72,7 +72,7 @@ class Axis(Value):
     most: float
     percent: bool = False
     least: float = 0.0
-    whole: bool = False  # no tick between two whole numbers
+    whole: bool = False  # ticks only at whole numbers
 
     def ticks(self) -> list[float]:
         span = self.most - self.least
@@ -89,7 +89,7 @@ class Axis(Value):
 
 
 class _Drawing:
-    """Pieces of SVG, top to bottom."""
+    """An SVG drawing that grows from top to bottom."""
 
     def __init__(self, width: float) -> None:
         from markupsafe import escape
@@ -118,13 +118,13 @@ class _Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Draw what belongs to a model: a reader may switch it off."""
+        """Context manager: what is drawn belongs to a model, which readers can hide."""
         self.raw(f'<g data-of="{self.safe(name)}">')
         yield
         self.raw("</g>")
 
     def legend(self, entries: Iterable[tuple[str, str]]) -> None:
-        """Names with the classes of their colours, in as many lines as they take."""
+        """Draw a legend of names and their colours' classes, in as many lines as needed."""
         x = 0.0
         self.height += 14
         for name, style in entries:
@@ -160,9 +160,9 @@ def curves(
     y: Axis,
     rule: tuple[float, str] | None,
 ) -> str:
-    """Draw curves with names at their ends, of more than eight only of the first: the others are grey.
+    """Return curves with names at their ends as SVG. Of more than eight curves the others are grey.
 
-    `rule`: where an upright line stands, and what it says.
+    `rule`: position and label of a vertical line.
     """
     drawing, others, series = _Drawing(WIDE), series[SERIES:], series[:SERIES]
     names = apart([line.name for line in series])
@@ -203,7 +203,7 @@ def curves(
 
 
 def spread(heights: Sequence[float], least: float, most: float) -> list[float]:
-    """Return heights for names, as near to those as they can be without one lying on another."""
+    """Return heights for labels, as near to the given heights as possible without overlaps."""
     found, order = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
     before = least - _LABEL
     for place in order:
@@ -243,7 +243,7 @@ def columns(
     styles: Sequence[str],
     kinds: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Draw an upright bar for each label, divided by kinds: names with the classes of their colours."""
+    """Return columns as SVG, one for each label. `kinds`: names and colours' classes of their parts."""
     drawing = _Drawing(HALF)
     if kinds:
         drawing.legend(kinds)
@@ -270,7 +270,7 @@ def columns(
 
 
 def figure(title: str, drawing: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
-    """A drawing with its numbers as they are, and names that no spreadsheet takes for formulas."""
+    """Return a figure with its numbers as CSV, in which no name can be a spreadsheet's formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_plain(heads))

@@ -1,4 +1,4 @@
-"""A run's rows as tables: frames for pandas, and tests.parquet, with a row for each test."""
+"""A run's rows as tables: frames for pandas, and tests.parquet with a row for each test."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ _TEST = ("test_name", "score", "status", "feedback", "cpu_time", "wall_time", "w
 
 
 class Results:
-    """The results of a run: `Results.open("runs/demo").to_frame()`. Every call reads the folder anew."""
+    """The results of a run: `Results.open("runs/demo").to_frame()`. Every call reads the folder again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def open(cls, folder: str | Path) -> Results:
-        """Load a run, ended or not. Raises InputError where there is none."""
+        """Open a run's folder. Raise InputError if the folder has no run."""
         check_run(Path(folder))
         return cls(Path(folder))
 
     def summary(self, options: ReportOptions | None = None) -> Summary:
-        """The numbers of summary.json."""
+        """Return the numbers of summary.json."""
         return summary(self.folder, options)
 
     def __iter__(self) -> Iterator[SubmissionResult]:
-        """The results, in order of completion, one at a time."""
+        """Iterate over the results in the order of completion."""
         return (result for _, _, result in read_results(self.folder))
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row for each submission: the dump's own columns, and what became of it.
+        """Return a row for each submission: the dump's columns and the result.
 
-        Submissions that could not be judged are there too: `judged` is False, `reason` says why, and they
-        have no points: a mean leaves them out, and must be shown with their number.
+        Submissions that could not be judged have a row with `judged` False, a `reason` and no points. A mean
+        does not count them, so report their number with it.
         """
         failures, rows = read_failures(self.folder), list[dict[str, Any]]()
         for _, row, result in read_results(self.folder):
@@ -76,11 +76,11 @@ class Results:
         return _frame(rows, (*_WHOSE, "judged", "verdict", "points"))
 
     def subtasks_frame(self) -> pandas.DataFrame:
-        """A row for each submission and subtask; only of those that were judged."""
+        """Return a row for each subtask of each judged submission."""
         return _frame(self._parts("subtasks", _SUBTASK), (*_WHOSE, *_SUBTASK))
 
     def tests_frame(self) -> pandas.DataFrame:
-        """A row for each submission and distinct test; only of those that were judged."""
+        """Return a row for each distinct test of each judged submission."""
         return _frame(self._parts("tests", _TEST), (*_WHOSE, *_TEST))
 
     def _parts(self, of: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -98,7 +98,7 @@ def _whose(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _frame(rows: Iterable[Mapping[str, Any]], first: tuple[str, ...]) -> pandas.DataFrame:
-    """With these columns in front, also where there are no rows."""
+    """Return a frame that begins with the columns `first`, also if there are no rows."""
     import pandas
 
     frame = pandas.DataFrame(list(rows))
@@ -126,23 +126,25 @@ COLUMNS = {
     "processes": "int64",
     "points": "float64",
 }
-_HELD = 20_000  # tests in memory, and in a row group
+_HELD = 20_000  # maximum number of tests in memory, and in a row group
 _MAGIC, _PIECE = b"PAR1", 1 << 24
 _OF_TESTS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
-_MEASURED = frozenset({"cpu_time", "wall_time", "waited_time", "memory"})  # hardly a value is there twice
+_MEASURED = frozenset(
+    {"cpu_time", "wall_time", "waited_time", "memory"}
+)  # columns without dictionaries, because hardly any value repeats
 _values_of = attrgetter(*_OF_TESTS)
 
 
 class TestsTableState(Value):
-    """The groups of a table that later rows do not change, for the next table, which begins with them."""
+    """The row groups of a table that later rows do not change. The next table begins with them."""
 
-    begin: int = 0  # in results.jsonl: the first row whose tests are not in them
+    begin: int = 0  # offset in results.jsonl of the first row whose tests are not in these groups
     size: int = 0  # bytes to the end of these groups; 0: there are none
-    sha256: str = ""  # of these bytes
-    footer: bytes = b""  # behind them in a table that has no other groups
+    sha256: str = ""  # digest of these bytes
+    footer: bytes = b""  # footer of a table that has only these groups
 
     def begins(self, table: Path) -> bool:
-        """Return True if a table begins with them."""
+        """Return True if a table begins with these groups."""
         digest = hashlib.sha256()
         with contextlib.suppress(OSError):
             for piece in _pieces(table, self.size):
@@ -151,20 +153,20 @@ class TestsTableState(Value):
 
 
 class TestsTable:
-    """Takes the tests of rows. Without pyarrow, as in a core that was installed alone, it takes nothing."""
+    """Collects the tests of rows. Without pyarrow, which an installation may lack, it does nothing."""
 
     __test__ = False
     kept = TestsTableState()
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
-        """Add a row; `place` is its own in results.jsonl."""
+        """Add a row's tests. `place` is the row's offset in results.jsonl."""
 
 
 @contextlib.contextmanager
 def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterator[TestsTable]:
-    """Yield what adds the tests of a row. The old table stays until the new one is whole.
+    """Context manager: yield a table to which tests are added. The old table stays until it is complete.
 
-    `before`: the old table begins with these, and so does the new one.
+    `before`: row groups of the old table with which the new table begins.
     """
     try:
         import pyarrow.parquet  # noqa: F401
@@ -189,7 +191,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
 
 
 class _Parquet(TestsTable):
-    """Two tables in one: groups that stay as they are, and a last one, which the next table has anew."""
+    """Writes groups that stay as they are, and a last group, which the next table writes again."""
 
     def __init__(self, stream: BinaryIO, old: Path, before: TestsTableState) -> None:
         import pyarrow
@@ -202,7 +204,7 @@ class _Parquet(TestsTable):
         self._held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._begin = self._first = before.begin
         self._sink = _Sink(stream)
-        self._facts: Any = None  # what the footer says of the groups
+        self._facts: Any = None  # metadata of the groups, for the footer
         if before.size:
             self._facts = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + before.footer))
         for piece in _pieces(old, before.size) if before.size else (_MAGIC,):
@@ -224,16 +226,16 @@ class _Parquet(TestsTable):
             size, digest = self._sink.size, self._sink.digest.hexdigest()
             self.kept = TestsTableState(begin=self._first, size=size, sha256=digest, footer=self._footer())
         self._writer = self._writer_here()
-        self._write()  # also where there are no tests: such a run has a file too
+        self._write()  # also without tests, so that every run has the file
         self._end_writer()
         self._sink.take(self._footer())
 
     def leave(self) -> None:
-        """Have nothing more written, also by a writer that nobody ended."""
+        """Stop writing, also by a writer that was not closed."""
         self._sink.is_open = False
 
     def _writer_here(self) -> Any:
-        """Return a writer of groups behind what is there. It counts from the beginning of its file."""
+        """Return a writer that appends groups. Its offsets count from where it begins."""
         import pyarrow
         import pyarrow.parquet
 
@@ -246,7 +248,7 @@ class _Parquet(TestsTable):
         return writer
 
     def _end_writer(self) -> None:
-        """Take the facts of its groups; its own footer would know no others."""
+        """Take the metadata of the writer's groups, because its own footer has no other groups."""
         self._sink.is_open = False
         self._writer.close()
         found = self._writer.writer.metadata
@@ -269,7 +271,7 @@ class _Parquet(TestsTable):
 
 
 class _Sink(io.RawIOBase):
-    """Hash what goes to a stream, and drop what is written while it is not open."""
+    """A file object that hashes what it writes to a stream, and drops everything while it is closed."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.digest, self.size, self.is_open = stream, hashlib.sha256(), 0, False
@@ -289,7 +291,7 @@ class _Sink(io.RawIOBase):
 
 
 def _pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Yield a file's first bytes."""
+    """Yield the first bytes of a file, in pieces."""
     with path.open("rb") as stream:
         while size and (piece := stream.read(min(size, _PIECE))):
             yield piece

@@ -14,25 +14,25 @@ from ioi_eval.reports.document import Section, TableBlock, counted, number, visi
 from ioi_eval.reports.headline import NO_NAME, percent
 from ioi_eval.reports.records import HeadlineRow, Measure, Summary
 
-TRUST = "trust.json"  # in a run's folder
+TRUST = "trust.json"  # file in a run's folder
 
 
 class Trust(Value):
-    """trust.json: the problems that an audit does not trust."""
+    """The content of trust.json: the problems that an audit does not trust."""
 
-    audit: str  # the audit's file, as it was named
-    sha256: str  # of that file
-    problems: Mapping[str, str]  # why each is not trusted, by id
+    audit: str  # path of the audit's file, as the user gave it
+    sha256: str  # digest of that file
+    problems: Mapping[str, str]  # reasons by problem
 
 
 class _AuditFile(msgspec.Struct):
-    """The part of an audit that a run uses."""
+    """The part of an audit's file that a run uses."""
 
     untrusted: dict[str, str]
 
 
 def read_audit(path: str | Path) -> Trust:
-    """Return the problems that an audit's file does not trust. Raise InputError for any other file."""
+    """Return the problems that an audit does not trust. Raise InputError if the file is not an audit's."""
     remedy = "Name the audit.json that `ioi-eval audit` wrote"
     try:
         content = Path(path).read_bytes()
@@ -45,7 +45,7 @@ def read_audit(path: str | Path) -> Trust:
 
 
 def trust_sentence(run: Summary) -> str:
-    """Return both numbers of each model: over all problems, and over those that the audit trusts."""
+    """Return a sentence with each model's headline over all problems and over trusted problems."""
     trust = run.trust
     if trust is None:
         return ""
@@ -62,7 +62,7 @@ def trust_sentence(run: Summary) -> str:
 
 
 def trust_section(run: Summary) -> Section | None:
-    """Return both numbers of each model, and the problems that the audit does not trust."""
+    """Return a table of each model's headline over all and over trusted problems, and the other problems."""
     if (trust := run.trust) is None:
         return None
     return Section(

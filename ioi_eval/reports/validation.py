@@ -1,4 +1,4 @@
-"""Results beside expectations, and that comparison as tables and sentences for the page and the terminal."""
+"""The comparison of results with expectations, and its tables and sentences for pages and the terminal."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ioi_eval.rules.expectations import (
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
-_SHOWN = 3  # tests that are evidence of a difference
+_SHOWN = 3  # tests that are shown as evidence of a difference
 _MAX_COMPILE_OUTPUT = 2000  # characters
-_BINARY = 1e-9  # what adding binary fractions leaves
+_BINARY = 1e-9  # tolerance for rounding errors of sums
 
 
 def validation(
@@ -36,7 +36,10 @@ def validation(
     failures: Mapping[str, str],
     limits: Mapping[str, MeasuredLimit] | None = None,
 ) -> Validation:
-    """All cases, in their order. `results` and `failures` (reasons) are by key; a case is in one of them."""
+    """Compare all solutions with their expectations.
+
+    Every solution's key is in `results` or, if it could not be judged, with the reason in `failures`.
+    """
     judged, unjudged, counted = list[SolutionCheck](), list[UnjudgedSolution](), list[tuple[str, Check]]()
     unknown = Counter[str]()
     for case in cases:
@@ -58,7 +61,7 @@ def validation(
             )
         else:
             judged.append(solution)
-            # With the word under which the confusion matrix counts each.
+            # Each check with its keyword in the confusion matrix.
             counted += [(check.expected, check) for check in solution.checks[: len(case.words)]]
             if case.score is not None:
                 counted.append((score_class(case, problem), solution.checks[-1]))
@@ -82,7 +85,7 @@ def validation(
 
 
 def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
-    """Count the statuses that were got for each expected word, in order of the alphabet."""
+    """Return the numbers of verdicts for each expected keyword, in alphabetical order."""
     found: dict[str, dict[Verdict, int]] = {}
     for word, check in checks:
         row = found.setdefault(word, {})
@@ -98,7 +101,7 @@ def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, in
 
 
 def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
-    """A solution's result beside all that was expected of it."""
+    """Return a solution's result with all its expectations."""
     tests = {test.test_name: test for test in result.tests}
     share = _points_share(problem, result)
     checks = [_word_check(word, tests, share) for word in case.words]
@@ -133,9 +136,9 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
 
 
 def _points_share(problem: Problem, result: SubmissionResult) -> float:
-    """Return the share of all points that a submission earned: exactly 1 if it is solved, else less.
+    """Return a submission's share of the points: exactly 1 for full marks, else less.
 
-    Without subtasks a submission is accepted or it is not: 1 or 0.
+    Without subtasks it is 1 for an accepted submission and 0 for others.
     """
     if result.solved:
         return 1.0
@@ -163,7 +166,7 @@ def _score_check(
     tests: Mapping[str, TestResult],
 ) -> Check:
     inside = _ran(counting_tests(problem), tests)
-    # Points exact, and summed from rounded subtasks: lists are made of either.
+    # Exact points, and the sum of rounded subtasks: expectations are written with either.
     rounded = math.fsum(part.weighted_score for part in result.subtasks) if result.subtasks else result.points
     whole = max_points(problem) if expected.fraction else 1.0
     candidates = (result.points / whole, rounded / whole) if whole else (0.0,)
@@ -179,7 +182,7 @@ def _score_check(
 
 
 def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
-    """The results of tests that all ran: one that was left out would be taken for a wrong one."""
+    """Return the results of tests that must all have run: a skipped test would count as a wrong one."""
     inside = [tests[name] for name in names]
     for test in inside:
         if test.status is Verdict.SKIPPED:
@@ -191,7 +194,7 @@ def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResu
 
 def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: float, agrees: bool) -> Check:
     wrong = [test for test in inside if test.status is not Verdict.AC]
-    # Evidence: the first tests that are not right; where all are, those that came nearest to a limit of time.
+    # Evidence: the first tests without AC; if there are none, the tests nearest to the time limit.
     shown = wrong or sorted(inside, key=lambda test: -(test.cpu_time or 0.0))
     return Check(
         subtask=subtask,
@@ -207,13 +210,13 @@ def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: 
 
 HEADS = ("problem", "solution", "expected", "got", "points", "agrees", "subtasks")
 RIGHT = frozenset({"points"})
-_MAX_FEEDBACK = 160  # characters
+_MAX_FEEDBACK = 160  # maximum length of feedback, in characters
 _COMPILE_LINES = 6
 _SUBTASK = "  subtask "
 
 
 def conclusion(found: Validation) -> str:
-    """Return the sentence that says the most important thing."""
+    """Return a sentence with the outcome of a validation."""
     solutions = counted(len(found.solutions), "solution")
     if found.differences:
         text = f"{counted(found.differences, 'difference')}, in {len(found.differing):,} of {solutions}"
@@ -226,7 +229,7 @@ def conclusion(found: Validation) -> str:
 
 
 def numbers(found: Validation) -> Iterator[str]:
-    """Yield the numbers of compared and other expectations, and the unknown words."""
+    """Yield sentences with the numbers of expectations, and the unknown keywords."""
     yield ", ".join(f"{name} {count:,}" for name, count in found.numbers.items())
     if found.unknown:
         words = ", ".join(f"{visible(word)!r} ({count:,})" for word, count in found.unknown.items())
@@ -237,7 +240,7 @@ def numbers(found: Validation) -> Iterator[str]:
 
 
 def rows(found: Validation) -> Iterator[list[str]]:
-    """A row for each solution, and one for each subtask of which something is expected; cells as `HEADS`."""
+    """Yield a row for each solution and for each subtask with an expectation. `HEADS` has the columns."""
     last = ""
     for solution in found.solutions:
         agreement = "NO" if solution.differences else "yes"
@@ -269,7 +272,7 @@ def _of(part: float, whole: float) -> str:
 
 
 def matrix(found: Validation) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of the confusion matrix: a row for each expected word, a column for each status got."""
+    """Return heads and rows of the confusion matrix: expected keywords by verdicts."""
     there = {status for row in found.confusion.values() for status in row}
     statuses = [status for status in STATUS_ORDER[::-1] if status in there]
     counts = found.confusion.items()
@@ -281,7 +284,7 @@ def matrix(found: Validation) -> tuple[list[str], list[list[str]]]:
 
 
 def differences(found: Validation) -> Iterator[tuple[str, list[str]]]:
-    """A sentence for each difference, and the lines that are its evidence."""
+    """Yield a sentence for each difference, and the lines of its evidence."""
     for solution in found.differing:
         for check in solution.differences:
             scope = f", subtask {check.subtask}" if check.subtask else ""
@@ -315,7 +318,7 @@ def evidence_line(test: TestResult) -> str:
 
 
 def sections(found: Validation) -> Iterator[Section]:
-    """The part of a report about a validation."""
+    """Yield the sections of a validation's report."""
     words, counts = matrix(found)
     yield Section(
         title="Expected against got",

@@ -30,7 +30,7 @@ from ioi_eval.reports.records import ModelSummary, Summary
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget, bare
-from ioi_eval.store.folder import read_info, read_participants, read_results, read_stopped
+from ioi_eval.store.folder import CONTEST, STOPPED, read_info, read_participants, read_results, read_stopped
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import read_tasks
 
@@ -214,6 +214,8 @@ def _steps(submissions: Iterable[_Submission], mode: Mode) -> Iterator[tuple[flo
 
 class ScoreboardPart(ReportPart):
     """The scoreboard in reports of contests."""
+
+    files = (CONTEST, STOPPED)
 
     def run_numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Any:
         """Return the scoreboard as plain values; `None` if the run is not a contest."""

@@ -15,7 +15,7 @@ from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
 from ioi_eval.rules.metrics import interval
-from ioi_eval.store.tasks import ContestResults, People, read_people
+from ioi_eval.store.tasks import PEOPLE, ContestResults, People, read_people
 
 _MIN_RATING, _MAX_RATING = -1000.0, 5000.0
 _Z_95 = 1.96  # standard deviations of a 95 % interval
@@ -24,6 +24,8 @@ _NAME = "people"  # name of the entry in the registry of report sections
 
 class PeoplePart(ReportPart):
     """The part of reports that compares models with people."""
+
+    files = (PEOPLE,)
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return each model's standing as plain values; None if the run has no results of people."""
