@@ -1,6 +1,6 @@
-"""A run for browsers while it goes on: a live page, the report so far, counts for Prometheus.
+"""The server of `ioi-eval view`: a run's live page, the report so far, counts for Prometheus.
 
-It reads the run's folder and writes nothing there: the report is made in a folder of its own.
+It reads the run's folder and never writes there: the report is made in a temporary folder.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from ioi_eval.server.server import listening
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
-_EVERY = 1.0  # seconds between two looks at the folder
-_ALIVE = 15.0  # seconds after which a viewer hears something, whatever happens
+_POLL_INTERVAL_S = 1.0  # between two checks of the folder
+_KEEPALIVE_S = 15.0  # after which viewers get an event even if nothing has changed
 _FRESH, _REST = (
     30.0,
     20,
-)  # seconds that a report is good for; at least so many times the CPU time that it took
+)  # seconds before a report is made again, and the minimum as a multiple of the CPU time that it took
 _COOKIE = "ioi_eval_view"
 _ROWS_HEADER = "Ioi-Eval-Rows"  # rows of the run when the report was made
 _PAGE = re.compile(r"[a-z]+(-([0-9a-f]{16}|[0-9]+))?\.(html|css|js)", re.ASCII)
@@ -55,11 +55,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class View:
-    """The live page's routes. All viewers share one look at the folder."""
+    """The routes of the live page. All viewers share the state that one task reads from the folder."""
 
     def __init__(self, run: Path, place: Path, options: ServerOptions) -> None:
         self._watch, self._run, self._place, self._options = Watch(run), run, place, options
-        self._making, self._stale = asyncio.Lock(), 0.0  # of the report so far
+        self._making, self._stale_at = asyncio.Lock(), 0.0  # when the report so far is made again
         self._reported = (0, False)  # rows of the report so far, and whether the run had ended
         self._state: RunState | None = None
         self._news = asyncio.Condition()
@@ -90,15 +90,15 @@ class View:
         return _read("view.html").replace("<!-- pages of plugins -->", links)
 
     async def look(self) -> None:
-        """Until it is cancelled."""
+        """Read the folder's state regularly, until the task is cancelled."""
         while True:
-            with contextlib.suppress(OSError):  # a file that is being replaced is there again in a moment
+            with contextlib.suppress(OSError):  # a file is being replaced, and the next check finds it
                 state = await asyncio.to_thread(self._watch.poll)
                 if state is not self._state:
                     async with self._news:
                         self._state = state
                         self._news.notify_all()
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
     # --- who may see it ---
 
@@ -111,7 +111,7 @@ class View:
         token, header = self._options.token, request.headers.get("Authorization", "")
         brought = (request.cookies.get(_COOKIE, ""), header[len("Bearer ") :])
         if token and _same(request.query.get("token", ""), token):
-            # A cookie from here on, so that the token does not stand in every address.
+            # From here on a cookie has the token, so that addresses do not contain it.
             answer: web.StreamResponse = web.Response(status=303, headers={"Location": request.path})
             answer.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
         elif token and not any(_same(given, token) for given in brought):
@@ -125,7 +125,7 @@ class View:
     # --- what there is to see ---
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """The state, and of each later one what differs from it, as server-sent events."""
+        """Send the state, and then the changed fields of each later state, as server-sent events."""
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
         await answer.prepare(request)
         last: RunState | None = None
@@ -134,16 +134,16 @@ class View:
                 if self._state is last:
                     await self._another()
                 now = self._state
-                event = b":" if now is None or now is last else b"data: " + news(now, last)
+                event = b":" if now is None or now is last else b"data: " + changed_fields(now, last)
                 await answer.write(event + b"\n\n")
                 last = now
         return answer
 
     async def _another(self) -> None:
-        """Wait for the next look at the folder, or until viewers are to hear that we are there."""
+        """Wait for a new state, or until it is time for an event that shows that the server is alive."""
         async with self._news:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _ALIVE)
+                await asyncio.wait_for(self._news.wait(), _KEEPALIVE_S)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         if self._state is None:
@@ -153,19 +153,19 @@ class View:
         return web.Response(text=prometheus(self._state))
 
     async def _report(self, request: web.Request) -> web.StreamResponse:
-        """Answer with a page of the report so far, which is made when somebody asks for it."""
+        """Return a page of the report so far. The report is made on request."""
         name = request.match_info.get("name")
         if name is not None and not _PAGE.fullmatch(name):
             raise web.HTTPNotFound
         try:
             async with self._making:
                 state = (0, False) if self._state is None else (self._state.rows, self._state.ended)
-                # The end of a run makes it again at once: from then on it must be true.
-                if time.monotonic() >= self._stale or (state[1] and state != self._reported):
+                # After the end of the run the report is made again at once, because it is final then.
+                if time.monotonic() >= self._stale_at or (state[1] and state != self._reported):
                     self._reported = state
                     begun = time.process_time()
                     await asyncio.to_thread(write_reports, self._run, into=self._place)
-                    self._stale = time.monotonic() + max(_FRESH, _REST * (time.process_time() - begun))
+                    self._stale_at = time.monotonic() + max(_FRESH, _REST * (time.process_time() - begun))
         except InputError as error:
             return web.Response(status=503, text=f"{error}\n")
         path = self._place / ("report.html" if name is None else f"{FOLDER}/{name}")
@@ -175,7 +175,7 @@ class View:
 
 
 def _shows(kind: str, text: Callable[[], str], headers: Mapping[str, str] | None = None) -> Handler:
-    """Return a route's handler that answers with a text, as it is then."""
+    """Return a handler that responds with the string that `text` returns at that time."""
 
     async def answer(request: web.Request) -> web.Response:
         return web.Response(text=await asyncio.to_thread(text), content_type=kind, headers=headers)
@@ -184,9 +184,10 @@ def _shows(kind: str, text: Callable[[], str], headers: Mapping[str, str] | None
 
 
 def _page_makers() -> dict[str, Callable[[Path], Callable[[], str] | None]]:
-    """Return what makes the pages of plugins, by the names in their addresses.
+    """Return the functions that make pages of plugins, by the names in the pages' addresses.
 
-    A maker takes the run's folder and returns what returns the page; None if the run has no such page.
+    Such a function takes the run's folder. It returns a function that returns the page's HTML, or None if the
+    run has no such page.
     """
     return {
         name.removeprefix(VIEW_PAGE): find_registered(Registry.ROUTES, name)
@@ -205,7 +206,7 @@ def _same(given: str, token: str) -> bool:
 
 @contextlib.asynccontextmanager
 async def view(run: Path, options: ServerOptions) -> AsyncIterator[str]:
-    """Serve a run's folder, and yield the address. Raise InputError where there is no run."""
+    """Serve a run's folder, and yield the address. Raise InputError if the folder has no run."""
     with tempfile.TemporaryDirectory(prefix="ioi-eval-view-", ignore_cleanup_errors=True) as place:
         viewed = View(run, Path(place), options)
         async with listening(viewed.application(), options) as address:
@@ -222,11 +223,11 @@ async def view(run: Path, options: ServerOptions) -> AsyncIterator[str]:
 
 
 _PIECE = 1 << 22  # bytes of a file that are read at a time
-_WINDOW = 60.0  # seconds that a rate is taken over; longer where fewer rows than these came
-_ROWS, _LONGEST = 20, 3600.0  # and so long at most
-_SLIDE = 5.0  # seconds after which a rate is taken anew where no row came; more where it is of a long time
-_SHOWN, _LATEST = 50, 10  # failures, and results
-_MAX_TEXT = 500  # characters
+_WINDOW_S = 60.0  # window of the rate; longer if it has fewer than _MIN_ROWS rows
+_MIN_ROWS, _MAX_WINDOW_S = 20, 3600.0
+_SLIDE_S = 5.0  # minimum time between two updates of the rate without new rows
+_MAX_FAILURES, _MAX_LATEST = 50, 10  # failures and results in the state
+_MAX_TEXT = 500  # maximum length of a string, in characters
 _WELL = "healthy"
 _Row = TypeVar("_Row")
 
@@ -235,7 +236,7 @@ class _Result(msgspec.Struct):
     key: str
     problem_id: str = ""
     verdict: str = ""
-    reason: Any = None  # a dump may have had a column of this name
+    reason: Any = None  # may be a dump's column of this name
     model: Any = None
     model_id: Any = None
     model_name: Any = None
@@ -254,8 +255,8 @@ class Model(Value):
     unscored: int
 
 
-class Latest(Value):
-    """A result that came a moment ago."""
+class LatestResult(Value):
+    """One of the latest results."""
 
     key: str
     problem: str
@@ -272,20 +273,20 @@ class Unscored(Value):
 
 
 class RunState(Activity, kw_only=True):
-    """The state that viewers are sent. Of the servers, those that are not well come first."""
+    """The state that viewers get. Servers that are not healthy come first."""
 
     name: str
-    command: str  # that goes on with the run, and retries what could not be judged
+    command: str  # continues the run, and retries submissions that could not be judged
     judged: int
     unscored: int
-    rate: float  # rows a second, lately
-    tests_rate: float  # tests a second, lately
-    left: float | None  # seconds
-    last: float | None  # when the last row was written: seconds since 1970
+    rate: float  # rows a second in the window
+    tests_rate: float  # tests a second in the window
+    left: float | None  # estimated time left, in seconds
+    last: float | None  # time of the last row, in seconds since 1970
     models: tuple[Model, ...]
-    latest: tuple[Latest, ...]  # the latest first
+    latest: tuple[LatestResult, ...]  # the latest first
     failures: tuple[Unscored, ...]  # the latest first
-    alive: float | None  # when the run was, about: seconds since 1970
+    alive: float | None  # time of the run's last sign of life, in seconds since 1970
 
     @property
     def rows(self) -> int:
@@ -293,8 +294,8 @@ class RunState(Activity, kw_only=True):
         return self.judged + self.unscored
 
 
-def news(now: RunState, before: RunState | None) -> bytes:
-    """The fields that a viewer does not know yet, as JSON."""
+def changed_fields(now: RunState, before: RunState | None) -> bytes:
+    """Return the fields that differ from the state `before`, as JSON; without it all fields."""
     values = msgspec.structs.asdict(now)
     return msgspec.json.encode(
         values
@@ -304,12 +305,12 @@ def news(now: RunState, before: RunState | None) -> bytes:
 
 
 class _Tail:
-    """The lines that a file gets. `begin` is told where it is another file than before."""
+    """Reads new lines of a growing file. `begin` is called when the file was replaced."""
 
     def __init__(self, path: Path, begin: Callable[[], None]) -> None:
         self._path, self._begin = path, begin
         self._file, self._offset, self._rest = 0, 0, b""
-        self.written: float | None = None  # when that was which has been read
+        self.written: float | None = None  # time of the file's last change when it was read
 
     def grown(self) -> bool:
         """Return True if there is anything to read. An unchanged file must cost next to nothing."""
@@ -338,17 +339,17 @@ class _Tail:
 
 
 class Watch:
-    """Counts a run's rows, those that are new at each call."""
+    """Reads a run's state. Each call of `poll` counts new rows."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Raise InputError where there is no run."""
+        """Raise InputError if the folder has no run."""
         self._folder, self._clock = folder, clock
         command = check_run(folder).settings.get("command")
         self._command = command if isinstance(command, str) else ""
         self._results = _Tail(folder / RESULTS, self._begin)
         self._failed = _Tail(folder / FAILURES, lambda: None)
-        self._times: deque[tuple[float, int, int]] = deque()  # when, and how many rows and tests
-        self._latest = deque[Latest](maxlen=_LATEST)
+        self._times: deque[tuple[float, int, int]] = deque()  # time, number of rows, number of tests
+        self._latest = deque[LatestResult](maxlen=_MAX_LATEST)
         self._failures: dict[str, _Failure] = {}
         self._progress, self._noted = Progress(), 0
         self._state: RunState | None = None
@@ -362,19 +363,19 @@ class Watch:
         self._latest.clear()
 
     def poll(self) -> RunState:
-        """Read what is new. Where nothing is, the state is the same object as before."""
+        """Return the state after new rows. If nothing has changed, it is the same object as before."""
         now = self._clock()
         grown = self._read()
         self._times.append((now, len(self._keys), self._progress.tests))
         self._forget(now)
-        slide = max(_SLIDE, (now - self._times[0][0]) / _ROWS)
+        slide = max(_SLIDE_S, (now - self._times[0][0]) / _MIN_ROWS)
         slid = self._state is not None and self._state.rate and now >= self._made + slide
         if self._state is None or grown or slid:
             self._state, self._made = self._counted(), now
         return self._state
 
     def _read(self) -> bool:
-        """Read on; return True for news. A line that is no row is left out: the report says where it is."""
+        """Read new lines, and return True if there are any. Lines that are not rows are ignored."""
         noted = self._note()
         if not (self._results.grown() or self._failed.grown()):
             return noted
@@ -386,15 +387,15 @@ class Watch:
                 self._verdicts.setdefault(model, Counter())[word] += 1
                 texts = {"key": row.key, "problem": row.problem_id, "model": model, "verdict": word}
                 self._latest.appendleft(
-                    Latest(**{name: bounded(text, _MAX_TEXT) for name, text in texts.items()})
+                    LatestResult(**{name: bounded(text, _MAX_TEXT) for name, text in texts.items()})
                 )
         for failure in _rows(self._failed, _Failure):
-            self._failures.pop(failure.key, None)  # the latest one last
+            self._failures.pop(failure.key, None)  # so that the latest failure comes last
             self._failures[failure.key] = failure
         return True
 
     def _note(self) -> bool:
-        """Read how far the run is, if it has said so since; each time it writes another file."""
+        """Read progress.json, and return True if it has changed."""
         try:
             file = (self._folder / PROGRESS).stat().st_mtime_ns
         except FileNotFoundError:
@@ -440,17 +441,17 @@ class Watch:
                     reason=bounded(failure.reason, _MAX_TEXT),
                     remedy=bounded(failure.remedy, _MAX_TEXT),
                 )
-                for failure in failing[: -_SHOWN - 1 : -1]
+                for failure in failing[: -_MAX_FAILURES - 1 : -1]
             ),
             alive=progress.at,
         )
 
     def _forget(self, now: float) -> None:
-        """Keep the last minute; where rows are rare, as long as it takes to have some."""
+        """Drop measurements before the window: the last minute, or longer if there were few rows."""
         times, last = self._times, self._times[-1][1]
         while len(times) > 1:
-            past, enough = now - times[0][0], last - times[1][1] >= _ROWS
-            if past <= _WINDOW or (past <= _LONGEST and not enough):
+            past, enough = now - times[0][0], last - times[1][1] >= _MIN_ROWS
+            if past <= _WINDOW_S or (past <= _MAX_WINDOW_S and not enough):
                 return
             times.popleft()
 
@@ -470,7 +471,7 @@ def _model(row: _Result) -> str:
 
 
 def prometheus(state: RunState) -> str:
-    """The state as Prometheus reads it."""
+    """Return the state in Prometheus' text format."""
     lines = ["# TYPE ioi_eval_run_submissions gauge"]
     for model in state.models:
         counted = {**model.verdicts, "unscored": model.unscored}

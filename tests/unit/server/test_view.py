@@ -30,7 +30,7 @@ from ioi_eval.runs.events import (
     Times,
 )
 from ioi_eval.server import ServerOptions
-from ioi_eval.server.view import Watch, news, prometheus, view
+from ioi_eval.server.view import Watch, changed_fields, prometheus, view
 from ioi_eval.store.folder import (
     PROGRESS,
     RESULTS,
@@ -177,9 +177,9 @@ def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
 def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
     watch = Watch(folder)
     before = watch.poll()
-    assert json.loads(news(before, None)).keys() == set(before.__struct_fields__)
+    assert json.loads(changed_fields(before, None)).keys() == set(before.__struct_fields__)
     write_run(folder, [row("d")])
-    sent = json.loads(news(watch.poll(), before))
+    sent = json.loads(changed_fields(watch.poll(), before))
     assert sent.keys() <= {"judged", "models", "rate", "last", "latest"} and sent["judged"] == 3
 
 
