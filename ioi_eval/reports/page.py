@@ -155,9 +155,9 @@ def document(
             *([f"{without_program:,} without a program"] if without_program else []),
             *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
         ],
-        # Programs that answer verdicts are no sample, so no sentence compares their authors.
+        # With feedback, programs answer verdicts: they are no sample, so no sentence compares two authors.
         answer=headline.answer(of)
-        if has_scores and validation is None and not run.settings.has_feedback
+        if has_scores and validation is None and (len(of) == 1 or not run.settings.has_feedback)
         else "",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[

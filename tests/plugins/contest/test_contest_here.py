@@ -91,7 +91,7 @@ async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
         )
     ]
     assert all(one.compiles is False for one in told)
-    assert "expected" in told[2].compiler and "does not fit" in told[3].compiler
+    assert "expected" in told[2].compiler and "does not compile with" in told[3].compiler
     shouting = (
         '#include "graded.h"\n#include <cstdio>\n'
         "extern const char *marker;\nint add(int, int) { puts(marker); fputs(marker, stderr); throw 1; }\n"

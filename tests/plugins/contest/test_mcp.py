@@ -179,7 +179,7 @@ async def test_long_statement_is_read_in_parts(letter: str) -> None:
 
 
 async def test_client_is_notified_while_a_submission_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "_REPORTING", 0.01)
+    monkeypatch.setattr(mcp, "_REPORT_INTERVAL_S", 0.01)
     engine, told_twice = HeldEngine("run"), asyncio.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:

@@ -141,7 +141,7 @@ async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> No
     ("languages", "words"),
     [
         (("haskell",), r"field 'languages': haskell: not available. Allow available languages: .*c\+\+"),
-        (("haskell", "c++", "pascal"), "haskell, pascal: not here"),
+        (("haskell", "c++", "pascal"), "haskell, pascal: not available"),
         (("welsh",), "field 'languages': unknown language 'welsh'"),
     ],
 )
@@ -218,7 +218,8 @@ async def test_the_report_has_the_participants_of_the_board_that_was_shown(tmp_p
         async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(), participants=names) as contest:
             await contest.session("heron").submit("lanterns", "right")
             shown = [(place.participant, place.points) for place in contest.scoreboard()]
-        found = [(one.participant, one.points) for one in Results.open(tmp_path).summary().contest]
+        board = Results.open(tmp_path).summary().more["contest"]
+        found = [(one["participant"], one["points"]) for one in board["entrants"]]
         assert found == shown and {name for name, _ in found} == {*names}
         board = (tmp_path / "report.md").read_text().split("\n## Scoreboard\n")[1].split("\n## ")[0]
         assert all(name in board for name in names) and ("owl" in board) == ("owl" in names)
@@ -310,7 +311,7 @@ async def test_problem_of_a_begun_submission_cannot_leave_the_contest(tmp_path: 
 async def test_a_view_shows_what_goes_on_and_that_it_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosting, "_TELLING", 0.0)
+    monkeypatch.setattr(hosting, "_PROGRESS_INTERVAL_S", 0.0)
     engine = FakeEngine(delay=3600)
     async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
         call = asyncio.create_task(contest.session("otter").submit("lanterns", "right"))

@@ -49,8 +49,8 @@ def test_a_rating_is_that_of_whom_half_the_problems_of_it_defeat() -> None:
 
 
 def test_without_a_bound_there_is_no_rating() -> None:
-    assert "no bound" in standing(RATED, [solved(1500, 10)]).remark
-    assert "no bound" in standing(RATED, [solved(1500, 0)]).remark
+    assert "no rating" in standing(RATED, [solved(1500, 10)]).remark
+    assert "no rating" in standing(RATED, [solved(1500, 0)]).remark
     assert "no problem with a rating" in standing(RATED, []).remark
     told = standing(People(source="x", missing="not there"), [])
     assert (told.elo, told.remark) == (None, "not there")
