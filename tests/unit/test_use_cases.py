@@ -154,7 +154,7 @@ def apps(folder: Path) -> Path:
 
 
 async def test_a_report_tells_of_its_rows_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.reports.pages._EVERY", 64)
+    monkeypatch.setattr("ioi_eval.reports.pages._ROWS_PER_EVENT", 64)
     rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(150))]
     folder, events = write_run(tmp_path / "run", rows), list[Event]()
     await report(folder, on_event=events.append)
