@@ -1,7 +1,7 @@
-"""A fleet: the servers or nodes of an engine, their states, one queue for their slots, and their jobs.
+"""The servers or nodes of an engine, their states, one queue for their slots, and their jobs.
 
-`Fleet` alone changes an endpoint. Subclasses say how endpoints are found, inspected and sent jobs; nothing in
-this module uses a network.
+Only `Fleet` changes an endpoint. Subclasses define how endpoints are found, inspected and sent jobs. This
+module uses no network.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class State(StrEnum):
     NEW = "new"  # found, and inspected until it answers; no jobs yet
     HEALTHY = "healthy"
     TRIAL = "on trial"  # it answers again; one job at a time
-    DOWN = "down"  # no jobs until it answers an inspection
-    LEFT_OUT = "left out"  # it answers, and gets no jobs for what it is
-    GONE = "gone"  # not found any more; its jobs may end
+    DOWN = "down"  # no jobs until an inspection succeeds
+    LEFT_OUT = "left out"  # it answers, but is unfit for jobs
+    GONE = "gone"  # not found by the last search; its jobs may end
 
 
 class Cause(StrEnum):
@@ -80,7 +80,7 @@ TRANSITIONS: Mapping[tuple[State, Cause], State] = {
     (State.LEFT_OUT, Cause.NOT_FOUND): State.GONE,
     (State.GONE, Cause.FOUND): State.NEW,
 }
-"""The state that follows. No other changes are possible."""
+"""The next state for each state and cause. No other changes are possible."""
 
 
 def state_diagram() -> str:
@@ -98,26 +98,26 @@ _FAILED_TRIALS = 2  # failed trials in a row after which a further trial does no
 
 
 class Endpoint(Generic[R]):
-    """A server or node. Its fleet alone writes these fields."""
+    """A server or node. Only its fleet writes these fields."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.state, self.since = State.NEW, time.time()
-        self.report: R | None = None  # of the last inspection that found it fit
+        self.report: R | None = None  # of the last successful inspection
         self.slots = 0
-        self.busy = 0  # its jobs now
-        self.errors = 0  # jobs that it has failed
-        self.why = ""  # the last of these errors, or why it gets no jobs
+        self.busy = 0  # number of its jobs now
+        self.errors = 0  # number of failed jobs
+        self.why = ""  # the last error, or why it gets no jobs
         self.faults = 0  # jobs that it failed in a row
         self.useless = (
             0  # plus 2 for each refusal or answer that its check refused, minus 1 for each other one
         )
         self.rests = 0  # inspections since it was last healthy
-        self.is_full = False  # its last trouble: it had no capacity, so it is the same server still
+        self.is_full = False  # it last failed for lack of capacity, so it is still the same server
         self.trials = 0  # failed trials since it was last healthy
-        self.heard = 0.0  # when it last answered, or began to have jobs
-        self.news = ""  # what the last inspection found changed
-        self._recent = 0.0  # jobs answered lately, older ones count less
+        self.heard = 0.0  # time of its last answer, or of its first job
+        self.news = ""  # changes that the last inspection found
+        self._recent = 0.0  # recently answered jobs; older jobs count less
         self._counted = self._began = time.monotonic()
 
     @property
@@ -142,7 +142,7 @@ class Endpoint(Generic[R]):
 
     @property
     def standing(self) -> ServerState:
-        """The state of the server now, for people."""
+        """The state of the server now, for display."""
         return ServerState(
             url=self.url,
             state=self.state,
@@ -156,7 +156,7 @@ class Endpoint(Generic[R]):
 
     @property
     def rate(self) -> float:
-        """Answered jobs per second, about over the last minute."""
+        """Answered jobs per second, over about the last minute."""
         now_s = time.monotonic()
         seconds = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began) / _RATE_S))
         return round(self._recent * math.exp((self._counted - now_s) / _RATE_S) / seconds, 2)
@@ -175,7 +175,7 @@ class Endpoint(Generic[R]):
 
 SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply, ServerReplaced)
 _CLOSED = "the engine was closed"
-_NAMED = 4  # servers that a message names
+_MAX_NAMES = 4  # servers that a message names
 
 
 class NoAnswer(EngineUnavailable):
@@ -183,11 +183,11 @@ class NoAnswer(EngineUnavailable):
 
 
 class LateAnswer(NoAnswer):
-    """The server did not answer in time, and may be alive."""
+    """The server did not answer in time, but may be running."""
 
 
 class EndpointUnfit(EngineError):
-    """The server answers, and gets no jobs for what it is."""
+    """The server answers, but is unfit for jobs."""
 
 
 class AnswerRefused(Exception):
@@ -198,21 +198,21 @@ class AnswerRefused(Exception):
 
 
 class FitChanged(Exception):
-    """An endpoint became usable that does not fit a job which no usable endpoint fits."""
+    """An endpoint became usable, and a waiting job still fits no usable endpoint."""
 
 
 class Waits(Value):
     """Times in seconds. The defaults are for clusters; tests use shorter ones."""
 
-    drought: float = SERVER.max_seconds  # without any usable endpoint, before a job is given up
+    drought: float = SERVER.max_seconds  # time without a usable endpoint after which jobs fail
     first_wait: float = SERVER.first_wait
     longest_wait: float = SERVER.longest_wait
     first_rest: float = RECOVERY.first_wait  # of an endpoint that failed
     longest_rest: float = RECOVERY.longest_wait
-    silence: float = LATE_JOB.max_seconds  # of an endpoint that has jobs, until it is asked
+    silence: float = LATE_JOB.max_seconds  # time without an answer after which an endpoint is asked
 
     def wait_before(self, attempt: int) -> float:
-        """Return a random wait up to a bound that doubles: jobs that failed together come back apart."""
+        """Return a random wait, so that jobs that failed together do not return together."""
         return random.uniform(0, min(self.longest_wait, self.first_wait * 2 ** min(attempt, 16)))
 
     def rest_after(self, failures: int) -> float:
@@ -233,10 +233,10 @@ def _trouble(error: EngineError) -> Change:
 
 
 def _first_of(names: Iterable[str]) -> str:
-    """Return the first of the names, and the number of the others."""
+    """Return the first names, and the number of the other names."""
     listed = [*names]
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + more
+    more = f" and {len(listed) - _MAX_NAMES} more" if len(listed) > _MAX_NAMES else ""
+    return ", ".join(listed[:_MAX_NAMES]) + more
 
 
 # --- one job -----------------------------------------------------------------------------------------
@@ -251,26 +251,26 @@ def _any(endpoint: E) -> bool:
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """What a job that waits for a slot asks for."""
+class _SlotRequest:
+    """The endpoints that suit a job that waits for a slot."""
 
-    avoid: Collection[E] = ()  # endpoints that get it only if no other usable one fits
-    prefer: E | None = None  # the endpoint that gets it if that has a free slot now
-    fits: Fits = _any  # False for an endpoint that must not get it
+    avoid: Collection[E] = ()  # endpoints that get the job only if no other usable endpoint fits
+    prefer: E | None = None  # endpoint that gets the job if it has a free slot now
+    fits: Fits = _any  # returns False for endpoints that must not get the job
 
 
 @dataclass
 class JobAttempts:
-    """The attempts of one job, and whether they are enough."""
+    """The attempts of one job."""
 
     left: int
     waits: Waits
     tried: list[E] = field(default_factory=list)
-    turned_away: float | None = None  # when a server first had no capacity for it
+    turned_away: float | None = None  # time of the first refusal for lack of capacity
     last: EngineError | None = None
 
     def failed(self, endpoint: E, error: EngineError) -> None:
-        """Note a failed attempt. A refusal for lack of capacity and a first replacement do not count."""
+        """Count a failed attempt, except a refusal for lack of capacity and a first replacement."""
         self.last, again = error, endpoint in self.tried
         self.tried.append(endpoint)
         if isinstance(error, EngineOverloaded):
@@ -283,31 +283,31 @@ class JobAttempts:
         away = now() - self.turned_away if self.turned_away is not None else 0.0
         if self.left <= 0 or (isinstance(error, EngineOverloaded) and away > self.waits.drought):
             where = f"(retry rule `{SERVER.name}`), on {self._names()}"
-            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {where}{self.last_words()}") from error
+            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {where}{self.last_error()}") from error
 
     def named(self, error: EngineError) -> EngineError:
-        """Return the error of a job that servers executed and failed, with the names of the servers."""
+        """Return the error of a job that servers failed, with the names of the servers."""
         if isinstance(error, MachineAtFault):
             return MachineAtFault(error.reason, error.answer, self._names())
         if len(self.tried) == 1:
             return error
-        return AttemptsUsedUp(f"{len(self.tried)} attempts failed, on {self._names()}{self.last_words()}")
+        return AttemptsUsedUp(f"{len(self.tried)} attempts failed, on {self._names()}{self.last_error()}")
 
     def _names(self) -> str:
         return _first_of(dict.fromkeys(endpoint.url for endpoint in self.tried))
 
     def to_avoid(self, fitting: Collection[E]) -> list[E]:
-        """Return all tried endpoints if there are others, else the last one, unless it is the only one."""
+        """Return all tried endpoints if others fit, else the last endpoint, unless only one fits."""
         if any(endpoint not in self.tried for endpoint in fitting):
             return self.tried
         return self.tried[-1:] if len(fitting) > 1 else []
 
-    def last_words(self) -> str:
+    def last_error(self) -> str:
         return f", the last one: {self.last}" if self.last is not None else ""
 
 
 @dataclass(eq=False)
-class _Sending:
+class _SentJob:
     """A job on an endpoint, and on a second endpoint if the first one is late."""
 
     endpoint: E
@@ -315,10 +315,12 @@ class _Sending:
     attempts: JobAttempts
     check: Check | None
     began: float = field(default_factory=now)
-    alone: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))  # until the other answers
-    beside: asyncio.Task[None] | None = None
+    alone: asyncio.Timeout = field(
+        default_factory=partial(asyncio.timeout, None)
+    )  # ends when the second endpoint answers
+    second: asyncio.Task[None] | None = None
     answer: Any = None
-    given_up: str = ""  # why nobody waits for an answer any more
+    given_up: str = ""  # why no answer is awaited any more
 
 
 # --- the fleet ---------------------------------------------------------------------------------------
@@ -330,48 +332,50 @@ class Fleet(ABC, Generic[R]):
     A job that fails by an endpoint's fault is tried on another endpoint. An endpoint that fails rests, is
     inspected, and then gets one job on trial.
 
-    A free slot goes to the first waiting job that it suits, so no task wakes up in vain. If no endpoint that
-    fits a job has worked for `waits.drought` seconds, all such jobs get EngineUnavailable together, and each
-    later one at once, until an endpoint is usable again. The clock stands still while a fitting endpoint
-    works, and begins anew with the next healthy endpoint, not with one on trial.
+    A free slot goes to the first waiting job that it suits. If no endpoint that fits a job has worked for
+    `waits.drought` seconds, all such jobs raise EngineUnavailable, and each later job at once, until an
+    endpoint is usable again. The clock stops while a fitting endpoint works. It starts again from zero with
+    the next healthy endpoint, not with an endpoint on trial.
     """
 
     def __init__(self, waits: Waits, *, attempts: int, total: int | None, tell: OnServer) -> None:
         self._waits, self._attempts, self._total, self._tell = waits, attempts, total, tell
-        self.endpoints = dict[str, Endpoint[R]]()  # all that were found, by address
+        self.endpoints = dict[str, Endpoint[R]]()  # all endpoints that were found, by address
         self.usable: dict[Endpoint[R], None] = {}
         self.found: frozenset[str] = frozenset()
-        self.begun = False  # from then on joining endpoints are events
+        self.begun = False  # True after the first search: endpoints that join now are events
         self.busy = 0  # jobs on all endpoints
-        self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there; longest idle first
+        self._free_by_jobs: list[dict[E, None]] = [
+            {}
+        ]  # endpoints with a free slot, by number of jobs; longest idle first
         self._is_full = True
-        self._waiting: OrderedDict[asyncio.Future[E], _Wish] = OrderedDict()
+        self._waiting: OrderedDict[asyncio.Future[E], _SlotRequest] = OrderedDict()
         self._working: dict[E, None] = {}  # healthy endpoints, and those with a job on a first trial
         self._stranded = set[asyncio.Future[E]]()  # waiting jobs that no working endpoint fits
         self._dry: asyncio.TimerHandle | None = None
-        self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
-        self._refusal = ""  # why no job can have a slot
-        self._sendings = dict[_Sending, None]()
+        self._dry_since = self._dry_for = 0.0  # start of the clock, and seconds before that
+        self._refusal = ""  # why no job gets a slot
+        self._sent_jobs = dict[_SentJob, None]()
         self._inspected = set[E]()  # endpoints that are inspected until they are fit
         self._tasks = set[asyncio.Task[None]]()
 
-    # --- what the kind of cluster decides ----------------------------------------------------------------
+    # --- methods of each kind of cluster ----------------------------------------------------------------
 
     @abstractmethod
     async def find(self) -> frozenset[str]:
-        """Return the addresses of all endpoints that there are now. Raises EngineError or InputError."""
+        """Return the addresses of all endpoints. Raises EngineError or InputError."""
 
     @abstractmethod
     async def inspect(self, address: str) -> R:
-        """Return a report about an endpoint that can have jobs. Raises NoAnswer or EndpointUnfit."""
+        """Return a report about an endpoint that is fit for jobs. Raises NoAnswer or EndpointUnfit."""
 
     @abstractmethod
     async def ask(self, endpoint: Endpoint[R]) -> None:
-        """Return if an endpoint is still there and the same. Raises EngineError if not."""
+        """Raise EngineError if an endpoint does not answer or is another server now."""
 
     @abstractmethod
     async def send(self, endpoint: Endpoint[R], job: Job) -> Any:
-        """Have an endpoint execute a job once. Raises EngineError."""
+        """Execute a job on an endpoint once. Raises EngineError."""
 
     @abstractmethod
     def slots_of(self, report: R) -> int:
@@ -381,14 +385,14 @@ class Fleet(ABC, Generic[R]):
     def fits(self, endpoint: Endpoint[R], job: Job, *, exactly: bool = True) -> bool:
         """Return True if an endpoint can execute a job.
 
-        `exactly`: by the builds of tools that the job was made for, else by any builds of these tools.
+        If not `exactly`, other versions of the toolchains that the job was made for are enough.
         """
 
     def offer(self) -> None:
-        """Update what jobs may count on. Called after endpoints came, went or changed."""
+        """Update the capabilities of the engine. Called after endpoints joined, left or changed."""
 
     def news_of(self, before: R, after: R) -> str:
-        """Return the difference between two reports about an endpoint that its users should know."""
+        """Return a message about the changes between two reports of an endpoint."""
         return ""
 
     def time_of(self, endpoint: Endpoint[R], job: Job) -> float:
@@ -399,12 +403,12 @@ class Fleet(ABC, Generic[R]):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """The endpoints that answer and get no jobs, by address, and why."""
+        """The reasons why endpoints that answer get no jobs, by address."""
         return {url: each.why for url, each in self.endpoints.items() if each.state is State.LEFT_OUT}
 
     @property
     def members(self) -> list[Endpoint[R]]:
-        """The endpoints that have jobs, or may have jobs again."""
+        """The endpoints that get jobs, or may get jobs again."""
         return [endpoint for endpoint in self.endpoints.values() if endpoint.is_in]
 
     @property
@@ -413,7 +417,7 @@ class Fleet(ABC, Generic[R]):
         return max(1, found if self._total is None else min(found, self._total))
 
     def move(self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = "") -> None:
-        """Change the state of an endpoint: one log line, and one event if `change` is given."""
+        """Change the state of an endpoint, with one log line, and one event if `change` is given."""
         before, after = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = after, time.time()
         if reason and after is not State.HEALTHY:
@@ -449,12 +453,12 @@ class Fleet(ABC, Generic[R]):
     async def take(
         self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _any
     ) -> Endpoint[R]:
-        """Return an endpoint with a slot, which the caller gives back.
+        """Reserve a slot, and return its endpoint. The caller gives it back.
 
         Args:
-            avoid: endpoints that are taken only if no other usable one fits.
-            prefer: the endpoint that is taken if it has a free slot now.
-            fits: returns False for an endpoint that is never taken.
+            avoid: endpoints to take only if no other usable endpoint fits.
+            prefer: endpoint to take if it has a free slot now.
+            fits: returns False for endpoints that cannot be taken.
 
         Raises:
             EngineUnavailable: no endpoint that fits has worked for the time of a drought.
@@ -465,15 +469,15 @@ class Fleet(ABC, Generic[R]):
         if (endpoint := self.spare(avoid, prefer, fits)) is not None:
             return endpoint
         answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
-        wish = self._waiting[answer] = _Wish(avoid, prefer, fits)
-        if self._is_stranded(wish):
+        request = self._waiting[answer] = _SlotRequest(avoid, prefer, fits)
+        if self._is_stranded(request):
             self._stranded.add(answer)
         self._serve()
         try:
             return await answer
         except asyncio.CancelledError:
             if answer.done() and not answer.cancelled() and not answer.exception():
-                self.give_back(answer.result())  # it came in the moment of the cancellation
+                self.give_back(answer.result())  # it was assigned just before the cancellation
             raise
         finally:
             self._forget(answer)
@@ -482,8 +486,8 @@ class Fleet(ABC, Generic[R]):
     def spare(
         self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _any
     ) -> Endpoint[R] | None:
-        """Return an endpoint with a slot that no job waits for, or None. The caller gives it back."""
-        endpoint = None if self._waiting else self._choose(_Wish(avoid, prefer, fits))
+        """Reserve a slot that no job waits for, and return its endpoint, or None."""
+        endpoint = None if self._waiting else self._choose(_SlotRequest(avoid, prefer, fits))
         if endpoint is not None:
             self._place(endpoint, +1)
         return endpoint
@@ -492,24 +496,24 @@ class Fleet(ABC, Generic[R]):
         self._place(endpoint, -1)
         self._serve()
 
-    def _choose(self, wish: _Wish) -> E | None:
+    def _choose(self, request: _SlotRequest) -> E | None:
         """Return the endpoint for a job: the preferred one, else the one with the fewest jobs, longest idle.
 
         This is the only place that assigns jobs to endpoints.
         """
         if self._is_full:
             return None
-        avoid, prefer, fits = wish.avoid, wish.prefer, wish.fits
-        has_room = prefer is not None and prefer in self._with_room[prefer.busy]
-        if prefer is not None and has_room and prefer not in avoid and fits(prefer):
+        avoid, prefer, fits = request.avoid, request.prefer, request.fits
+        is_free = prefer is not None and prefer in self._free_by_jobs[prefer.busy]
+        if prefer is not None and is_free and prefer not in avoid and fits(prefer):
             return prefer
-        free = (endpoint for level in self._with_room for endpoint in level if fits(endpoint))
+        free = (endpoint for level in self._free_by_jobs for endpoint in level if fits(endpoint))
         if not avoid or all(each in avoid for each in self.usable if fits(each)):
             return next(free, None)
         return next((endpoint for endpoint in free if endpoint not in avoid), None)
 
     def _serve(self) -> None:
-        """Hand out free slots, first come, first served. Others pass a job that no free slot suits."""
+        """Assign free slots to waiting jobs in order. A job that no free slot suits lets others go first."""
         while not self._is_full and (served := next(self._servable(), None)) is not None:
             answer, endpoint = served
             self._forget(answer)
@@ -518,23 +522,23 @@ class Fleet(ABC, Generic[R]):
         self._watch_for_drought()
 
     def _servable(self) -> Iterator[tuple[asyncio.Future[E], E]]:
-        """Yield each waiting job that can have a slot now, with its endpoint, in order."""
-        for answer, wish in self._waiting.items():
-            if not answer.done() and (chosen := self._choose(wish)) is not None:
+        """Yield the waiting jobs that can have a slot now, in order, each with its endpoint."""
+        for answer, request in self._waiting.items():
+            if not answer.done() and (chosen := self._choose(request)) is not None:
                 yield answer, chosen
 
     def _place(self, endpoint: E, jobs: int = 0) -> None:
-        """Count so many jobs more, and update the tables by which `_choose` finds free slots."""
+        """Add a number of jobs to an endpoint, and update the tables of free slots."""
         if jobs:
-            self._with_room[endpoint.busy].pop(endpoint, None)
+            self._free_by_jobs[endpoint.busy].pop(endpoint, None)
         endpoint.busy += jobs
         self.busy += jobs
-        while len(self._with_room) <= endpoint.busy:
-            self._with_room.append({})
+        while len(self._free_by_jobs) <= endpoint.busy:
+            self._free_by_jobs.append({})
         if endpoint.free_slots > 0:
-            self._with_room[endpoint.busy][endpoint] = None
+            self._free_by_jobs[endpoint.busy][endpoint] = None
         else:
-            self._with_room[endpoint.busy].pop(endpoint, None)
+            self._free_by_jobs[endpoint.busy].pop(endpoint, None)
         on_trial = endpoint.state is State.TRIAL and endpoint.busy > 0
         works = endpoint.state is State.HEALTHY or (on_trial and endpoint.trials < _FAILED_TRIALS)
         if works != (endpoint in self._working):
@@ -542,19 +546,19 @@ class Fleet(ABC, Generic[R]):
                 self._working[endpoint] = None
             else:
                 del self._working[endpoint]
-            self._stranded = {each for each, wish in self._waiting.items() if self._is_stranded(wish)}
+            self._stranded = {each for each, request in self._waiting.items() if self._is_stranded(request)}
         all_taken = self._total is not None and self.busy >= self._total
-        self._is_full = all_taken or not any(self._with_room)
+        self._is_full = all_taken or not any(self._free_by_jobs)
 
     def _forget(self, answer: asyncio.Future[E]) -> None:
         self._waiting.pop(answer, None)
         self._stranded.discard(answer)
 
-    def _is_stranded(self, wish: _Wish) -> bool:
-        return not any(map(wish.fits, self._working))
+    def _is_stranded(self, request: _SlotRequest) -> bool:
+        return not any(map(request.fits, self._working))
 
     def _watch_for_drought(self) -> None:
-        """Start or stop the clock: also for jobs on endpoints that are down."""
+        """Start or stop the clock of a drought, also for jobs on endpoints that are down."""
         is_dry = bool(self._stranded) or bool(self.busy and not self._working and not self._refusal)
         if is_dry == (self._dry is not None):
             return
@@ -569,21 +573,21 @@ class Fleet(ABC, Generic[R]):
             self._dry, self._dry_for = None, self._dry_for + loop.time() - self._dry_since
 
     def _end_drought(self) -> None:
-        """Give up the jobs that no working endpoint fits, also those on endpoints that are down."""
+        """Fail the jobs that no working endpoint fits, also jobs on endpoints that are down."""
         self._dry, self._dry_for = None, self._waits.drought
-        known = [each for _, each in sorted(self.endpoints.items()) if each.had_jobs]
-        out = [each for each in known if each.state is not State.HEALTHY]
+        members = [each for _, each in sorted(self.endpoints.items()) if each.had_jobs]
+        out = [each for each in members if each.state is not State.HEALTHY]
         gone = _first_of(f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out) or "all"
         which = "server that can do this job" if self._working else "server"
         reason = f"no {which} has been usable for {self._waits.drought:g} s; gone: {gone}"
         if not self._working:
-            self._refusal = reason  # later jobs need not wait
+            self._refusal = reason  # so later jobs fail at once
         self._fail([*self._stranded], EngineUnavailable(reason))
-        for sending in self._sendings:
-            others = any(self.fits(each, sending.job) for each in self.usable)
-            if not sending.endpoint.usable and sending.beside is None and not others:
-                sending.given_up = reason
-                sending.alone.reschedule(now())
+        for sent_job in self._sent_jobs:
+            others = any(self.fits(each, sent_job.job) for each in self.usable)
+            if not sent_job.endpoint.usable and sent_job.second is None and not others:
+                sent_job.given_up = reason
+                sent_job.alone.reschedule(now())
 
     def _fail(self, waiting: Iterable[asyncio.Future[E]], error: Exception) -> None:
         for answer in waiting:
@@ -595,15 +599,15 @@ class Fleet(ABC, Generic[R]):
     # --- jobs --------------------------------------------------------------------------------------------
 
     async def execute(self, job: Job, prefer: str = "", check: Check | None = None) -> Any:
-        """Return the answer of a good endpoint, if possible of the preferred address.
+        """Return the answer of an endpoint, if possible of the preferred address.
 
-        `check` returns what an answer means. An endpoint whose answer it refuses has failed the job; if all
-        have, the error of `check` is raised.
+        If `check` raises for the answer of an endpoint, the endpoint has failed the job. If all endpoints
+        fail it, the error of `check` is raised.
 
         Raises:
-            AttemptsUsedUp: no further attempt helps.
-            ToolchainGone: no endpoint has the tools that the job was made for.
-            JobRejected: an endpoint refused the job.
+            AttemptsUsedUp: if no further attempt helps.
+            ToolchainGone: if no endpoint has the toolchains that the job was made for.
+            JobRejected: if an endpoint refused the job.
         """
         attempts = JobAttempts(self._attempts, self._waits)
         fits = partial(self._fits, job)
@@ -620,10 +624,10 @@ class Fleet(ABC, Generic[R]):
                 continue
             except EngineUnavailable as error:
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
-                raise AttemptsUsedUp(f"{error}{out}{attempts.last_words()}") from error
+                raise AttemptsUsedUp(f"{error}{out}{attempts.last_error()}") from error
             try:
                 with at(endpoint.url, _log):
-                    return await self._first_answer(_Sending(endpoint, job, attempts, check))
+                    return await self._first_answer(_SentJob(endpoint, job, attempts, check))
             except AnswerRefused as refused:
                 attempts.failed(endpoint, refused.error)
                 others = any(each not in attempts.tried for each in filter(fits, self.usable))
@@ -643,8 +647,8 @@ class Fleet(ABC, Generic[R]):
     def _is_outdated(self, job: Job) -> bool:
         """Return True if a job that no usable endpoint fits has to be made again.
 
-        It has to if a usable endpoint has other builds of its tools, or if no endpoint that may come back
-        fits.
+        That is so if a usable endpoint has other versions of its toolchains, or if no endpoint that may come
+        back fits.
         """
         if not self.usable:
             return False
@@ -652,53 +656,53 @@ class Fleet(ABC, Generic[R]):
             return True
         return not any(self.fits(endpoint, job) for endpoint in self.members)
 
-    async def _first_answer(self, sending: _Sending) -> Any:
-        """Return the first good answer: of the endpoint, or of one that was asked next to it."""
-        endpoint = sending.endpoint
-        self._sendings[sending] = None
+    async def _first_answer(self, sent_job: _SentJob) -> Any:
+        """Return the first good answer: of the endpoint, or of a second endpoint."""
+        endpoint = sent_job.endpoint
+        self._sent_jobs[sent_job] = None
         try:
             try:
-                async with sending.alone:
-                    return await self._answer(endpoint, sending)
+                async with sent_job.alone:
+                    return await self._answer(endpoint, sent_job)
             finally:
-                del self._sendings[sending]
+                del self._sent_jobs[sent_job]
         except TimeoutError:
-            if sending.given_up:
-                raise NoAnswer(f"{endpoint.url} gave no answer; {sending.given_up}") from None
+            if sent_job.given_up:
+                raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.given_up}") from None
             if endpoint.usable:
                 late = f"{endpoint.url} gave no answer to a job that another server did meanwhile"
                 self.failed(endpoint, LateAnswer(late))
-            assert sending.answer is not None, "only an answer ends it before its time"
-            return sending.answer
+            assert sent_job.answer is not None, "only an answer ends the wait early"
+            return sent_job.answer
         except (*SERVERS_FAULT, AnswerRefused):
-            if sending.beside is not None:
-                await asyncio.wait([sending.beside])
-            if sending.answer is not None:
-                return sending.answer
+            if sent_job.second is not None:
+                await asyncio.wait([sent_job.second])
+            if sent_job.answer is not None:
+                return sent_job.answer
             raise
         finally:
-            if sending.beside is not None and not sending.beside.done():
-                sending.beside.cancel()
-                await asyncio.wait([sending.beside])
+            if sent_job.second is not None and not sent_job.second.done():
+                sent_job.second.cancel()
+                await asyncio.wait([sent_job.second])
 
-    async def _answer(self, endpoint: Endpoint[R], sending: _Sending) -> Any:
-        """Send a job once. The endpoint's state follows from the result before its slot is free again."""
+    async def _answer(self, endpoint: Endpoint[R], sent_job: _SentJob) -> Any:
+        """Send a job once, and update the endpoint's state before its slot is free again."""
         result: Any = None
         refusal: JobRejected | None = None
         if endpoint.busy == 1:
             endpoint.heard = now()
         try:
-            result = await self.send(endpoint, sending.job)
+            result = await self.send(endpoint, sent_job.job)
         except JobRejected as error:
-            refusal = error  # it answered, and the job is at fault
+            refusal = error  # the endpoint answered, and the job is at fault
             if error.by_server:
                 self._count_useless(endpoint, error)
         except EngineError as error:
             self.failed(endpoint, error)
             raise
-        if sending.check is not None and refusal is None:
+        if sent_job.check is not None and refusal is None:
             try:
-                result = await sending.check(result)
+                result = await sent_job.check(result)
             except EngineError as error:
                 self._count_useless(endpoint, error)
                 raise AnswerRefused(error) from error
@@ -724,9 +728,9 @@ class Fleet(ABC, Generic[R]):
         self.failed(endpoint, error, alone=any(not each.useless for each in others))
 
     def failed(self, endpoint: Endpoint[R], error: EngineError, *, alone: bool | None = None) -> None:
-        """Count a failed job, and let the endpoint rest if it failed too many.
+        """Count a failed job, and let the endpoint rest after too many of them.
 
-        `alone`: for an answer that its check refused, True if other endpoints give good answers.
+        `alone`: for useless answers, True if another endpoint gives good answers.
         """
         endpoint.faults += 1
         endpoint.errors += 1
@@ -745,17 +749,17 @@ class Fleet(ABC, Generic[R]):
     # --- late jobs ---------------------------------------------------------------------------------------
 
     async def watch(self) -> None:
-        """Ask endpoints that have jobs and are silent whether they are there, and send late jobs twice."""
+        """Ask silent endpoints whether they still answer, and send late jobs to a second endpoint."""
         while True:
             await asyncio.sleep(self._waits.silence / 2)
             silent = now() - self._waits.silence
             quiet = [each for each in self.usable if each.busy and each.heard < silent]
             await asyncio.gather(*map(self._ask, quiet))
-            for sending in [each for each in self._sendings if self._is_late(each)]:
-                other = self.spare(fits=partial(self._may_also_get, sending))
+            for sent_job in [each for each in self._sent_jobs if self._is_late(each)]:
+                other = self.spare(fits=partial(self._may_also_get, sent_job))
                 if other is not None:
-                    LATE_JOB.log(_log, f"{sending.endpoint.url} has not answered, {other.url} is free")
-                    sending.beside = self.spawn(self._beside(sending, other))
+                    LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")
+                    sent_job.second = self.spawn(self._send_second(sent_job, other))
 
     async def _ask(self, endpoint: Endpoint[R]) -> None:
         try:
@@ -766,42 +770,42 @@ class Fleet(ABC, Generic[R]):
         else:
             endpoint.heard = now()
 
-    def _is_late(self, sending: _Sending) -> bool:
-        """Return True for a job alone on an endpoint that is down, or that exceeds all limits of the job."""
-        longest = self.time_of(sending.endpoint, sending.job) + self._waits.silence
-        late = not sending.endpoint.usable or now() - sending.began > longest
-        return sending.beside is None and late
+    def _is_late(self, sent_job: _SentJob) -> bool:
+        """Return True if a job on one endpoint exceeds its limits, or its endpoint is down."""
+        longest = self.time_of(sent_job.endpoint, sent_job.job) + self._waits.silence
+        late = not sent_job.endpoint.usable or now() - sent_job.began > longest
+        return sent_job.second is None and late
 
-    def _may_also_get(self, sending: _Sending, endpoint: E) -> bool:
-        had_it = endpoint is sending.endpoint or endpoint in sending.attempts.tried
-        return not had_it and self.fits(endpoint, sending.job)
+    def _may_also_get(self, sent_job: _SentJob, endpoint: E) -> bool:
+        had_it = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried
+        return not had_it and self.fits(endpoint, sent_job.job)
 
-    async def _beside(self, sending: _Sending, other: Endpoint[R]) -> None:
+    async def _send_second(self, sent_job: _SentJob, other: Endpoint[R]) -> None:
         try:
-            sending.answer = await self._answer(other, sending)
+            sent_job.answer = await self._answer(other, sent_job)
         except (EngineError, AnswerRefused) as error:
-            sending.attempts.failed(other, error.error if isinstance(error, AnswerRefused) else error)
-            sending.beside = None  # another endpoint may be asked
+            sent_job.attempts.failed(other, error.error if isinstance(error, AnswerRefused) else error)
+            sent_job.second = None  # another endpoint may be asked
         else:
-            if sending in self._sendings:
-                sending.alone.reschedule(now())
+            if sent_job in self._sent_jobs:
+                sent_job.alone.reschedule(now())
         finally:
             self.give_back(other)
 
-    # --- endpoints that come, go and change ----------------------------------------------------------------
+    # --- endpoints that join, leave and change -----------------------------------------------------------
 
     async def keep_up(self, every: float) -> None:
-        """Look for endpoints for ever."""
+        """Search for endpoints until the engine closes."""
         while True:
             await asyncio.sleep(every)
-            # Workers outlive a scheduler or a name server that is away for a minute.
+            # The servers that were found before stay, for instance while a scheduler restarts
             try:
                 self.compare(await self.find())
             except (EngineError, InputError) as error:
                 DISCOVERY.log(_log, error)
 
     def compare(self, found: frozenset[str]) -> None:
-        """Let endpoints go that are not found any more, and inspect new ones until they join."""
+        """Drop endpoints that were not found, and inspect new endpoints until they join."""
         for address in sorted(self.found - found):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
@@ -826,7 +830,7 @@ class Fleet(ABC, Generic[R]):
             self.spawn(self._inspect_until_fit(endpoint))
 
     def let_in(self, endpoint: Endpoint[R], report: R) -> None:
-        """Give an endpoint jobs from now on."""
+        """Make an endpoint healthy, so that it gets jobs."""
         self._learn(endpoint, report)
         endpoint.faults = endpoint.useless = endpoint.rests = 0
         endpoint.news, endpoint.is_full = "", False
@@ -836,13 +840,13 @@ class Fleet(ABC, Generic[R]):
         self.move(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.begun else None, reason)
 
     def _learn(self, endpoint: Endpoint[R], report: R) -> None:
-        """Note the report of an inspection. At this address there may be another server now."""
+        """Store the report of an inspection. There may be another server at the address now."""
         if endpoint.report is not None:
             endpoint.news = self.news_of(endpoint.report, report)
         endpoint.report, endpoint.slots = report, self.slots_of(report)
 
     async def _inspect_until_fit(self, endpoint: Endpoint[R]) -> None:
-        """Inspect a new endpoint until it answers, and a failed one after rests until it can have jobs."""
+        """Inspect a new endpoint until it answers, and a failed endpoint, after rests, until it is fit."""
         try:
             while endpoint.state in (State.NEW, State.DOWN) or (
                 endpoint.state is State.LEFT_OUT and endpoint.had_jobs

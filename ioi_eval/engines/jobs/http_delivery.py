@@ -1,13 +1,13 @@
-"""Jobs by parcel: for servers. All of a job is in a request, and what a build made comes back as text.
+"""The delivery of jobs to servers: a request has the whole job, and a build's program comes back as text.
 
-A request is small, and unpacked by the job's own script. docs/protocol.md, "Delivery", is the reference for
-what comes back on standard output. Nothing that a compiler prints gets into that output as it is, because a
-source can make a compiler print anything. So what is found there was written by the job's own script.
+Files are packed, and the job's script unpacks them. docs/protocol.md, "Delivery", is the reference for the
+output of a build. Only the job's script writes it. A compiler's output is never in it unencoded, because a
+source can make a compiler print anything.
 
-A server's own sandbox shows a compiler more than it should see, and what a source includes ends up in its
-program. Where the engine does not confine its stages as we do, a submission's build brings the proctor along:
-the sources and the script lie in a folder of their own, and the job's one script starts `proctor box` on it.
-How that ended is read from the proctor's report, never from what a compiler said.
+A server's own sandbox shows too much to a compiler, and a source can include what the compiler sees. So if
+the engine does not confine stages itself, the build of a submission brings the proctor: the sources and the
+compile script are in a folder of their own, and the job's only script starts `proctor box` on it. The ending
+of the build is read from the proctor's report, never from a compiler's output.
 
 """
 
@@ -83,7 +83,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpDelivery:
-    """The delivery to all engines that take no paths."""
+    """The delivery to engines without the capability `takes_paths`."""
 
     is_here = False
 
@@ -107,23 +107,23 @@ class HttpDelivery:
         job = build_job(spec, tool, prebuilt, capabilities)
         identities = tuple(each.identity for each in capabilities.offered(spec.tool))
         job = msgspec.structs.replace(job, accepted_toolchains={spec.tool: identities})
-        # Which modules Python waits with is read from a program's sources.
+        # The fork server imports the modules that a Python program's sources name, so they must be here
         may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
         if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
             shared = () if prebuilt is None else self._headers(spec, tool, capabilities)
             job = msgspec.structs.replace(job, keep=(spec.output,), shared_builds=shared)
         job = await self.packing.shipped(job, job.files[0].name, capabilities)
 
-        answers = _Answers(partial(_made, spec, tool, capabilities))
+        results = _BuildReader(partial(_read_build, spec, tool, capabilities))
 
         async def check(result: JobResult) -> JobResult:
             try:
-                ended = (await answers.of(result))[0].ended
+                ended = (await results.of(result))[0].ended
             except TooLarge:
                 return result
             except JudgeFailure as failure:
                 raise MachineAtFault(str(failure), result) from failure
-            words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
+            words = " ".join((ended.stderr or ended.stdout).split())[-_MAX_ERROR_CHARS:]
             match build_ending(ended, spec.refusals):
                 case BuildEnding.MACHINE:
                     raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
@@ -135,32 +135,32 @@ class HttpDelivery:
 
         try:
             result = await execute(self._engine, job, phase="compiling", check=check)
-            made, packed = await answers.of(result)
+            made, packed = await results.of(result)
         except MachineAtFault as fault:
-            made, packed = await answers.of(fault.answer)
+            made, packed = await results.of(fault.answer)
             # What a source that acts did may be its own fault, and no log of a submission names servers.
             where = f" (on {fault.where})" if fault.where and not spec.acts else ""
             words = (made.ended.stderr or made.ended.stdout) + where
             made = msgspec.structs.replace(made, ended=msgspec.structs.replace(made.ended, stderr=words))
         except TooLarge as failure:
-            # A source can make a program that no server lets through: that is no reason to leave it out.
+            # A source can cause this, so it is a compile error
             if spec.kind != SUBMISSION:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
         if not made.confinement and build_ending(made.ended) in _BY_LIMITS:
             _check_limits(spec, capabilities)
         if isinstance(made.content, RemoteArtifact) and await self.refusal(made.content, capabilities):
-            # It may fit when it is packed, which is done where it was made.
+            # It may fit if it is packed, so it is built again and sent here
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(spec, prebuilt, capabilities, may_stay=False)
         if made.content is not None and packed:
-            self.packing.delivered(made.content, packed)
+            self.packing.add_packed(made.content, packed)
         return made
 
     def _headers(
         self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities
     ) -> tuple[SharedBuild, ...]:
-        """Return the header that workers precompile for such builds. It is too large to travel."""
+        """Return the build of the precompiled header. The header is too large for requests."""
         head = head_of(spec)
         if not (self._precompiles and head) or len(capabilities.offered(spec.tool)) != 1:
             return ()
@@ -170,34 +170,36 @@ class HttpDelivery:
         return (SharedBuild(name=header_file(head), key=key, build=build, min_uses=sights_of(head)),)
 
     async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
-        weight, most = await self.packing.weight(program), max_program_bytes(capabilities)
-        if weight <= most:
+        weight, max_bytes = await self.packing.weight(program), max_program_bytes(capabilities)
+        if weight <= max_bytes:
             return ""
-        return f"The program takes {weight} bytes of a request, and {capabilities.name} has {most} for it."
+        return (
+            f"The program takes {weight} bytes of a request, and {capabilities.name} has {max_bytes} for it."
+        )
 
     def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         job, problem, program = run_job(batch, chosen, capabilities), batch.problem, batch.program
-        # Paths that are known here alone are put into the plan there.
-        places = sorted(path_of(tool) for tool in interpreters(program, capabilities).values())
-        unknown = [place for place in places if place.startswith(WHICH)]
-        changes = "".join(f' -e "s#{place}#$(command -v {place.removeprefix(WHICH)})#"' for place in unknown)
+        # The job's script puts paths into the plan that are not known here
+        paths = sorted(path_of(tool) for tool in interpreters(program, capabilities).values())
+        unknown = [path for path in paths if path.startswith(WHICH)]
+        changes = "".join(f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown)
         finding = f"sed -i{changes} {PLAN}\n" if changes else ""
         output = problem.limits.output
         checking = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
-        # The server's limit is for the proctor, those who judge and the submission together: a backstop.
-        # Servers before isolate limit the address space by it. So there is room for what the proctor itself
-        # lets programs reserve, and no limit for those that reserve as they like.
+        # The server's limit counts proctor, checker and submission together, so it is only a second limit.
+        # Older servers limit the address space by it. So it includes what the proctor lets programs reserve,
+        # and there is no limit for programs that may reserve any address space.
         memory = None
         if problem.limits.memory is not None and program.submission.address_space:
             judges = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
             allowance = max(_RESERVED, *(each or 0 for each in judges))
             memory = processes_of(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
-        # Of all processes together; where nobody asks, servers give three seconds.
-        together = None if job.run_timeout is None else job.run_timeout * (processes_of(problem) + 1)
+        # Of all processes together. The default of servers is three seconds
+        cpu_time = None if job.run_timeout is None else job.run_timeout * (processes_of(problem) + 1)
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
-            run_cpu_time=least(together, capabilities.max_run_cpu_time),
+            run_cpu_time=least(cpu_time, capabilities.max_run_cpu_time),
             run_memory_limit=memory,
             # A script corrects the plan first if servers have interpreters at different paths.
             plan=job.plan if capabilities.executes_plans and not changes else "",
@@ -220,8 +222,8 @@ class HttpDelivery:
             return failed.run, fault.where
 
 
-class _Answers:
-    """What results of a build job mean. The last result is read once."""
+class _BuildReader:
+    """Reads results of a build job, the last one only once."""
 
     def __init__(self, read: Callable[[JobResult], tuple[BuildResult, bytes]]) -> None:
         self._read = read
@@ -230,7 +232,7 @@ class _Answers:
     async def of(self, result: JobResult) -> tuple[BuildResult, bytes]:
         if self._last is not None and self._last[0] is result:
             return self._last[1]
-        if len(result.run.stdout) < _SMALL:
+        if len(result.run.stdout) < _MIN_PACKED_BYTES:
             answer = self._read(result)
         else:
             answer = await asyncio.to_thread(self._read, result)
@@ -241,14 +243,14 @@ class _Answers:
 # --- builds ------------------------------------------------------------------------------------------
 
 
-_SAID = 300  # characters of a compiler's words about an empty program
+_MAX_ERROR_CHARS = 300  # of a compiler's output about an empty program
 _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
-def _made(
+def _read_build(
     spec: BuildSpec, tool: Toolchain, capabilities: Capabilities, result: JobResult
 ) -> tuple[BuildResult, bytes]:
-    """Return what was made, and the form in which it travelled."""
+    """Return the result of a build job, and the program as it was sent, packed."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
     sandboxed = spec.proctor is not None
     in_two_stages = not sandboxed and capabilities.shell() == OWN
@@ -260,7 +262,7 @@ def _made(
         if build_ending(ended) is not BuildEnding.BUILT:
             return BuildResult(ended=ended, tool=tool), b""
     elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
-        # The sandbox's own limits end a compiler. A server that runs out of time before them is to blame.
+        # The sandbox ends a compiler at its limits. If the server stops it earlier, the server is at fault
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
     if (kept := result.stayed.get(spec.output)) is not None and ended is not None:
         far = WorkerArtifact(
@@ -269,12 +271,12 @@ def _made(
         return BuildResult(ended=ended, tool=tool, content=far), b""
     delivery = read_delivery(run)
     if sandboxed and delivery.confinement is None:
-        raise BrokenReply("a build job does not say how its sandbox ended")
+        raise BrokenReply("a build job does not report how its sandbox ended")
     ended = ended or delivery.stage
     if ended is None:
-        raise BrokenReply("a build job does not say how the compiler ended")
+        raise BrokenReply("a build job does not report how the compiler ended")
     if delivery.artifact is None and build_ending(ended) is BuildEnding.BUILT:
-        raise BrokenReply(f"a build job did not hand over {spec.output}")
+        raise BrokenReply(f"a build job did not send {spec.output}")
     made = BuildResult(
         ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
     )
@@ -282,7 +284,7 @@ def _made(
 
 
 def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
-    """Raise JudgeFailure where it was a server's own limit that cut a build short: the source may be good."""
+    """Raise JudgeFailure if a limit of the server, below ours, may have ended a build."""
     limits, wall = spec.limits, spec.limits.wall_time
     if capabilities.shell() == OWN:
         needed = hard_stop(wall) if wall is not None and capabilities.strict else wall
@@ -293,11 +295,11 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
         needed, option = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS, "--run-timeout"
         on_time = (capabilities.max_run_time, needed, "PISTON_RUN_TIMEOUT")
         on_cpu = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
-    for most, wanted, variable in (on_time, on_cpu):
-        if most is not None and (wanted is None or most < wanted * 1000):
-            seconds = wanted or 60
+    for limit_ms, needed_s, variable in (on_time, on_cpu):
+        if limit_ms is not None and (needed_s is None or limit_ms < needed_s * 1000):
+            seconds = needed_s or 60
             raise JudgeFailure(
-                f"the server stopped the build of a {spec.kind} after {most / 1000:g} s at the latest",
+                f"the server stopped the build of a {spec.kind} after {limit_ms / 1000:g} s at the latest",
                 phase="compiling",
                 remedy=f"Raise {variable} on it to {round(seconds * 1000)} or more, on a worker {option} to"
                 f" {math.ceil(seconds)}",
@@ -307,10 +309,10 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
 # --- batches -----------------------------------------------------------------------------------------
 
 
-_RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
+_RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as in graders/proctor
 
 
-# On servers, files that programs write have a limit that nobody tells and no job can raise.
+# Servers limit the files that programs write. They do not report this limit, and no job can raise it
 _CHECK_ROOM = """most=$(ulimit -H -f)
 if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
     echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
@@ -319,13 +321,13 @@ fi
 """
 
 
-# --- the jobs, for each kind of server - ------------------------------------------------------------
+# --- build jobs, for each kind of server ------------------------------------------------------------
 
 
 _BUILD = "build"
-# As in the embedded engine's sandboxes, where servers set nothing: compilers speak as there, and have a home.
+# As in the embedded engine's sandboxes: compilers print the same messages, and have a home
 _ENVIRONMENT = 'export LANG=C.UTF-8 HOME="${HOME:-$PWD}"\n'
-DELIVERY_SECONDS = 30.0  # to compress and print what was made
+DELIVERY_SECONDS = 30.0  # to compress and print the program
 
 _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is a descriptor
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's sandboxes
@@ -334,12 +336,12 @@ _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's
 def build_job(
     spec: BuildSpec, tool: Toolchain, prebuilt: Sequence[JobFile] | None, capabilities: Capabilities
 ) -> Job:
-    """Return the sources, the one that the build is about last, and the script that compiles them.
+    """Return the job of a build: the script and the sources, with the main source last.
 
-    There is never a test in it. `prebuilt`: files that make it quicker; `None` means that no such file, and
-    nothing that a server has, is to be used.
+    It never contains a test. `prebuilt` are files that make the build quicker. If it is `None`, no such file,
+    also of the server, is used.
     """
-    # By its name where endpoints have it in different places.
+    # The command's name instead of its path if servers have different paths
     if {each.path for each in capabilities.offered(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
     if capabilities.max_output is not None:
@@ -434,9 +436,10 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 
 
 def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
-    """Return the sandbox's spec. Words between @ are filled in where the job runs.
+    """Return the spec of a build's sandbox. The job's script fills in the names between @.
 
-    `brought`: programs see the headers of the server's package, if the source has their head.
+    If `brought`, the compiler sees the precompiled header of the server's package, if the source has its
+    head.
     """
     limits, shown = spec.limits, ("@HEADERS@",) if brought and head_of(spec) == BIG else ()
     wall, cpu = milliseconds(limits.wall_time), milliseconds(limits.cpu_time)
@@ -465,18 +468,18 @@ def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
         ),
         report_fd=_REPORT,
         leash_fd=-1,
-        allow_unconfined=True,  # the server's own sandbox is one; the report says what there is besides
+        allow_unconfined=True,  # the server's own sandbox is around it; the report names the layers in force
     )
 
 
-_SMALL = 2048  # bytes; what is smaller travels as it is
-# Bytes; what is larger is compressed less, but in a third of the time: programs and large tests. What travels
-# with every job of a run, proctor and usual tests, is smaller.
-_FAST = 1 << 20
-_PER_FILE = 80  # bytes of a request around a file's content
-_PACKED = ".gz"
-_SCRIPTS = frozenset({"compile", "run", "build"})  # text that a shell reads, unpacked before anything is
-# Those that a server keeps by their hash are there as they are.
+_MIN_PACKED_BYTES = 2048  # smaller contents are not packed
+# Contents from this size on, in bytes, are compressed less, in a third of the time: programs and large tests.
+# Contents of every job, such as the proctor and usual tests, are smaller
+_FAST_FROM_BYTES = 1 << 20
+_PER_FILE_BYTES = 80  # of a request, around the content of a file
+_PACKED_SUFFIX = ".gz"
+_SCRIPTS = frozenset({"compile", "run", "build"})  # files that a shell reads; they are never packed
+# Contents that the server keeps by their hashes are not packed
 _UNPACK = """packed=()
 for each in {}; do
     if [ -e "$each" ]; then packed+=("$each"); fi
@@ -489,38 +492,38 @@ fi
 
 
 class PackedBlob(Value):
-    """A content in the form in which it travels."""
+    """A content as it is sent."""
 
     content: Blob
     packed: bool
-    weight: int  # bytes of a request
+    weight: int  # bytes that it adds to a request
 
 
 class JobPacker:
-    """Packs contents and remembers some: the tests of a problem travel with every submission.
+    """Packs contents for requests, and caches them: the tests of a problem are sent with every submission."""
 
-    `room`: bytes of packed contents that are remembered.
-    """
-
-    def __init__(self, room: int = 256 << 20) -> None:
-        self._parcels = LruCache[PackedBlob](room)
+    def __init__(self, max_cached_bytes: int = 256 << 20) -> None:
+        self._cache = LruCache[PackedBlob](max_cached_bytes)
         self._packing: SharedCalls[PackedBlob] = SharedCalls()
 
     async def shipped(self, job: Job, script: str, capabilities: Capabilities) -> Job:
-        """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
-        others, archives = list[JobFile](), list[str]()
+        """Return a job with packed files. `script` is the name of the file that unpacks them.
+
+        Engines that execute plans get the files unpacked.
+        """
+        packed_files, archives = list[JobFile](), list[str]()
         for file in job.files:
             if file.name not in _SCRIPTS and capabilities.executes_plans:
-                others.append(file)
+                packed_files.append(file)
             elif file.name not in _SCRIPTS:
-                parcel, name = await self.parcel(file.content), file.name
-                if name.endswith(f"/{OBJECT}"):  # the script must not say where it is
-                    parcel = PackedBlob(content=file.content, packed=False, weight=0)
-                if parcel.packed:
-                    name += _PACKED
+                packed, name = await self.packed(file.content), file.name
+                if name.endswith(f"/{OBJECT}"):  # its path is a secret, so the script cannot unpack it
+                    packed = PackedBlob(content=file.content, packed=False, weight=0)
+                if packed.packed:
+                    name += _PACKED_SUFFIX
                     archives.append(name)
-                others.append(
-                    JobFile(name=name, content=parcel.content, is_reused=file.is_reused, unpacked=file)
+                packed_files.append(
+                    JobFile(name=name, content=packed.content, is_reused=file.is_reused, unpacked=file)
                 )
         programs = [file.name for file in job.files if file.executable]
         unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""
@@ -534,39 +537,44 @@ class JobPacker:
             if file.name in _SCRIPTS
         ]
         files.sort(key=lambda file: file.name != script)  # the first text file is the main one
-        # A server from before isolate gives a job the folders that its files lie in, and keeps those above
-        # shut, but for what lies in them, too.
+        # On older servers programs may only enter folders that contain a file of the job, so folders that
+        # only contain folders get an empty file
         folders = {file.name.rpartition("/")[0] for file in job.files}
-        above = {folder[:place] for folder in folders for place, letter in enumerate(folder) if letter == "/"}
-        doors = (JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(above - folders))
-        return msgspec.structs.replace(job, files=(*files, *others, *doors), runtime=capabilities.shell())
+        parents = {folder[:end] for folder in folders for end, char in enumerate(folder) if char == "/"}
+        placeholders = (
+            JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(parents - folders)
+        )
+        return msgspec.structs.replace(
+            job, files=(*files, *packed_files, *placeholders), runtime=capabilities.shell()
+        )
 
     async def weight(self, content: Blob) -> int:
-        """Bytes that a file with this content adds to a request."""
-        return (await self.parcel(content)).weight + _PER_FILE
+        """Return the bytes that a file with this content adds to a request."""
+        return (await self.packed(content)).weight + _PER_FILE_BYTES
 
-    def delivered(self, content: Blob, packed: bytes) -> None:
-        """Takes over the form in which a content came, so that it travels on without being packed again."""
+    def add_packed(self, content: Blob, packed: bytes) -> None:
+        """Cache a content as it arrived, so that it need not be packed again."""
         weight = _in_base64(len(packed))
-        if content.size >= _SMALL and weight < _in_base64(content.size):
-            parcel = PackedBlob(content=Blob.of(packed), packed=True, weight=weight)
-            self._parcels.keep(content.sha256, parcel, parcel.content.size)
+        if content.size >= _MIN_PACKED_BYTES and weight < _in_base64(content.size):
+            entry = PackedBlob(content=Blob.of(packed), packed=True, weight=weight)
+            self._cache.keep(content.sha256, entry, entry.content.size)
 
-    async def parcel(self, content: Blob) -> PackedBlob:
-        if isinstance(content, RemoteArtifact):  # where it travels after all, it is not packed
+    async def packed(self, content: Blob) -> PackedBlob:
+        """Return a content as it is sent."""
+        if isinstance(content, RemoteArtifact):  # a program on another machine is sent as it is
             return PackedBlob(content=content, packed=False, weight=_in_base64(content.size))
-        found = self._parcels.get(content.sha256)
-        if found is None and content.data is not None and content.size < _SMALL:
-            found = pack(content)
-            self._parcels.keep(content.sha256, found, found.content.size)
-        if found is None:
-            found = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
-            self._parcels.keep(content.sha256, found, found.content.size)
-        return found
+        entry = self._cache.get(content.sha256)
+        if entry is None and content.data is not None and content.size < _MIN_PACKED_BYTES:
+            entry = pack(content)
+            self._cache.keep(content.sha256, entry, entry.content.size)
+        if entry is None:
+            entry = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
+            self._cache.keep(content.sha256, entry, entry.content.size)
+        return entry
 
 
 def pack(content: Blob) -> PackedBlob:
-    """Compressed where that pays: a request is JSON, and what is not text grows by a third in it."""
+    """Return a content, compressed if it is smaller then. In JSON, bytes grow by a third."""
     data = content.read()
     try:
         plain = len(msgspec.json.encode(data.decode()))
@@ -575,9 +583,9 @@ def pack(content: Blob) -> PackedBlob:
     whole = PackedBlob(
         content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain
     )
-    if len(data) < _SMALL:
+    if len(data) < _MIN_PACKED_BYTES:
         return whole
-    packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST else 1, mtime=0))
+    packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0))
     weight = _in_base64(packed.size)
     return PackedBlob(content=packed, packed=True, weight=weight) if weight < plain else whole
 
@@ -586,61 +594,63 @@ def _in_base64(size: int) -> int:
     return (size + 2) // 3 * 4
 
 
-# --- how a build job hands over what it made ---------------------------------------------------------
+# --- the output of a build job ---------------------------------------------------------
 
 
 VERSION = 1
 _MARK = f"ioi-eval {VERSION}"
 _TO_PRINT = ".ioi-eval-packed"
-_LARGEST = 1 << 30  # bytes of an artifact: what the embedded engine lets a program write
+_MAX_ARTIFACT_BYTES = 1 << 30  # as the embedded engine's limit of a file
 _OUTPUT_LIMIT = "PISTON_OUTPUT_MAX_SIZE"
-ENOUGH = 64_000_000  # bytes of output: what needs more is no program that anybody would hand in
-_GZIP = 31  # zlib's word for a gzip header
-_STOPPED = 124  # what `timeout` exits with
+ENOUGH = 64_000_000  # bytes of output for any reasonable program
+_GZIP = 31  # zlib's `wbits` for a gzip header
+_STOPPED = 124  # exit code of `timeout`
 
 
 class TooLarge(JudgeFailure):
-    """The artifact is larger than a server that is set up as documented lets through."""
+    """The artifact exceeds the output limit of a server with the documented settings."""
 
 
 class DeliveredBuild(Value):
-    stage: Ending | None  # how the compiler ended; None where the job has a stage for it
+    stage: Ending | None  # the compiler's ending; None if the job has a compile stage
     artifact: Blob | None
-    packed: bytes = b""  # the artifact as it came, in gzip
-    confinement: Mapping[str, Any] | None = None  # of the sandbox, where there was one
+    packed: bytes = b""  # the artifact as it was sent, in gzip
+    confinement: Mapping[str, Any] | None = None  # of the build's sandbox, if there was one
 
 
 # --- the scripts -------------------------------------------------------------------------------------
 
 
-def hand_over(output: str, most: int | None) -> str:
-    """Prints a file. `most`: what the engine lets a stage print, in bytes; None: not known."""
-    return f"{_PRINT}{_part('artifact', output, most)}printf '%s end\\n' {shlex.quote(_MARK)}\n"
+def hand_over(output: str, max_output: int | None) -> str:
+    """Return the script that prints a file. `max_output` is the engine's limit in bytes, if known."""
+    return f"{_PRINT}{_part('artifact', output, max_output)}printf '%s end\\n' {shlex.quote(_MARK)}\n"
 
 
-def whole_build(output: str, most: int | None, *, hard_stop: float | None, cpu_time: float | None) -> str:
-    """For a runtime without a compile stage: starts it under limits, tells its end, prints the file."""
+def whole_build(
+    output: str, max_output: int | None, *, hard_stop: float | None, cpu_time: float | None
+) -> str:
+    """Return the script of a build without a compile stage: it compiles under limits, and prints the file."""
     limit = f"timeout -k 5 {hard_stop:.3f} " if hard_stop is not None else ""
     cpu = f"ulimit -t {max(1, round(cpu_time))}; " if cpu_time is not None else ""
     log = ".ioi-eval-log"
     return f"""{_PRINT}({cpu}exec {limit}bash compile) > {log} 2>&1 < /dev/null
 code=$?
 printf '%s code %s\\n' {shlex.quote(_MARK)} "$code"
-{_part("log", log, most)}if [ "$code" = 0 ]; then
-{_part("artifact", output, most)}fi
+{_part("log", log, max_output)}if [ "$code" = 0 ]; then
+{_part("artifact", output, max_output)}fi
 printf '%s end\\n' {shlex.quote(_MARK)}
 """
 
 
-def sandboxed_build(output: str, most: int | None) -> str:
-    """After a sandbox: tells its end and prints the file. A link in its place may lead out of the sandbox."""
+def sandboxed_build(output: str, max_output: int | None) -> str:
+    """Return the script after a sandbox: it prints the report and the file, unless the file is a link."""
     log, file = ".ioi-eval-log", shlex.quote(output)
     return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log} >&2; exit 91; }}
 report=$(cat .ioi-eval-report)
 printf '%s box %s\\n' {shlex.quote(_MARK)} "$report"
-{_part("log", log, most)}case $report in
+{_part("log", log, max_output)}case $report in
 *'"code":0,"signal":0,"killed":""'*) if [ -f {file} ] && [ ! -L {file} ]; then
-{_part("artifact", output, most)}fi ;;
+{_part("artifact", output, max_output)}fi ;;
 esac
 printf '%s end\\n' {shlex.quote(_MARK)}
 """
@@ -659,21 +669,21 @@ print() {{
     cat {_TO_PRINT}
 }}
 """
-_WORDS = 512  # bytes of an output that are not the file itself, and more
+_MAX_HEADER_BYTES = 512  # of the output around a file
 
 
-def _part(kind: str, name: str, most: int | None) -> str:
-    room = "" if most is None else str(max(0, most - _WORDS))
-    return f"print {kind} {shlex.quote(name)} {shlex.quote(room)}\n"
+def _part(kind: str, name: str, max_output: int | None) -> str:
+    limit = "" if max_output is None else str(max(0, max_output - _MAX_HEADER_BYTES))
+    return f"print {kind} {shlex.quote(name)} {shlex.quote(limit)}\n"
 
 
-# --- what came of them -------------------------------------------------------------------------------
+# --- reading the output -------------------------------------------------------------------------------
 
 
 def read_delivery(run: Ending) -> DeliveredBuild:
-    """A delivery: the output of a stage that ran one of the scripts.
+    """Return the build that the output of one of the scripts describes.
 
-    BrokenReply for what is damaged, which may go well the next time; JudgeFailure where it cannot.
+    Raises BrokenReply for damaged output, which may be whole the next time, and JudgeFailure if it cannot be.
     """
     code, report = None, None
     parts: dict[str, _Part] = {}
@@ -709,12 +719,12 @@ def read_delivery(run: Ending) -> DeliveredBuild:
 
 
 def killed_while_compiling(run: Ending) -> bool:
-    """Return True if a stage with `whole_build`, or a sandbox, was ended before the compiler had."""
+    """Return True if a stage with `whole_build` or a sandbox was killed before the compiler had ended."""
     return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
 
 
 def _ended(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
-    """Return how the compiler ended; None where the job has a stage for it."""
+    """Return the compiler's ending, or None if the job has a compile stage."""
     if report is not None:
         return ending_of(report, log, b"")
     text = log.decode(errors="replace")
@@ -733,7 +743,7 @@ _NOTHING = _Part(None, b"")
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise BrokenReply(f"the output of a build job is damaged: {text[:20]!r} is no number")
+        raise BrokenReply(f"the output of a build job is damaged: {text[:20]!r} is not a number")
     return int(text)
 
 
@@ -747,21 +757,21 @@ def _part_of(kind: str, size: int, digest: str, length: int, text: str, run: End
 
 
 def _unpacked(text: str, size: int) -> _Part:
-    """Unpack one file of that size, and no byte more; nothing for anything else."""
-    if size > _LARGEST:
-        raise JudgeFailure(f"what was built has {size} bytes: too many to travel", phase="compiling")
+    """Return one file of that size, or nothing if the text is anything else."""
+    if size > _MAX_ARTIFACT_BYTES:
+        raise JudgeFailure(f"the program has {size} bytes: too many to be sent", phase="compiling")
     unpacker = zlib.decompressobj(_GZIP)
     try:
         packed = binascii.a2b_base64(text.replace("\n", ""), strict_mode=True)
         data = unpacker.decompress(packed, size + 1)
-    except (ValueError, zlib.error):  # ValueError: also where a letter is no ASCII
+    except (ValueError, zlib.error):  # ValueError: also for characters that are not ASCII
         return _NOTHING
     whole = len(data) == size and unpacker.eof and not unpacker.unused_data
     return _Part(Blob.of(data), packed) if whole else _NOTHING
 
 
 def _was_killed(run: Ending) -> bool:
-    """Perhaps by the limit on output, which servers before isolate do not tell from others."""
+    """Return True if a limit, possibly of output, may have ended a stage. Older servers do not name it."""
     return run.status is StageStatus.OL or run.signal == "SIGKILL"
 
 
@@ -769,10 +779,10 @@ def _cut_off(run: Ending, length: int) -> BrokenReply | JudgeFailure:
     if not _was_killed(run):
         ended = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
         words = " ".join(run.stderr.split())[-300:]
-        return BrokenReply(f"a build job handed over nothing whole ({ended}{words and f': {words}'})")
+        return BrokenReply(f"a build job sent no complete program ({ended}{words and f': {words}'})")
     if run.status is StageStatus.TO and length <= ENOUGH:
         return JudgeFailure(
-            "a build job ran out of time before it had handed over what it made",
+            "a build job ran out of time before it had sent its program",
             phase="compiling",
             remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server,"
             " on a worker --run-timeout",

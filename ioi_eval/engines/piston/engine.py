@@ -1,6 +1,6 @@
-"""The engine for servers: one, or a fleet of them that come and go.
+"""The engines for servers that join and leave.
 
-`FleetEngine` works over any wire. `PistonEngine` is the one over HTTP, to Piston servers and workers.
+`FleetEngine` works over any wire. `PistonEngine` uses HTTP, to Piston servers and workers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ioi_eval.rules.limits import asked, hard_stop
 
 _log = logging.getLogger(__name__)
 
-# --- how long an answer may take ---------------------------------------------------------------------
+# --- time limits of answers ---------------------------------------------------------------------
 
 
 _SLOWEST_BODY = 1 << 20  # slowest transfer of a request, in bytes per second
@@ -63,18 +63,18 @@ _SLOWEST_BODY = 1 << 20  # slowest transfer of a request, in bytes per second
 class Patience(Waits):
     """Times in seconds. The defaults are for clusters; tests use shorter ones."""
 
-    margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
+    margin: float = 60.0  # in addition to a job's limits: for its queue there, and for the reply
     connect: float = 10.0
-    health: float = 10.0  # for the answer to a question of health
-    first_look: float = FIRST_LOOK.max_seconds  # until one server answers
+    health: float = 10.0  # for an inspection's answer
+    first_look: float = FIRST_LOOK.max_seconds  # until the first server answers
 
 
 class ServerTimes(Value):
-    """A server's limits for stages of jobs that set none; ms."""
+    """A server's limits in ms for stages without limits in the job."""
 
     compile: int = 60_000
     run: int = 60_000
-    strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
+    strict: bool = False  # its wall clock also counts the time in which programs wait for a processor
 
 
 def times_of(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
@@ -87,7 +87,7 @@ def times_of(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
 
 
 def at_its_pace(job: Job, times: ServerTimes) -> Job:
-    """Return the job as a server is to be asked for it, if its clock runs while programs wait."""
+    """Return the job with longer limits for a server whose clock runs while programs wait."""
     if not times.strict:
         return job
     compiling, running = job.compile_timeout, job.run_timeout
@@ -99,24 +99,24 @@ def at_its_pace(job: Job, times: ServerTimes) -> Job:
 
 
 def stages(job: Job, times: ServerTimes) -> int:
-    """Return the ms that a job's compile and run may take together, as the server was asked for it."""
-    # The packages that start our scripts compile only where there is one for it.
+    """Return the maximum ms of a job's compile and run stages together, as sent to the server."""
+    # Packages that start our scripts compile only if the job has a script for it
     compiles = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
     return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
 
 
 def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
-    """Return the seconds for compile, run, the way there and back, and a margin.
+    """Return the seconds until a job's answer must be there: for its stages, both transfers and a margin.
 
-    `job` is as the server was asked for it. A client that gives up earlier than the server sends the job
-    again while the first still runs.
+    `job` is the job as sent to the server. A client must not give up earlier than the server: it would send
+    the job again while the first one still runs.
     """
     longest = stages(job, times)
     return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST_BODY + patience.margin
 
 
 def runtime_of(report: EndpointReport, job: Job) -> str:
-    """Return the runtime that starts a job on a server. Empty: the server has none."""
+    """Return the runtime that starts a job on a server, or an empty string if it has none."""
     if job.runtime in report.runtimes:
         return job.runtime
     in_one_stage = job.runtime == OWN and all(file.name != "compile" for file in job.files)
@@ -124,14 +124,14 @@ def runtime_of(report: EndpointReport, job: Job) -> str:
 
 
 def as_started(job: Job, runtime: str) -> Job:
-    """Return the job for a runtime of the server that gets it: `bash` starts the first file."""
+    """Return the job for a runtime of its server. `bash` starts the first file, so `run` comes first."""
     if runtime in ("", job.runtime):
         return job
     files = tuple(sorted(job.files, key=lambda file: file.name != "run"))
     return msgspec.structs.replace(job, files=files, runtime=runtime)
 
 
-# --- the servers between entering and leaving an engine ------------------------------------------------
+# --- the servers of an open engine ------------------------------------------------
 
 
 _AT_ONCE = 128  # maximum number of endpoints that are inspected at the same time
@@ -139,31 +139,31 @@ _REASONS = 3  # maximum number of reasons in a message
 
 
 class ServerUsage(Value):
-    """The use of servers that the user wants."""
+    """The user's settings for the use of servers; see `PistonEngine`."""
 
     per_endpoint: int | None = None
     total: int | None = None
     same_compiler: bool = False
     attempts: int = SERVER.max_attempts
-    capabilities: Capabilities | None = None  # where the caller knows it
+    capabilities: Capabilities | None = None  # if the caller knows them
     job: JobShape = "auto"
 
 
 class ServerFleet(Fleet[EndpointReport]):
-    """The servers that a wire reaches: which are used, for which jobs, and what they offer together."""
+    """The servers that a wire reaches: the choice of servers to use, and their common capabilities."""
 
     def __init__(self, wire: Wire, wanted: ServerUsage, patience: Patience, tell: OnServer) -> None:
         super().__init__(patience, attempts=wanted.attempts, total=wanted.total, tell=tell)
         self._wire, self._wanted, self._patience = wire, wanted, patience
         self._sender = ContentSender(wire)
-        self._begun_with: Capabilities | None = None  # where all compilers are to stay the same
+        self._begun_with: Capabilities | None = None  # set if all compilers must stay the same
         self._inspecting = asyncio.Semaphore(_AT_ONCE)
-        self.uses: Uses | None = None  # of the servers found at first; None: the caller knows them
-        self.reports = dict[str, EndpointReport]()  # the last one of each address
+        self.uses: Uses | None = None  # of the first servers; None if the caller gave the capabilities
+        self.reports = dict[str, EndpointReport]()  # the last report of each address
         self.capabilities = wanted.capabilities or Capabilities(name="", architecture="")
 
     async def begin(self) -> None:
-        """Inspect all servers that are found at first. Raises EngineUnavailable if none can be used."""
+        """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
         self.found = await self.find()
         if not self.found and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.none_found)
@@ -193,7 +193,7 @@ class ServerFleet(Fleet[EndpointReport]):
             self.spawn(self.keep_up(self._wire.every))
 
     async def _first_look(self) -> list[EndpointReport]:
-        """Return the reports of the servers that answer. If none does and one may be starting, look again."""
+        """Return the reports of the servers that answer. If none does, wait for starting servers."""
         there, rests, patient = await self._reachable(), 0, now() + self._patience.first_look
         while not there and now() < patient and self._may_be_starting():
             for report in self._in_order() if not rests else ():
@@ -217,7 +217,7 @@ class ServerFleet(Fleet[EndpointReport]):
             what = f"no server can be used: {'; '.join(reasons[:_REASONS])}{more}"
             raise EngineUnavailable(". ".join([what, *filter(None, remedies)]))
         while self._wire.is_elastic and (found := await self.find()) - self.found:
-            self.found = found  # machines that came meanwhile take part from the beginning
+            self.found = found  # machines that joined meanwhile are used from the beginning
             there = await self._reachable()
         return there
 
@@ -241,7 +241,7 @@ class ServerFleet(Fleet[EndpointReport]):
         jobs = slots if self._wanted.total is None else min(slots, self._wanted.total)
         return self._wire.check_capacity(jobs, len(self.found))
 
-    # --- what a fleet asks ---------------------------------------------------------------------------------
+    # --- methods of a fleet ---------------------------------------------------------------------------------
 
     async def find(self) -> frozenset[str]:
         return await self._wire.find()
@@ -283,7 +283,7 @@ class ServerFleet(Fleet[EndpointReport]):
         if report is None or not self._starts(report, job):
             return False
         if report.runtime not in SHELLS:
-            return True  # nobody looked for its tools
+            return True  # its tools were not probed
         found = (
             (report.toolchains.get(name), accepted_toolchains)
             for name, accepted_toolchains in job.accepted_toolchains.items()
@@ -294,7 +294,7 @@ class ServerFleet(Fleet[EndpointReport]):
         )
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:
-        known = job.runtime in self.capabilities.runtimes  # else a server refuses it, with reason
+        known = job.runtime in self.capabilities.runtimes  # otherwise the server refuses it with a reason
         return not known or bool(runtime_of(report, job))
 
     def time_of(self, endpoint: Server, job: Job) -> float:
@@ -303,7 +303,7 @@ class ServerFleet(Fleet[EndpointReport]):
         return stages(at_its_pace(job, times), times) / 1000
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
-        report = endpoint.report  # the reply has to be of the server that this is about
+        report = endpoint.report  # the reply must come from the server of this report
         assert report is not None, "it has jobs"
         times = times_of(report, self.capabilities)
         job = at_its_pace(as_started(job, runtime_of(report, job)), times)
@@ -325,10 +325,10 @@ class ServerFleet(Fleet[EndpointReport]):
 
 
 class FleetEngine(ABC):
-    """Sends jobs to servers over a wire, each to the one with the fewest of ours.
+    """Sends jobs to servers over a wire, each job to the server with the fewest of our jobs.
 
-    A server's fault is tried again on another one, the job's own is not. Nothing that a job prints has a say
-    in it. A fault that stays is AttemptsUsedUp.
+    A job that fails by a server's fault is tried again on another server. The output of programs has no
+    influence on this. If the attempts are used up, `execute` raises AttemptsUsedUp.
     """
 
     _kind = ""
@@ -343,40 +343,40 @@ class FleetEngine(ABC):
 
     @abstractmethod
     def _wire(self) -> Wire:
-        """Return the wire for one time that the engine is open."""
+        """Return a new wire. The engine calls this each time it is opened."""
 
     @property
     def slots(self) -> int:
-        """The number of jobs at a time, now. Before the engine is entered, the least number."""
+        """The number of jobs at a time, now. Before the engine is opened, the minimum."""
         return self._running.slots if self._running is not None else self._least_slots
 
     async def capabilities(self) -> Capabilities:
         return self._entered().capabilities
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        """Return what `check` returns for the job's result; without a check, the result."""
-        where = (file.content.at for file in job.files if isinstance(file.content, WorkerArtifact))
-        result: JobResult = await self._entered().execute(job, next(where, ""), check)
+        """Return what `check` returns for the job's result, or the result if there is no check."""
+        builder_urls = (file.content.at for file in job.files if isinstance(file.content, WorkerArtifact))
+        result: JobResult = await self._entered().execute(job, next(builder_urls, ""), check)
         return result
 
     @property
     def endpoints(self) -> Sequence[Server]:
-        """All servers that ever got jobs, as they are now."""
+        """All servers that ever got jobs, in their current state."""
         return tuple(each for each in self._entered().endpoints.values() if each.had_jobs)
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
         """The reports of all servers that were inspected, by address."""
-        found = self._entered().reports
-        return tuple(found[url] for url in sorted(found))
+        reports = self._entered().reports
+        return tuple(reports[url] for url in sorted(reports))
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """Servers that answer and get no jobs now, and why."""
+        """Servers that answer but get no jobs now: address to reason."""
         return self._entered().left_out
 
     def servers(self) -> Servers:
-        left_out, found = self.left_out, self._entered().uses
+        left_out, uses = self.left_out, self._entered().uses
         used = [each for each in self.reports if each.reachable and each.url not in left_out]
         return Servers(
             found=len(self.reports),
@@ -386,16 +386,16 @@ class FleetEngine(ABC):
             unreachable={each.url: each.reason for each in self.reports if not each.reachable},
             differences=differences(used),
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
-            uses="" if found is None else found.line,
-            jobs="" if found is None else found.use,
+            uses="" if uses is None else uses.line,
+            jobs="" if uses is None else uses.use,
             cores=self._cores(used),
         )
 
     def _cores(self, used: Sequence[EndpointReport]) -> int:
-        """Return the cores of the servers, if some idle because nobody gave a number of jobs."""
-        wanted = self._wanted.per_endpoint or self._wanted.total
+        """Return the cores of the servers if some are idle because no number of jobs was given."""
+        has_number = self._wanted.per_endpoint or self._wanted.total
         idle = any(report.idle_cores for report in used)
-        return sum(report.slots or report.cores or 1 for report in used) if idle and not wanted else 0
+        return sum(report.slots or report.cores or 1 for report in used) if idle and not has_number else 0
 
     def _entered(self) -> ServerFleet:
         if self._running is None:
@@ -426,8 +426,8 @@ class PistonEngine(FleetEngine):
         async with PistonEngine(discovery("http://a:2000,http://b:2000")) as engine:
             result = await engine.execute(job)
 
-    A server that was away, or that replies as another one than was probed, is probed again before it gets
-    more jobs. What it replied as another one counts for nothing.
+    A server that was away, or that was replaced by another server, is probed again before it gets more jobs.
+    Replies of another server than the probed one are discarded.
     """
 
     _kind = "Piston"
@@ -445,12 +445,15 @@ class PistonEngine(FleetEngine):
         capabilities: Capabilities | None = None,
         job: JobShape = "auto",
     ) -> None:
-        """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.
-
-        `same_compiler`: refuse servers whose compilers differ, and leave out what comes later with others.
-        `token`: for workers; behind an address, for another server there: "http://judge:2000 TOKEN".
-        `capabilities`: what all endpoints can do, for who knows it; none of them is probed then.
-        `job`: the jobs that servers are wanted for; those that others do better get none.
+        """Args:
+        per_endpoint: jobs at a time on each server. By default as many as the server reports, or one.
+        total: jobs at a time on all servers together.
+        token: token for workers. After an address, it is for the server there: "http://judge:2000 TOKEN".
+        same_compiler: refuse servers whose compilers differ. Servers that join later with others get no jobs.
+        attempts: attempts of a job, by the retry rule `server`.
+        patience: time limits and waits.
+        capabilities: what all servers can do, if the caller knows it. Servers are not probed then.
+        job: shape of the jobs. Servers that are worse for it than others get no jobs.
         """
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
             if value is not None and value < 1:
@@ -465,7 +468,7 @@ class PistonEngine(FleetEngine):
         )
         super().__init__(wanted, patience or Patience())
         self._discovery, self._token = discovery, Secret(token or "")
-        Tokens(self._token)  # raises InputError for what is none
+        Tokens(self._token)  # raises InputError if it is invalid
         self._least_slots = per_endpoint or 1
 
     def _wire(self) -> HttpWire:

@@ -253,7 +253,7 @@ def _unusable(report: EndpointReport, error: EngineError) -> EndpointReport:
     return msgspec.structs.replace(report, reachable=False, reason=reason, passes=passes)
 
 
-class _Hello(msgspec.Struct):
+class _ServerInfo(msgspec.Struct):
     """A server's words about itself."""
 
     message: str = ""  # at `/`: its name
@@ -263,7 +263,7 @@ class _Hello(msgspec.Struct):
     exclusive: bool = False  # the same: it runs exclusive jobs
 
 
-_HELLO = msgspec.json.Decoder(_Hello)
+_SERVER_INFO = msgspec.json.Decoder(_ServerInfo)
 
 
 class Prober:
@@ -304,10 +304,10 @@ class Prober:
         return msgspec.structs.replace(report, findings=(*report.findings, *found))
 
     async def _whole(self, report: EndpointReport, runtime: str) -> EndpointReport:
-        health = await self._hello(report.url, "/healthz")
+        health = await self._server_info(report.url, "/healthz")
         fields: dict[str, Any] = {
             "runtime": runtime,
-            "server": (await self._hello(report.url, "/")).message[:100],
+            "server": (await self._server_info(report.url, "/")).message[:100],
             "slots": health.slots,
             "contents": health.contents,
             "keeps_programs": health.keeps_programs,
@@ -342,12 +342,12 @@ class Prober:
         )
         return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
 
-    async def _hello(self, url: str, path: str) -> _Hello:
+    async def _server_info(self, url: str, path: str) -> _ServerInfo:
         answer = await self._wire.ask("GET", url, path, _TIME)
         try:
-            return _HELLO.decode(shallow(answer.body))
+            return _SERVER_INFO.decode(shallow(answer.body))
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return _Hello()
+            return _ServerInfo()
 
     async def _limit(self, url: str, runtime: str, name: str, much: int) -> int | None:
         """The number in the refusal. A server that does not refuse has no such limit."""

@@ -1,4 +1,4 @@
-"""Reports of servers: facts about each, what all of them can do together, and where they differ. Pure."""
+"""Reports of probed servers, their common capabilities and their differences. No I/O."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
 
 CODEFORCES = "cf_python3"
-"""The package `codeforces` provides no language of its own name. This one shows that it is there."""
+"""A language of the package `codeforces`, which shows that the package is installed."""
 
 NO_PISTON = "is no Piston server"
 TOO_SLOW = "is too slow to be asked"
 RUNS_NOTHING = "takes jobs, but runs no script"
 MOVED = "sends its callers to"
 TURNED = "became another server"
-_ANOTHER = "is not the same server as before"  # as ServerReplaced says it
-"""Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
+_ANOTHER = "is not the same server as before"  # in the message of ServerReplaced
+"""Reasons why a server is not used although its limits are not known."""
 
 NEEDS_TLS = "serves https alone"
-_HUNG_UP = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # as servers of https answer to http
-_FOREIGN = "does not answer to"  # as server/options.py says it, with what to do
+_HUNG_UP = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # answers of servers of https to http
+_FOREIGN = "does not answer to"  # in a message of server/options.py, with its remedy
 
 
 class EndpointReport(Value):
-    """A probe's findings. Times in ms, sizes in bytes; None: no limit, or none as far as was tried."""
+    """The findings of a probe. Times in ms, sizes in bytes. None means no limit, as far as was tried."""
 
     url: str
     reachable: bool = True
-    reason: str = ""  # why it is not
-    passes: Change | None = None  # what keeps it from being reached, where that may pass
-    unfit: str = ""  # why it gets no jobs, whichever these are
-    server: str = ""  # what it calls itself: Piston v3.1.1
-    isolates: bool | None = None  # the current server does; the one before says nothing of statuses and times
+    reason: str = ""  # why it is not reachable
+    passes: Change | None = None  # the trouble, if it may pass
+    unfit: str = ""  # why it gets no jobs of any kind
+    server: str = ""  # its own name, such as Piston v3.1.1
+    isolates: bool | None = None  # it uses isolate; older servers report no statuses and times
     runtimes: tuple[str, ...] = ()  # names and aliases
-    runtime: str = ""  # the one that was tried
-    slots: int | None = None  # jobs at a time, where it says so
-    contents: int = 0  # bytes that it keeps of what jobs bring, by their hash
-    keeps_programs: bool = False  # the same of what jobs make
+    runtime: str = ""  # the runtime that the probe used
+    slots: int | None = None  # jobs at a time, if it reports them
+    contents: int = 0  # bytes of contents that it keeps by their hashes
+    keeps_programs: bool = False  # it also keeps programs that jobs built
     exclusive: bool = False  # it runs exclusive jobs
     identity: Identity = Identity()
     architecture: str = ""
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command
-    cpp_standard: str = ""  # the highest that g++ takes
-    headers: tuple[str, ...] = ()  # standards for which its g++ takes the big header of the package
+    cpp_standard: str = ""  # the newest standard that g++ accepts
+    headers: tuple[str, ...] = ()  # standards for which g++ accepts the package's precompiled bits/stdc++.h
     static: bool | None = None  # whether g++ links statically
     max_run_time: int | None = None
     max_compile_time: int | None = None
@@ -62,34 +62,34 @@ class EndpointReport(Value):
     max_run_memory: int | None = None
     max_compile_memory: int | None = None
     max_body: int | None = None
-    max_passed: int | None = None  # of a request, by what is between
+    max_passed: int | None = None  # bytes of a request that a gateway lets through
     max_output: int | None = None
     max_file: int | None = None
     max_processes: int | None = None
     max_open_files: int | None = None
-    findings: tuple[HealthCheck, ...] = ()  # a line each for the doctor
+    findings: tuple[HealthCheck, ...] = ()  # lines of `ioi-eval doctor`
 
     @property
     def is_ours(self) -> bool:
-        """A worker: its sandboxes are the proctor's, and it counts time as we do."""
+        """True for a worker, which uses the proctor's sandboxes and clocks."""
         return WORKER in self.server
 
     @property
     def idle_cores(self) -> int:
-        """Return the cores that get no job where nobody says how many jobs it is to have at a time."""
+        """Return the cores without a job if no number of jobs per server is given."""
         return (self.cores or 1) - 1 if self.slots is None else 0
 
     @property
     def is_strict(self) -> bool:
-        """Return True if its limits are known and count passing time, as all servers' but ours do."""
+        """Return True if its limits are known and count passing time, as on all servers except workers."""
         return self.max_run_time is not None and not self.is_ours
 
 
-# --- in lines for a reader ---------------------------------------------------------------------------
+# --- health checks ---------------------------------------------------------------------------
 
 
 COMPILER = "C++ compiler"
-"""The name of a finding."""
+"""The name of a health check."""
 _CONTEST_STANDARD = "gnu++20"
 _GATEWAY, _BOXES, _ONLY = "gateway", "boxes", "only up to "
 _OF_KERNELS = "not in force"  # as health_checks.py says it
@@ -110,50 +110,51 @@ _TOKEN = (
 )
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
-_BUILD = 2 << 30  # bytes that a build job asks for
-_LEAST_BODY = 4 << 20  # bytes of a request, of which an ordinary program takes one or two million
+_BUILD_MEMORY = 2 << 30  # bytes for a build job
+_MIN_BODY = 4 << 20  # bytes of a request; an ordinary program has one or two million
 
 
-class _Want(Value):
-    """A limit: below `least` little can be judged, below `enough` not everything."""
+class _Need(Value):
+    """A limit that jobs need: below `least` few problems can be judged, below `enough` not all."""
 
     field: str
     name: str
     least: int
     enough: int
-    unit: str  # s, bytes or nothing
+    unit: str  # s, bytes or empty
     remedy: str
-    option: str = ""  # of a worker, which reads none of Piston's variables
+    option: str = ""  # option of a worker instead of Piston's variable
 
 
-_WANTS = (
-    _Want(field="max_run_time", name="run time", least=10_000, enough=60_000, unit="s",
+_NEEDS = (
+    _Need(field="max_run_time", name="run time", least=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--run-timeout 600"),
-    _Want(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--run-timeout 600"),
-    _Want(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--compile-timeout 300"),
-    _Want(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--compile-timeout 300"),
-    _Want(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
+    _Need(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
-    _Want(field="max_compile_memory", name="compile memory", least=_BUILD, enough=_BUILD, unit="bytes",
+    _Need(field="max_compile_memory", name="compile memory", least=_BUILD_MEMORY,
+          enough=_BUILD_MEMORY, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
-    _Want(field="max_body", name="request body", least=_LEAST_BODY, enough=32 << 20, unit="bytes",
+    _Need(field="max_body", name="request body", least=_MIN_BODY, enough=32 << 20, unit="bytes",
           remedy=_RECEIVES, option="--max-body 512mb"),
-    _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
+    _Need(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
           remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--max-output 64mb"),
-    _Want(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
+    _Need(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
           remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
-    _Want(field="max_processes", name="processes", least=16, enough=64, unit="",
+    _Need(field="max_processes", name="processes", least=16, enough=64, unit="",
           remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
-    _Want(field="max_open_files", name="open files", least=128, enough=1040, unit="",
+    _Need(field="max_open_files", name="open files", least=128, enough=1040, unit="",
           remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
 )  # fmt: skip
 
 
 def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
-    """Return the findings, those first on which others depend."""
+    """Return the health checks of a server. A check comes before the checks that depend on it."""
     if not report.reachable:
         return (_unreachable(report.reason),)
     kind = {
@@ -174,7 +175,7 @@ def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
 
 def _unreachable(reason: str) -> HealthCheck:
     remedy = "Check that the server runs and that this machine reaches it"
-    if _FOREIGN in reason or "HTTP 504" in reason:  # which says what to do
+    if _FOREIGN in reason or "HTTP 504" in reason:  # the reason has a remedy
         remedy = ""
     elif NEEDS_TLS in reason:
         remedy = "Write https://"
@@ -188,7 +189,7 @@ def _unreachable(reason: str) -> HealthCheck:
         remedy = _TOKEN
     elif MOVED in reason:
         remedy = "Name that server, if it is one that runs jobs; requests follow nobody's word"
-    elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # which it had not, a moment before
+    elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # its limit has changed
         remedy = "If a balancer stands before unlike servers, name each of them by itself"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
@@ -200,7 +201,7 @@ def _unreachable(reason: str) -> HealthCheck:
 
 
 def _boxes(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Report the holes in a server's own sandboxes. Ours are made inside; classic jobs have no others."""
+    """Yield the weaknesses of a server's own sandboxes. Only batched jobs start ours inside."""
     if report.is_ours or report.isolates is None:
         return
     yield HealthCheck(
@@ -228,36 +229,36 @@ def _runtimes(report: EndpointReport) -> HealthCheck:
 
 
 def _limits(report: EndpointReport) -> Iterator[HealthCheck]:
-    for want in _WANTS:
-        limit = getattr(report, want.field)
-        if limit is None and not _is_tried(report, want.field):
+    for need in _NEEDS:
+        limit = getattr(report, need.field)
+        if limit is None and not _is_tried(report, need.field):
             detail = "not known: its packages start no script that could try"
-            yield HealthCheck(name=want.name, ok=None, detail=detail)
-        elif limit is None or limit >= want.enough:
-            detail = "no limit was met" if limit is None else f"up to {_amount(limit, want.unit)}"
-            yield HealthCheck(name=want.name, ok=True, detail=detail)
+            yield HealthCheck(name=need.name, ok=None, detail=detail)
+        elif limit is None or limit >= need.enough:
+            detail = "no limit was met" if limit is None else f"up to {_amount(limit, need.unit)}"
+            yield HealthCheck(name=need.name, ok=True, detail=detail)
         else:
-            # Without a compile stage, builds ask for the memory of a run.
+            # Without a compile stage, a build uses the memory of the run stage
             bad = limit < (
-                _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
+                _BUILD_MEMORY if need.field == "max_run_memory" and report.runtime == "bash" else need.least
             )
-            detail = f"{_ONLY}{_amount(limit, want.unit)}"
-            own = f"Start the worker with {want.option}" if report.is_ours and want.option else ""
+            detail = f"{_ONLY}{_amount(limit, need.unit)}"
+            own = f"Start the worker with {need.option}" if report.is_ours and need.option else ""
             yield HealthCheck(
-                name=want.name, ok=False if bad else None, detail=detail, remedy=own or want.remedy
+                name=need.name, ok=False if bad else None, detail=detail, remedy=own or need.remedy
             )
 
 
 def _is_tried(report: EndpointReport, field: str) -> bool:
-    """Return True if the probe tried to find out a limit: requests try some, others take a script."""
+    """Return True if the probe tried a limit: by requests, or by a script."""
     if field == "max_body":
         return True
     return bool(report.runtime) if field in ASKED_BY else report.runtime in SHELLS
 
 
 def limits_in_short(report: EndpointReport) -> str:
-    """Return which limits of a server are too low or low, for a cell of a table."""
-    names = {_GATEWAY, *(want.name for want in _WANTS)}
+    """Return the limits of a server that are too low or low, for a cell of a table."""
+    names = {_GATEWAY, *(need.name for need in _NEEDS)}
     lines = [line for line in report.findings if line.name in names]
     low = [line for line in lines if line.ok is None and line.remedy]
     parts = {"too low": [line for line in lines if line.ok is False], "low": low}
@@ -270,7 +271,7 @@ def limits_in_short(report: EndpointReport) -> str:
 
 
 def remedies(report: EndpointReport) -> tuple[str, ...]:
-    """Return what would make a server better. Variables that it lacks are in one line."""
+    """Return what would make a server better. All variables to set are in one line."""
     found = [
         line.remedy for line in report.findings if line.remedy and line.name not in (_BOXES, _OF_KERNELS)
     ]
@@ -283,11 +284,11 @@ def remedies(report: EndpointReport) -> tuple[str, ...]:
 
 
 def _between(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Report a gateway's own limit. To workers go fewer tests at a time, and what recurs goes alone."""
+    """Yield the limit of a gateway. For workers it is no problem: large files are sent before jobs."""
     if report.max_passed is not None:
         yield HealthCheck(
             name=_GATEWAY,
-            ok=None if report.is_ours or report.max_passed >= _LEAST_BODY else False,
+            ok=None if report.is_ours or report.max_passed >= _MIN_BODY else False,
             detail=f"lets through requests of up to {_amount(report.max_passed, 'bytes')} only",
             remedy="Raise its limit (client_max_body_size of nginx) to 512mb",
         )
@@ -304,7 +305,7 @@ def _amount(number: int, unit: str) -> str:
 
 def _inside(report: EndpointReport) -> Iterator[HealthCheck]:
     if not report.architecture:
-        return  # no runtime to look with
+        return  # no runtime that could run the probe's script
     cores = f", {report.cores} cores" if report.cores else ""
     yield HealthCheck(name="machine", ok=True, detail=report.architecture + cores)
     yield _compiler(report)

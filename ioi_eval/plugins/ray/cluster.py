@@ -26,7 +26,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 _log = logging.getLogger(__name__)
 
 
-class Seen(Value):
+class SeenNode(Value):
     """A node that is alive."""
 
     id: str
@@ -172,7 +172,7 @@ def disconnect() -> None:
     ray.shutdown()
 
 
-def survey() -> list[Seen]:
+def survey() -> list[SeenNode]:
     """Every node that is alive; of those that declare our resource, where any does, only these."""
     import ray
     from ray.util import client
@@ -182,7 +182,7 @@ def survey() -> list[Seen]:
         ask = _as_a_task
     free = ask()
     seen = [
-        Seen(
+        SeenNode(
             id=node["NodeID"],
             name=f"{node['NodeManagerHostname']}:{node['NodeManagerPort']}",
             free=free[node["NodeID"]],
@@ -219,7 +219,7 @@ def existing(name: str) -> Any | None:
         return None
 
 
-def start(node: Seen, name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
+def start(node: SeenNode, name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
     """An actor on that node, or the one of that name that another process has just started there."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

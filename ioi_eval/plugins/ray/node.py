@@ -40,7 +40,7 @@ class NodeError(Value):
     error: IoiEvalError
 
 
-class Lacking(Value):
+class MissingContents(Value):
     """The answer to a job that names contents which the node does not keep."""
 
     names: tuple[str, ...]
@@ -92,13 +92,13 @@ class Node:
         """Return the findings of `ioi-eval doctor` on this node."""
         return await conditions(_store())
 
-    async def execute(self, job: Job) -> JobResult | Lacking | NodeError:
+    async def execute(self, job: Job) -> JobResult | MissingContents | NodeError:
         """Execute a job. Contents without data are those that the node keeps."""
         outcome = "cancelled"
         self._metrics.begin()
         try:
             result = await (await self._opened()).execute(job)
-            outcome = "lacking" if isinstance(result, Lacking) else str(result.run.status or "ok")
+            outcome = "lacking" if isinstance(result, MissingContents) else str(result.run.status or "ok")
             return result
         except (IoiEvalError, OSError) as error:
             outcome = "failed"
@@ -155,10 +155,10 @@ class _Opened:
         self.contents = ContentCache(depot, depot.limit, Counter())
         self._own = {PROCTOR.sha256: capabilities.proctor, LIBRARY.sha256: capabilities.waiting}
 
-    async def execute(self, job: Job) -> JobResult | Lacking:
+    async def execute(self, job: Job) -> JobResult | MissingContents:
         names = [file.content.sha256 for file in job.files if file.content.data is None]
         if lacking := self._depot.lacks(names):
-            return Lacking(names=lacking)
+            return MissingContents(names=lacking)
         with self.contents.with_files(job) as whole:
             files = tuple(map(self._with_own, whole.files))
             result = await self.engine.execute(msgspec.structs.replace(whole, files=files))

@@ -22,8 +22,8 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import RAY_ADDRESS
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.plugins.ray import cluster
-from ioi_eval.plugins.ray.cluster import Call, NodeLost, Seen
-from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, Lacking, NodeCapabilities, NodeError
+from ioi_eval.plugins.ray.cluster import Call, NodeLost, SeenNode
+from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, MissingContents, NodeCapabilities, NodeError
 from ioi_eval.store.memory import LruCache, SharedCalls
 
 _SMALL = 1 << 16  # bytes of a content that travels in the call, not through the object store
@@ -52,7 +52,7 @@ class NodeUsage(Value):
 class RayNode:
     """A node with its actor."""
 
-    def __init__(self, seen: Seen, slots: int, actor: Any) -> None:
+    def __init__(self, seen: SeenNode, slots: int, actor: Any) -> None:
         self.id, self.slots, self.actor = seen.id, slots, actor
         self.about: NodeCapabilities | None = None
 
@@ -66,7 +66,7 @@ class RayWire:
         self._address, self._wanted, self._patience = address, wanted, patience
         self.every: float | None = patience.look
         self._token = secrets.token_hex(8)
-        self._seen = dict[str, Seen]()  # by name
+        self._seen = dict[str, SeenNode]()  # by name
         self._nodes = dict[str, RayNode]()  # by name, those that have an actor
         self._references = LruCache[Any](_STORED)  # of contents in the object store
         self._putting: SharedCalls[Any] = SharedCalls()
@@ -117,16 +117,16 @@ class RayWire:
         shared = await asyncio.to_thread(lambda: {each.name for each in full if self._existing(each)})
         return frozenset({*self._nodes, *free, *shared})
 
-    def _slots_on(self, seen: Seen) -> int:
+    def _slots_on(self, seen: SeenNode) -> int:
         slots = seen.slots(self._wanted.cpus_per_slot)
         if self._wanted.slots is None:
             return slots
         return max(0, min(slots, self._wanted.slots - sum(node.slots for node in self._nodes.values())))
 
-    def _existing(self, seen: Seen) -> Any | None:
+    def _existing(self, seen: SeenNode) -> Any | None:
         return cluster.existing(self._name_on(seen))
 
-    def _name_on(self, seen: Seen) -> str:
+    def _name_on(self, seen: SeenNode) -> str:
         wanted = self._wanted
         return f"ioi_eval {VERSION} {seen.id} {wanted.cpus_per_slot:g} {wanted.allow_unconfined:d}"
 
@@ -277,7 +277,7 @@ class RayWire:
             raise NodeLost(f"{address}: {error}") from error
         if isinstance(answer, NodeError):
             raise answer.error
-        if isinstance(answer, Lacking):
+        if isinstance(answer, MissingContents):
             raise LacksContents(frozenset(answer.names))
         return answer
 

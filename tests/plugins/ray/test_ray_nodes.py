@@ -9,7 +9,7 @@ from ioi_eval.engines.jobs.http_delivery import HttpDelivery
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.job import Toolchain
 from ioi_eval.models import Blob, BuildLimits, Capabilities, Job, JobFile, JobResult, NamedBlob
-from ioi_eval.plugins.ray.cluster import Seen
+from ioi_eval.plugins.ray.cluster import SeenNode
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
 from ioi_eval.plugins.ray.wire import _carried
 
@@ -23,10 +23,10 @@ def test_file_that_the_node_keeps_travels_without_its_content() -> None:
 
 def test_slots_are_what_is_free_and_what_is_declared() -> None:
     free = {"CPU": 7.0, "ioi_eval": 3.0, "GPU": 8.0}
-    node = Seen(id="1", name="one", free=free, declares=False)
+    node = SeenNode(id="1", name="one", free=free, declares=False)
     assert [node.slots(each) for each in (1.0, 2.0, 0.5, 8.0)] == [7, 3, 14, 0]
-    assert Seen(id="1", name="one", free=free, declares=True).slots(1.0) == 3
-    assert Seen(id="1", name="one", free={}, declares=True).slots(1.0) == 0
+    assert SeenNode(id="1", name="one", free=free, declares=True).slots(1.0) == 3
+    assert SeenNode(id="1", name="one", free={}, declares=True).slots(1.0) == 0
 
 
 def test_where_ray_is_missing_its_address_is_refused_all_the_same() -> None:

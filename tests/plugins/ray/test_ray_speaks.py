@@ -17,8 +17,8 @@ from ioi_eval.engines.contract import Capabilities, Change, JobsWait, ServerChan
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 from ioi_eval.plugins.ray import RayEngine, cluster
-from ioi_eval.plugins.ray.cluster import NodeLost, Seen
-from ioi_eval.plugins.ray.node import VERSION, Lacking, NodeCapabilities
+from ioi_eval.plugins.ray.cluster import NodeLost, SeenNode
+from ioi_eval.plugins.ray.node import VERSION, MissingContents, NodeCapabilities
 from ioi_eval.plugins.ray.wire import NodePatience
 
 PROFILE = Capabilities(name="embedded", architecture="x86_64", runtimes=("ioi_eval",), exclusive=True)
@@ -35,10 +35,10 @@ class FakeCluster:
         self.tls = False
         self.found: str | None = None  # the address that Ray finds in variables and files
 
-    def survey(self) -> list[Seen]:
-        return [Seen(id=name, name=name, free={"CPU": 2.0}, declares=False) for name in self.nodes]
+    def survey(self) -> list[SeenNode]:
+        return [SeenNode(id=name, name=name, free={"CPU": 2.0}, declares=False) for name in self.nodes]
 
-    def start(self, seen: Seen, *given: Any) -> str:
+    def start(self, seen: SeenNode, *given: Any) -> str:
         self.started.append(seen.name)
         return seen.name
 
@@ -59,7 +59,7 @@ class FakeCluster:
     async def execute(self, actor: str, job: Job) -> Any:
         names = {file.content.sha256 for file in job.files if file.content.data is None}
         if lacking := names - self.kept:
-            return Lacking(names=tuple(lacking))
+            return MissingContents(names=tuple(lacking))
         return JobResult(run=Ending(code=0))
 
     async def has(self, actor: str, name: str) -> bool:

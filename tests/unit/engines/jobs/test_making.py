@@ -111,7 +111,7 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     async with opened(tmp_path, Server(JobResult(compile=Ending(code=0), run=run))) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert isinstance(built, BuildSuccess) and built.artifact.read() == large
-        parcel = await artifacts.builder.delivery.packing.parcel(built.artifact)
+        parcel = await artifacts.builder.delivery.packing.packed(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
 
 
@@ -281,9 +281,9 @@ async def test_how_a_box_ended_is_its_proctors_word(
         (JobResult(run=CUT), "Raise PISTON_RUN_TIMEOUT"),
         (
             JobResult(run=Ending(code=91, stderr="cannot execute")),
-            "handed over nothing whole .*cannot execute",
+            "sent no complete program .*cannot execute",
         ),
-        (IN_ONE, "does not say how its sandbox ended"),
+        (IN_ONE, "does not report how its sandbox ended"),
     ],
 )
 async def test_a_box_that_failed_is_nobodys_compilation_error(

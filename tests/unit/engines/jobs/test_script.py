@@ -153,7 +153,7 @@ def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Bu
 
 def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of(), compiler_in_shell(tmp_path, "exit 0"))
-    assert (build_ending(stage), stage.stdout) == (BuildEnding.REFUSED, "nothing came of it\n")
+    assert (build_ending(stage), stage.stdout) == (BuildEnding.REFUSED, "the compiler made no file\n")
 
 
 @pytest.mark.parametrize(

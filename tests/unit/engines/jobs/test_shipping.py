@@ -92,24 +92,24 @@ async def test_a_content_is_packed_once(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_text(TEXT)
     shipping, blob = JobPacker(), Blob.of_file(path)
-    parcels = await asyncio.gather(*(shipping.parcel(blob) for _ in range(5)))
+    parcels = await asyncio.gather(*(shipping.packed(blob) for _ in range(5)))
     path.unlink()
-    assert {id(parcel) for parcel in [*parcels, await shipping.parcel(blob)]} == {id(parcels[0])}
+    assert {id(parcel) for parcel in [*parcels, await shipping.packed(blob)]} == {id(parcels[0])}
 
 
 async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
-    shipping = JobPacker(room=8000)
+    shipping = JobPacker(max_cached_bytes=8000)
     first, *others = [Blob.of(NOISE[: 3000 + index]) for index in range(4)]
-    kept = await shipping.parcel(first)
+    kept = await shipping.packed(first)
     for blob in others:
-        await shipping.parcel(blob)
-    assert await shipping.parcel(first) is not kept
+        await shipping.packed(blob)
+    assert await shipping.packed(first) is not kept
 
 
 async def test_what_came_packed_travels_on_as_it_came() -> None:
     shipping, came = JobPacker(), gzip.compress(TEXT.encode(), 1)
-    shipping.delivered(Blob.of(TEXT), came)
-    parcel = await shipping.parcel(Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere"))
+    shipping.add_packed(Blob.of(TEXT), came)
+    parcel = await shipping.packed(Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere"))
     assert (parcel.packed, parcel.content.read()) == (True, came)
     assert parcel.weight == (len(came) + 2) // 3 * 4
 
@@ -117,8 +117,8 @@ async def test_what_came_packed_travels_on_as_it_came() -> None:
 async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
     shipping = JobPacker()
     for content in (b"abc", NOISE):
-        shipping.delivered(Blob.of(content), gzip.compress(content))
-        assert not (await shipping.parcel(Blob.of(content))).packed
+        shipping.add_packed(Blob.of(content), gzip.compress(content))
+        assert not (await shipping.packed(Blob.of(content))).packed
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ async def test_job_that_every_server_fails_is_asked_of_each_once_and_none_rests(
 async def test_reply_that_is_cut_off_is_the_servers_fault_too() -> None:
     async def whole(result: JobResult) -> JobResult:
         if result.run.code:
-            raise BrokenReply("a build job handed over nothing whole")
+            raise BrokenReply("a build job sent no complete program")
         return result
 
     async with (
@@ -106,7 +106,7 @@ async def test_reply_that_is_cut_off_is_the_servers_fault_too() -> None:
         assert (await engine.execute(job("2"), whole)).run.stdout == "2"
         good.answer = full_disk
         with pytest.raises(
-            AttemptsUsedUp, match=r"2 attempts failed, on http.*, the last one: .* nothing whole"
+            AttemptsUsedUp, match=r"2 attempts failed, on http.*, the last one: .* no complete program"
         ):
             await engine.execute(job("3"), whole)
 
