@@ -45,7 +45,7 @@ from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
 _STANDARDS = ("gnu++26", "gnu++23", "gnu++20", "gnu++17")
-_CONTEST_STANDARD = "gnu++20"  # what recent olympiads compile with
+_CONTEST_STANDARD = "gnu++20"  # standard of recent olympiads
 _EMPTY_PROGRAM = "int main() {}\n"
 _SECONDS = 60.0
 _NOTHING_CONFINES = "Use a kernel with Landlock (5.13 or newer) or allow user namespaces"
@@ -56,7 +56,7 @@ _INSTALL_PYTHON = "apt-get install python3"
 async def conditions(
     store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
-    """All of them, what others depend on first. What confines is built where it is not yet."""
+    """Return all health checks. A check comes before the checks that depend on it. The proctor is built."""
     found = await asyncio.to_thread(find_compiler)
     if found is not None and not seen_in_a_box(Path(found.path)):
         found = None  # as for an engine
@@ -82,7 +82,7 @@ async def conditions(
 
 
 async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
-    """Return the binary that confines and judges, or the reason why there is none."""
+    """Return the proctor's binary, or the health check that says why it is missing."""
     try:
         return await proctor_binary(found, graders() / "proctor", store, folder)
     except EngineUnavailable as error:
@@ -90,7 +90,7 @@ async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binar
 
 
 async def _tools(store: Store, sandboxes: Path | None, python: str) -> Mapping[str, Toolchain]:
-    """Return the toolchains of an engine here, with the Python that its sandboxes can start."""
+    """Return the toolchains of an embedded engine, with the Python that its sandboxes can start."""
     try:
         async with EmbeddedEngine(store=store, slots=1, sandboxes=sandboxes, python=python) as engine:
             return (await engine.capabilities()).toolchains
@@ -101,7 +101,7 @@ async def _tools(store: Store, sandboxes: Path | None, python: str) -> Mapping[s
 async def waiting_python(
     found: Toolchain | None, interpreter: Toolchain | None, store: Store, folder: Path
 ) -> list[HealthCheck]:
-    """Report the library of waiting interpreters. Python without one is judged too, and slower."""
+    """Report the library of the fork server. Without it, Python programs are judged more slowly."""
     name = "waiting Python"
     if interpreter is None:
         return []
@@ -115,7 +115,7 @@ async def waiting_python(
 
 
 def compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck]:
-    """Report the compiler. Where the proctor came with the package, only programs in C++ need one."""
+    """Report the compiler. If the package bundles the proctor, only programs in C++ need a compiler."""
     if found is not None:
         return [HealthCheck(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
     outside = shutil.which("g++")
@@ -130,7 +130,7 @@ def compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck
 
 
 def newest_standard(found: Toolchain | None) -> list[HealthCheck]:
-    """By trying: what a compiler calls its newest standard changes from version to version."""
+    """Report the newest C++ standard by trial: its name depends on the compiler's version."""
     if found is None:
         return []
     newest = next((name for name in _STANDARDS if not _complaints(found, f"-std={name}")), None)
@@ -164,7 +164,7 @@ def static_libraries(found: Toolchain | None) -> list[HealthCheck]:
 
 
 def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
-    """Report for which standards the big header is kept, precompiled by this very compiler."""
+    """Report the standards for which this compiler's precompiled bits/stdc++.h is cached."""
     if found is None:
         return []
     kept = [
@@ -177,7 +177,7 @@ def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
 
 
 def pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[HealthCheck]:
-    """Report the Python for submissions, and those that could take its place."""
+    """Report the Python for submissions, and other Pythons that could be used instead."""
     name = "Python for submissions"
     others = [
         HealthCheck(name="another Python", ok=True, detail=_told(found))
@@ -213,7 +213,7 @@ def others(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 
 def class_data(java: Toolchain) -> list[HealthCheck]:
-    """Report Java's archive of shared classes. Most JDKs bring one, some have it made."""
+    """Report Java's archive of shared classes, which some JDKs do not include."""
     done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if done.returncode == 0:
         return [HealthCheck(name="Java's class data", ok=True, detail="in an archive that starts share")]
@@ -226,7 +226,7 @@ def class_data(java: Toolchain) -> list[HealthCheck]:
 
 
 def other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
-    """Few need them all, so what is missing is told and no more."""
+    """Report the other languages. Missing ones are no problem, because few users need all."""
     others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     there = [found[each.command].name for each in others if found.keys() >= {*each.tools}]
     missing = [f"{each.name} ({each.remedy})" for each in others if not found.keys() >= {*each.tools}]
@@ -274,7 +274,7 @@ async def confinement(found: Toolchain | None, store: Store) -> list[HealthCheck
 
 @contextmanager
 def place_to_try(sandboxes: Path | None = None) -> Iterator[Path]:
-    """Give a private folder where sandboxes lie: elsewhere programs may not be started."""
+    """Yield a temporary folder next to sandboxes, where programs may be started."""
     base = sandboxes or choose_base(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=base) as folder:
         yield Path(folder)
@@ -283,7 +283,7 @@ def place_to_try(sandboxes: Path | None = None) -> Iterator[Path]:
 def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck]:
     if not isinstance(binary, Binary):
         return [HealthCheck(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
-    folder.chmod(0o711)  # for the uid that it turns into when we are root
+    folder.chmod(0o711)  # as root, the proctor runs as another user
     proctor = folder / "proctor"
     proctor.write_bytes(binary.content)
     proctor.chmod(0o755)
@@ -292,7 +292,7 @@ def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck
 
 
 def answered(stdout: bytes, words: str, code: int | None) -> list[HealthCheck]:
-    """Return the report of `proctor probe` as lines."""
+    """Return the health checks of the output of `proctor probe`."""
     try:
         return described(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:
@@ -301,7 +301,7 @@ def answered(stdout: bytes, words: str, code: int | None) -> list[HealthCheck]:
 
 
 def described(report: Mapping[str, Any]) -> list[HealthCheck]:
-    """A confinement report (docs/protocol.md) as lines: what is in force, and each layer that is not."""
+    """Return the health checks of a confinement report: layers in force, and each missing layer."""
     spaces = report.get("namespaces")
     named = {
         f"Landlock ABI {report.get('landlock')}": report.get("landlock"),
@@ -328,7 +328,7 @@ def described(report: Mapping[str, Any]) -> list[HealthCheck]:
 
 
 def _remedy(sentence: str, *, confined: bool) -> str:
-    """Judging works without one layer, so this is advice, where another confines."""
+    """Return the remedy for a missing layer. If another layer confines programs, it is only advice."""
     begin = "Judging works without it" if confined else "Judging takes this or the other"
     if "own /proc" in sentence:
         return f"{begin}; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
@@ -340,7 +340,7 @@ def _remedy(sentence: str, *, confined: bool) -> str:
 
 
 def _complaints(found: Toolchain, *flags: str) -> str:
-    """Return the compiler's complaint about an empty program; empty if it takes it."""
+    """Return the compiler's error for an empty program, or an empty string."""
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
         source = Path(folder, "empty.cpp")
         source.write_text(_EMPTY_PROGRAM)

@@ -126,7 +126,7 @@ def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.shutdown()
 
 
-def words_of(asked: list[dict[str, Any]], number: int) -> str:
+def message_of(asked: list[dict[str, Any]], number: int) -> str:
     """Return what the tool answered to a call of the script for tide."""
     for one in asked:
         for message in one["messages"]:
@@ -165,8 +165,8 @@ def test_a_model_runs_tests_and_submits_until_full_marks(
     assert set(traces) == {"tide", "threes"}, done.stdout[-3000:] + done.stderr[-3000:]
     tide = traces["tide"]
     assert {one["function"]["name"] for one in seen[0]["tools"]} == {"run", "test", "submit"}
-    assert '"output"' in words_of(seen, 0) and "cba" in words_of(seen, 0)
-    assert '"repeats"' in words_of(seen, 3)
+    assert '"output"' in message_of(seen, 0) and "cba" in message_of(seen, 0)
+    assert '"repeats"' in message_of(seen, 3)
     assert tide["rewards"] == {"points": {"score": 1.0, "weight": 1.0}}, tide
     assert tide["info"]["ioi_eval"]["submissions"] == 3 and tide["info"]["ioi_eval"]["done"]
     assert tide["stop_condition"] == "finished", "full marks end a rollout"

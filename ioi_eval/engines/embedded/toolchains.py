@@ -1,4 +1,4 @@
-"""The compilers and interpreters of this machine that a sandbox can use.
+"""The compilers and interpreters of this machine that sandboxes can use.
 
 What each language needs is in the languages' table; here is how toolchains that need more than a question say
 which one they are. A sandbox sees the system's folders only. So a toolchain is looked for where a stage would
@@ -31,14 +31,14 @@ from ioi_eval.model.languages import LANGUAGES, MODULES
 from ioi_eval.model.values import Value
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
-SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/sandbox.cpp has them
+SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as in graders/proctor/sandbox.cpp
 IN_MEMORY = Path("/dev/shm")
-# Seconds for the answer of a compiler. One that a busy disk keeps waiting must not count as missing.
+# Maximum time for a compiler's answer, in seconds. A compiler on a busy disk must not count as missing
 _ASK_SECONDS = 120.0
 
 
 def seen_in_a_box(path: Path) -> bool:
-    """Return True if a path really lies where a sandbox has the system's folders."""
+    """Return True if a path, without links, is in a system folder, which sandboxes see."""
     real = path.resolve()
     return any(real.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
 
@@ -59,12 +59,12 @@ def everybody_may_start(path: Path) -> bool:
 
 
 def everybody_may_enter(folder: Path) -> bool:
-    """Return True if a user without rights of their own can read the folder's files."""
+    """Return True if every user can read the files of a folder."""
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 
 def ask(command: list[str], *, inherits: bool = False) -> str:
-    """Return a command's output on both streams; empty if it cannot be started. `g++ -v` writes to stderr.
+    """Return a command's output on both streams, or nothing if it cannot start. `g++ -v` prints to stderr.
 
     `inherits`: the command has the environment of this process.
     """
@@ -88,12 +88,12 @@ def ask(command: list[str], *, inherits: bool = False) -> str:
 
 
 _CHUNK = 1 << 20
-# Linked into every static binary, so a build with other ones could differ though the compiler is the same.
+# Linked into each static program, so they are part of a compiler's identity
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
 def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
-    """Return the toolchains that sandboxes can see, by command. `python`, `promised`: see `find_python`."""
+    """Return the toolchains that sandboxes can use, by command. See `find_python` for the parameters."""
     own: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
@@ -122,14 +122,14 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
 
 
 def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolchain | None:
-    """Find a compiler. `beside`: further libraries that are linked into programs."""
+    """Find a compiler. `beside` names further libraries that are linked into programs."""
     path = find_command(name)
     if path is None:
         return None
     words = ask([str(path), "-v"])
     version = re.search(r"^gcc version (.*)$", words, re.MULTILINE)
     if version is None:
-        return None  # something else under that name, or it does not start
+        return None  # another program with this name, or it does not start
     named = (ask([str(path), f"-print-file-name={name}"]).strip() for name in (*_LIBRARIES, *beside))
     real = path.resolve()
     digest = _digest(words, [real, *(Path(name) for name in named if Path(name).is_absolute())])
@@ -141,7 +141,7 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
 
 
 def find_java() -> Toolchain | None:
-    """Find a Java that can compile: the program that runs classes comes without the rest, too."""
+    """Find a Java that can compile. Some installations can only run classes."""
     path = find_command("java")
     if path is None or not everybody_may_start(path.resolve().with_name("javac")):
         return None
@@ -149,7 +149,7 @@ def find_java() -> Toolchain | None:
 
 
 def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
-    """Find a compiler whose programs the C compiler links: that one is part of its identity."""
+    """Find a compiler that links by the C compiler, which is part of its identity."""
     found, linker = find_asked(name, *question), find_compiler("gcc", beside=beside)
     if found is None or linker is None or find_command("cc") is None:
         return None
@@ -157,21 +157,21 @@ def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Tool
 
 
 def find_haskell() -> Toolchain | None:
-    """Debian's keeps the list of its libraries outside of /usr: builds are shown it, and nothing else is."""
+    """Find GHC. Debian has the list of its libraries outside of /usr, so builds may read that folder."""
     found, place = find_linked("ghc", "--version", beside=("libgmp.a",)), Path("/var/lib/ghc")
     shown = (str(place),) if place.is_dir() else ()
     return None if found is None else msgspec.structs.replace(found, read=shown)
 
 
 def find_mono(name: str, *more: str) -> Toolchain | None:
-    """Find Mono. Its configuration is outside of /usr; its compiler reads which memory is its own."""
+    """Find Mono. Its configuration is outside of /usr, and its compiler reads its own memory map."""
     found, places = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
     shown = (*(place for place in places if Path(place).exists()), *more)
     return None if found is None else msgspec.structs.replace(found, read=shown)
 
 
 def find_kotlin() -> Toolchain | None:
-    """By what its archive says of itself: the compiler takes seconds to tell its version."""
+    """Find Kotlin by its archive's manifest, because its compiler needs seconds to print its version."""
     path = find_command("kotlinc")
     archive = path and path.resolve().parents[1] / "lib" / "kotlin-compiler.jar"
     if path is None or archive is None:
@@ -188,14 +188,14 @@ def find_kotlin() -> Toolchain | None:
 
 
 def find_asked(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> Toolchain | None:
-    """The toolchain of that name, if it answers with a version."""
+    """Return the toolchain of a name, if it prints a version."""
     path = find_command(name)
     if path is None:
         return None
     words = ask([str(path), *question])
     number = _first(version, words)
     if not number:
-        return None  # something else under that name, or it does not start
+        return None  # another program with this name, or it does not start
     identity = f"{name} {' '.join(words.split())} {path.resolve()}"
     return Toolchain(command=name, path=str(path), version=number, identity=identity)
 
@@ -214,16 +214,16 @@ def _first(pattern: str, text: str) -> str:
     return match[1] if match else ""
 
 
-# --- Pythons: which one runs submissions, what it brings, and what of it a sandbox must see --------------
+# --- Python: the interpreter for submissions, its modules, and the folders that sandboxes must see ----------
 
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"python3(?:\.\d+)?")
 _VERSION = re.compile(r"\d+(?:\.\d+){0,2}")
-_REASON = 300  # most characters of an interpreter's error in a message
-_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix: what lies beside them is nobody's business
-_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # a sandbox has its own there
-# With -I, as programs run, neither the environment nor the folder of the caller changes what it answers.
+_MAX_REASON_CHARS = 300  # of an interpreter's error in a message
+_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix; submissions see nothing else of it
+_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # sandboxes have other folders at these paths
+# With -I, as for programs, the caller's environment and folder do not change the answer
 _QUESTION = """
 import importlib.util, os, sys
 print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
@@ -241,19 +241,19 @@ _ANOTHER = (
     "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
     " `ioi-eval doctor` lists those of this machine"
 )
-# As the folders are called in which packages note their versions.
+# Suffixes of the folders with packages' versions
 _KNOWN = ",".join(name.lower().replace("_", "-") for name in MODULES.values())
 
 
 class Interpreter(Value):
-    """A Python that answers. `why_not` says why submissions cannot have it; empty where they can."""
+    """A Python that starts. `why_not` is the reason why submissions cannot use it, if any."""
 
     path: str
     version: str
     prefix: str
     identity: str
-    modules: tuple[str, ...]  # of those that programs often import and that do not come with Python
-    read: tuple[str, ...] = ()  # what a sandbox must be shown of it
+    modules: tuple[str, ...]  # installed modules that programs often import, without Python's own
+    read: tuple[str, ...] = ()  # its folders that sandboxes must show
     why_not: str = ""
 
     @property
@@ -272,7 +272,7 @@ class Interpreter(Value):
 
 
 def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain | None:
-    """Return the Python of this path or version, by default the newest of the system's.
+    """Return the Python of a path or version, by default the newest Python of the system.
 
     CALLER is the Python that runs us. The newest takes its place, with a warning, if programs cannot have the
     caller's or if only the newest has the `promised` packages. Raises InputError if the wanted Python cannot
@@ -315,7 +315,7 @@ def _callers(promised: Collection[str]) -> Toolchain | None:
 
 
 def _in_place_of(python: Toolchain, why: str, beyond: Collection[str] = ()) -> Toolchain:
-    """Return the newest Python of the system if programs can import there what they are expected to.
+    """Return the newest Python of the system if it has the modules that programs may expect.
 
     Otherwise the toolchain judges no submission: what cannot be imported would be taken for its fault.
     `why`: the reason why programs cannot have `python`. `beyond`: packages that it has besides its own.
@@ -334,7 +334,7 @@ def _in_place_of(python: Toolchain, why: str, beyond: Collection[str] = ()) -> T
 
 
 def question_for(python: Toolchain) -> tuple[str, ...]:
-    """Return the command that asks an interpreter what it is and has."""
+    """Return the command that asks an interpreter for its version and modules."""
     return _question(python.path)
 
 
@@ -350,7 +350,7 @@ def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str
         why = f"it lies in {', '.join(closed)}, which submissions cannot read"
     elif inside is None:
         reason = (error.strip().splitlines() or ["it prints nothing"])[-1]
-        why = f"a sandbox cannot start it: {reason[:_REASON]}"
+        why = f"a sandbox cannot start it: {reason[:_MAX_REASON_CHARS]}"
     elif lacking := sorted({*(python.modules or ())} - {*inside.modules}):
         why = f"a sandbox shows nothing of {', '.join(lacking)}: others may not read these files"
     else:
@@ -361,7 +361,7 @@ def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str
 
 
 def _closed_to_others(places: Iterable[str]) -> list[str]:
-    """Return the folders above some files that the user may not enter as whom root's programs run."""
+    """Return the folders above some files that programs of root, which run as other users, may not enter."""
     if os.geteuid() != 0:
         return []
     above = dict.fromkeys(folder for place in places for folder in reversed(Path(place).parents))
@@ -374,7 +374,7 @@ def _unusable(path: str, why: str) -> InputError:
     )
 
 
-@cache  # once for each text
+@cache  # once for each message
 def _warn(text: str) -> None:
     _log.warning("%s. python=PATH or %s names another one", text, PYTHON)
 
@@ -386,7 +386,7 @@ def find_pypy() -> Toolchain | None:
 
 
 def choose(wanted: str) -> Interpreter:
-    """Raises InputError where nothing of that path or version can run submissions."""
+    """Raise InputError if no Python of this path or version can run submissions."""
     if _VERSION.fullmatch(wanted):
         fitting = [found for found in interpreters() if f"{found.version}.".startswith(f"{wanted}.")]
         found = next(
@@ -395,7 +395,9 @@ def choose(wanted: str) -> Interpreter:
         )
         missing = f"no Python {wanted} was found"
     else:
-        path = Path.cwd() / Path(wanted).expanduser()  # a link stays one: environments are found by it
+        path = (
+            Path.cwd() / Path(wanted).expanduser()
+        )  # links are not resolved: they lead to virtual environments
         found = examine(Path(os.path.normpath(path)))
         missing = f"{wanted} is no Python that answers" if path.exists() else f"there is no {wanted}"
     if found is None:
@@ -406,7 +408,7 @@ def choose(wanted: str) -> Interpreter:
 
 
 def interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
-    """The system's, those in further folders, and the one that runs us."""
+    """Return the Pythons of the system, of further folders, and the one that runs this process."""
     return _asked([*_of_the_system(), *_pythons_in(folders), Path(sys.executable)])
 
 
@@ -423,7 +425,7 @@ def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
 
 
 def _asked(paths: Iterable[Path]) -> list[Interpreter]:
-    """Return each interpreter once. A virtual environment is another one than the one it was made of."""
+    """Return each interpreter once. A virtual environment and its base are two interpreters."""
     places = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
     with ThreadPoolExecutor(8) as threads:
         answers = [found for found in threads.map(examine, reversed(places.values())) if found is not None]
@@ -436,7 +438,7 @@ def _environment_of(path: Path) -> Path | None:
 
 
 def examine(path: Path, *, isolated: bool = True) -> Interpreter | None:
-    """Return an interpreter; None for what does not answer as a Python does.
+    """Return an interpreter, or None if the program does not answer as Python does.
 
     `isolated`: as programs run, without what the environment and a user's home add to it.
     """
@@ -454,7 +456,7 @@ def _read_answer(path: Path, answer: str) -> Interpreter | None:
     if len(lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None
     (version, kind), words, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
-    # A script in between starts another one than its own name says.
+    # A script may start another interpreter than its name suggests
     path = path if os.path.realpath(path) == os.path.realpath(executable) else Path(executable)
     read = _to_read(path, (prefix, base))
     return Interpreter(
@@ -469,12 +471,12 @@ def _read_answer(path: Path, answer: str) -> Interpreter | None:
 
 
 def _with(modules: str, versions: str) -> tuple[str, ...]:
-    """Return what of an identity is its packages', of which not all note a version."""
+    """Return the part of an identity that describes packages. Not all of them have a version."""
     return (f"({modules})", *([f"[{versions}]"] if versions else []))
 
 
 def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders of its prefixes that programs need, without the system's, and links to them."""
+    """Return the folders of prefixes that programs need, and links to them, without system folders."""
     hops = [path]
     while hops[-1].is_symlink() and len(hops) < 40:
         hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
@@ -503,7 +505,7 @@ def _why_not(kind: str, read: Iterable[str]) -> str:
 
 
 def _homes() -> frozenset[Path]:
-    """The folders of users, and all above them."""
+    """Return the home folders of users, and the folders above."""
     named = [
         entry.pw_dir for entry in getpwall() if entry.pw_uid in (0, os.geteuid()) or entry.pw_uid >= 1000
     ]

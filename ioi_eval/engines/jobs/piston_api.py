@@ -1,4 +1,4 @@
-"""Piston's HTTP API v2 as bytes to values and back, for clients and for servers. Pure."""
+"""Encodes and decodes requests and replies of Piston's HTTP API v2, for clients and servers. No I/O."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ABOVE = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
 
 
 class RefusedRequest(JobRejected):
-    """A server's refusal of a request. `body` goes over the wire."""
+    """A server's refusal of a request. `body` is the reply's body."""
 
     def __init__(self, message: str, *, status: int = 400, body: Mapping[str, Any] | None = None) -> None:
         self.status = status
@@ -42,15 +42,15 @@ class RefusedRequest(JobRejected):
 
 
 class ForeignReply(BrokenReply):
-    """An answer that no Piston gives. The message says what came."""
+    """A reply that is not from a Piston server. The message describes it."""
 
 
 class ServerFailed(EngineUnavailable):
-    """A server failed, or is not there behind its gateway (5xx). It may work soon."""
+    """A server failed, or its gateway cannot reach it (5xx). It may work soon."""
 
 
 class LacksContents(EngineError):
-    """A server keeps some contents no more, or not yet, that a job names. `names` are their hashes."""
+    """A server lacks contents that a job names. `names` are their hashes."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -66,12 +66,12 @@ def lacks_contents(names: Iterable[str]) -> RefusedRequest:
 
 
 def broken_json(detail: str) -> RefusedRequest:
-    """Piston hands out its stack here; where it happened in ours is nobody's business."""
+    """Return the refusal of invalid JSON. Piston sends a stack trace, of which this has the first line."""
     return RefusedRequest(f"not JSON: {detail}", body={"stack": f"SyntaxError: {detail}"})
 
 
 def too_large(limit: int) -> RefusedRequest:
-    """A body over the limit, inflated if it was compressed."""
+    """Return the refusal of a body over the limit. A compressed body counts uncompressed."""
     stack = f"PayloadTooLargeError: request entity too large (the limit is {limit} bytes)"
     return RefusedRequest(f"a request's body may have {limit} bytes", body={"stack": stack})
 
@@ -86,26 +86,26 @@ def check_content_type(header: str | None) -> None:
         raise RefusedRequest("requests must be of type application/json", status=415)
 
 
-# --- and what a client makes of one ------------------------------------------------------------------
+# --- reading refusals ------------------------------------------------------------------
 
 
-_PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)  # what a gateway answers with
-_HEAD = 4096  # bytes of it
+_PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)  # of a gateway's reply
+_MAX_PAGE_BYTES = 4096  # of a page that is searched
 
 
-def words_of(body: bytes) -> str:
-    """Return the words of a refusal: `message`, the first line of `stack`, a page's title, the body."""
-    reply = _told_by(body)
+def message_of(body: bytes) -> str:
+    """Return the message of a refusal: `message`, the first line of `stack`, a page's title, or the body."""
+    reply = _json_of(body)
     if reply is None:
-        page = _PAGE.search(body, 0, _HEAD)
+        page = _PAGE.search(body, 0, _MAX_PAGE_BYTES)
         reply = (page[1] if page else body[:200]).decode(errors="replace")
     if isinstance(reply, dict):
         reply = reply.get("message") or reply.get("stack") or ""
     return str(reply).partition("\n")[0].strip()[:500]
 
 
-def _told_by(body: bytes) -> Any:
-    """Return the JSON of a refusal; None: it is none."""
+def _json_of(body: bytes) -> Any:
+    """Return the JSON of a refusal, or None if it is not JSON."""
     try:
         return msgspec.json.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -113,23 +113,23 @@ def _told_by(body: bytes) -> Any:
 
 
 def _is_pistons(body: bytes) -> bool:
-    """Return True for a refusal that a Piston says itself, and not what is between."""
-    reply = _told_by(body)
+    """Return True for a refusal of Piston itself, and not of a gateway."""
+    reply = _json_of(body)
     return isinstance(reply, dict) and not reply.keys().isdisjoint({"message", "stack"})
 
 
-_PISTONS = frozenset({200, 400, 404, 415, 500})  # statuses of its own
+_PISTON_STATUSES = frozenset({200, 400, 404, 415, 500})
 
 
 def is_between(status: int, body: bytes) -> bool:
-    """Return True for an answer of what is between, as a gateway that asks for a password."""
-    return status not in _PISTONS or (400 <= status < 500 and not _is_pistons(body))
+    """Return True for a reply of a gateway, such as a request for a password."""
+    return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_pistons(body))
 
 
 def limit_in(words: str) -> tuple[str, int] | None:
-    """The limit that a request was over and its value, where the server names them."""
-    found = _ABOVE.search(words)
-    return (found[1], int(found[2])) if found else None
+    """Return the name and value of the limit that a request exceeded, if the server names them."""
+    match = _ABOVE.search(words)
+    return (match[1], int(match[2])) if match else None
 
 
 # --- results -----------------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ _GAVE_UP = (
     " (proxy_read_timeout of nginx, timeout server of HAProxy)"
 )
 BODY = "body"
-"""What `JobTooLarge.limit` says where a request is too large; otherwise it has a name of `LIMITS`."""
+"""Value of `JobTooLarge.limit` if the request is too large. Other values are names of `LIMITS`."""
 
 
 class _Stage(msgspec.Struct, frozen=True):
-    """A stage as any server tells it: those before isolate leave out what is last here."""
+    """A stage of a reply. Older servers leave out the last fields."""
 
     stdout: str = ""
     stderr: str = ""
@@ -182,7 +182,7 @@ _REPLY = msgspec.json.Decoder(_Reply)
 
 
 def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
-    """The result, or the typed error of what came instead of one."""
+    """Return the result in a reply, or raise the error that the reply describes."""
     if status != HTTPStatus.OK:
         raise error_of(status, body, endpoint)
     try:
@@ -223,8 +223,8 @@ def _stage(stage: _Stage) -> Ending:
 
 
 def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
-    """Return the error for a status other than 200. Its type says whose fault it is."""
-    words = words_of(body).removeprefix(f"{status} ")
+    """Return the error for a status other than 200. Its type shows who is at fault."""
+    words = message_of(body).removeprefix(f"{status} ")
     text = (
         f"{endpoint}: " * bool(endpoint)
         + f"HTTP {status}"
@@ -261,37 +261,37 @@ def _missing(body: bytes) -> frozenset[str]:
 
 # --- the server's side -------------------------------------------------------------------------------
 
-_PART = 1 << 18  # characters that are encoded at a time
+_PIECE_CHARS = 1 << 18  # encoded at a time
 
 
 def encode_result(result: JobResult) -> bytes:
-    """As the current server tells it."""
+    """Return the reply with a result, in the form of the current server."""
     return b"".join(pieces_of(result))
 
 
 MINIMAL = {"Prefer": "return=minimal"}
-"""A request's header by which our worker leaves out the field `output`. Others are not sent it."""
+"""Header of requests to workers, which then leave out the field `output`."""
 
 
 def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
-    """The same, piece by piece: it may be many times as large as the result.
+    """Yield the pieces of a reply, which may be many times as large as the result.
 
-    JSON makes six bytes of a NUL, and the field `output` repeats both streams. `minimal`: without that field.
+    JSON has six bytes for a NUL, and the field `output` repeats both streams. If `minimal`, it is left out.
     """
     language, version = _ENCODER.encode(result.language), _ENCODER.encode(result.version)
     yield b'{"language":%b,"version":%b' % (language, version)
     if result.compile is not None:
         yield b',"compile":'
-        yield from _told(result.compile, minimal=minimal)
+        yield from _stage_pieces(result.compile, minimal=minimal)
     yield b',"run":'
-    yield from _told(result.run, minimal=minimal)
+    yield from _stage_pieces(result.run, minimal=minimal)
     if result.stayed:
         kept = {name: _Kept(each.sha256, each.size) for name, each in result.stayed.items()}
         yield b',"kept":%b' % _ENCODER.encode(kept)
     yield b"}"
 
 
-def _told(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
+def _stage_pieces(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
     yield _ENCODER.encode({name: getattr(stage, name) for name in _FACTS}).removesuffix(b"}")
     streams: dict[str, tuple[str, ...]] = {"stdout": (stage.stdout,), "stderr": (stage.stderr,)}
     if not minimal:
@@ -305,48 +305,53 @@ def _told(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    return (text[place : place + _PART] for place in range(0, len(text), _PART))
+    return (text[place : place + _PIECE_CHARS] for place in range(0, len(text), _PIECE_CHARS))
 
 
 def _escaped(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1]
 
 
-def bounded(stage: Ending, most: int) -> Ending:
-    """The stage itself, or where a stream takes more than `most` bytes of JSON, one that printed too much.
+def bounded(stage: Ending, max_bytes: int) -> Ending:
+    """Return a stage with streams of at most `max_bytes` of JSON each.
 
-    Of such a stream a part is kept that takes half of that.
+    A stage with a longer stream ends by the limit of output, with a part of the stream that has half as many
+    bytes.
     """
     for name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
         text: str = getattr(stage, name)
-        if _fitting(text, most) < len(text):
-            kept = text[: _fitting(text, most // 2)]
+        if _fitting(text, max_bytes) < len(text):
+            kept = text[: _fitting(text, max_bytes // 2)]
             stage = msgspec.structs.replace(stage, **{name: kept}, code=None, signal="SIGKILL")
             stage = msgspec.structs.replace(stage, status=status, message=f"{name} length exceeded")
     return stage
 
 
-def _fitting(text: str, most: int) -> int:
-    """Return the number of a text's characters that take at most `most` bytes."""
-    if len(text) * _LONGEST_ESCAPE <= most:
+def _fitting(text: str, max_bytes: int) -> int:
+    """Return the number of characters of a string that have at most `max_bytes` in JSON."""
+    if len(text) * _LONGEST_ESCAPE <= max_bytes:
         return len(text)
     fitting = 0
     for part in _parts(text):
         size = len(_escaped(part))
-        if size > most:
+        if size > max_bytes:
             lengths = range(len(part))
-            return fitting + bisect_right(lengths, most, key=lambda length: len(_escaped(part[:length]))) - 1
-        fitting, most = fitting + len(part), most - size
+            return (
+                fitting
+                + bisect_right(lengths, max_bytes, key=lambda length: len(_escaped(part[:length])))
+                - 1
+            )
+        fitting, max_bytes = fitting + len(part), max_bytes - size
     return fitting
 
 
 _TEXT, _BASE64, _HEX = "utf8", "base64", "hex"
 LACKS_CONTENT = "content is required as a string"
-"""What servers say that keep no contents, to a file that is named by its hash."""
+"""Refusal of a file without content by servers that keep no contents."""
 LIMITS = tuple(
     f"{stage}_{what}" for what in ("memory_limit", "timeout", "cpu_time") for stage in ("compile", "run")
 )
-"""Fields of a request that a server's own limits bound, in the order in which Piston looks at them."""
+"""Fields of a request that a server limits, in the order in which Piston checks them."""
 
 
 class _File(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -356,7 +361,7 @@ class _File(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Named(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file of which a server keeps the content."""
+    """A file whose content the server keeps."""
 
     name: str
     sha256: str
@@ -391,10 +396,15 @@ def encode_request(
     named: Collection[str] = (),
     keep: tuple[str, ...] = (),
 ) -> bytes:
-    """Reads the files of the job. `language` and `version`: the job's own where they are not given.
+    """Return the body of a job's request.
 
-    `named`: hashes of contents that the server keeps, which take their place. `keep`: files that it is to
-    keep. A server says nothing but 500 to a name that leaves the sandbox, so that is refused here.
+    Raises JobRejected for names that leave the sandbox: a server would answer HTTP 500 without a reason.
+
+    Args:
+        language: runtime instead of the job's.
+        version: version instead of the job's.
+        named: hashes of contents that the server keeps, which replace the contents.
+        keep: files that the server is to keep.
     """
     check_names(file.name for file in job.files)
     files = tuple(_sent(file, named) for file in job.files)
@@ -437,10 +447,10 @@ HASH = re.compile("[0-9a-f]{64}")
 
 
 def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
-    """The job that a request asks for. Raises RefusedRequest; `check_limits` is for what only a server knows.
+    """Return the job of a request, or raise RefusedRequest. `check_limits` checks a server's limits.
 
-    `by_hash`: whether a file may name its content by `sha256`, which has neither data nor path then, and
-    whether files may be kept.
+    If `by_hash`, a file may name its content by `sha256`, so the content has neither data nor path, and the
+    job may keep files.
     """
     asked = _object(body)
     language, version = _required(asked, "language"), _required(asked, "version")
@@ -498,7 +508,7 @@ def _required(asked: Mapping[str, Any], name: str) -> str:
 
 
 def check_limits(job: Job, limits: Mapping[str, int]) -> None:
-    """Raises RefusedRequest where the job asks for more than `limits` has; a limit of 0 or less is none."""
+    """Raise RefusedRequest if a job exceeds `limits`. A limit of 0 or less means no limit."""
     for name in LIMITS:
         value, limit = getattr(job, name), limits.get(name, 0)
         if value is not None and 0 < limit < value:
@@ -513,7 +523,7 @@ def _object(body: bytes) -> dict[str, Any]:
     if isinstance(asked, dict):
         return asked
     if isinstance(asked, list):
-        return {}  # JSON that Piston's parser takes, and then finds nothing in
+        return {}  # Piston's parser accepts such JSON, and finds no field in it
     raise broken_json("neither an object nor a list")
 
 
@@ -528,7 +538,7 @@ def _decoded(index: int, file: Mapping[str, Any]) -> JobFile:
 
 
 def _bytes(content: str, encoding: str) -> bytes:
-    """As lenient as Node: both alphabets, padding or not, nothing more once it is broken."""
+    """Decode base64 as Node does: both alphabets, with or without padding, up to the first error."""
     if encoding == _HEX:
         digits = len(content) - len(content.lstrip("0123456789abcdefABCDEF"))
         return bytes.fromhex(content[: digits & ~1])
@@ -541,7 +551,7 @@ def _bytes(content: str, encoding: str) -> bytes:
 
 
 def _limit(name: str, value: Any) -> int | None:
-    """None where it is not given; 0 is not given, and -1 is the word for no memory limit."""
+    """Return a limit of a request, or None. 0 means not given, and -1 no memory limit."""
     if not value:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -553,30 +563,30 @@ def _limit(name: str, value: Any) -> int | None:
     return math.ceil(value)
 
 
-# --- GET /runtimes and /packages: what a server has, and what it could have --------------------------
+# --- GET /runtimes and /packages: installed and available packages --------------------------
 
 
 class ServerRuntime(Value):
     language: str
     version: str
     aliases: tuple[str, ...] = ()
-    runtime: str = ""  # of a package that provides several languages: its own name
+    runtime: str = ""  # name of a package that provides several languages
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that a job may call it."""
+        """All names by which a job may call it."""
         return (self.language, *self.aliases)
 
 
 _RUNTIMES = msgspec.json.Decoder(tuple[ServerRuntime, ...])
 
 
-# What others say of a path that they do not have. Other refusals may come from a gateway before a Piston.
+# Statuses of other servers for a path that they lack. Other refusals may come from a gateway
 _FOREIGN = frozenset({400, 404, 405, 410, 501})
 
 
 def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
-    """Raise ForeignReply for the answer of something that is no Piston."""
+    """Raise ForeignReply for a reply that is not from a Piston server."""
     if 300 <= status < 400 or status in _FOREIGN:
         raise ForeignReply(f"GET /api/v2/runtimes: HTTP {status}")
     if status != 200:
@@ -605,6 +615,6 @@ def encode_packages(installed: Iterable[tuple[str, str]]) -> bytes:
 
 
 def decode_package(body: bytes) -> tuple[str, str]:
-    """Language and version of a request to install or to remove. Raises RefusedRequest."""
+    """Return language and version of a request to install or remove a package, or raise RefusedRequest."""
     asked = _object(body)
     return _required(asked, "language"), _required(asked, "version")

@@ -1,4 +1,4 @@
-"""Probes of a server: small jobs, and requests that it refuses with a number."""
+"""Probes servers: by small jobs, and by requests whose refusals name a limit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from ioi_eval.model.values import Blob
 
 _log = logging.getLogger(__name__)
 
-# --- what a sandbox is like inside: a script that tells, and what is read out of its words ---------------
+# --- the script that inspects a server's sandbox, and its output ---------------
 
 
 _WORKS = "works"
@@ -75,7 +75,7 @@ static int thrown(void) {{ return own; }}
 #endif
 int main(void) {{ return thrown() == 1 ? puts("{_WORKS}") < 0 : 1; }}
 """
-# Speaks little: a stock server lets a job print 1024 bytes. A missing tool prints nothing.
+# It prints little, because a stock server allows 1024 bytes. A missing tool prints nothing
 LOOK = r"""exec 2>/dev/null
 echo "machine $(uname -m)"; echo "cores $(nproc)"
 echo "file_kib $(ulimit -f)"; echo "processes $(ulimit -u)"; echo "open_files $(ulimit -n)"
@@ -163,7 +163,7 @@ STEPS = 13  # each doubles what was printed: four megabytes in all
 
 
 def stairs(steps: int) -> str:
-    """Prints more and more, with pauses, so that what arrives tells where the server stopped it."""
+    """Return a script that prints more and more, so that its output shows the server's limit."""
     return f"""exec 2>/dev/null
 size={FIRST_STEP}
 for step in $(seq {steps}); do
@@ -178,9 +178,9 @@ def height(steps: int) -> int:
     return FIRST_STEP << (steps - 1)
 
 
-def seen(words: str) -> Mapping[str, Any]:
-    """Fields of a report. A line that is cut off or unknown says nothing."""
-    lines = [line.split(" ") for line in words.split("\n")[:-1]]
+def seen(output: str) -> Mapping[str, Any]:
+    """Return fields of a report. A line that is cut off or unknown is ignored."""
+    lines = [line.split(" ") for line in output.split("\n")[:-1]]
     values = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
@@ -215,21 +215,21 @@ def _number(word: str | None) -> int | None:
 # --- asking a server ---------------------------------------------------------------------------------
 
 
-_TIME = 60.0  # seconds for any answer
-_BRIEF = 10.0  # where no answer says nothing
+_MAX_ANSWER_S = 60.0
+_MAX_OPTIONAL_ANSWER_S = 10.0  # for questions that a server need not answer
 _LIST = f"{API}/runtimes"
-# More than any limit, and less than what makes a timer of the server's overflow.
+# More than any limit, in ms and bytes, and not enough to make a timer of the server overflow
 _LONG, _LARGE = 10**9, 10**15
 _BODIES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
 _STOCK_BODY = 100 << 10
 _LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
-_THOROUGH = 8  # endpoints that are asked for much output: for a thousand it would be gigabytes
+_MAX_THOROUGH = 8  # servers that are asked for much output; from a thousand servers it would be gigabytes
 _FEWER_STEPS = 7
-_WORDS = 200  # characters of what a script that did not run left behind
+_MAX_ERROR_CHARS = 200  # of the output of a script that did not run
 
 
 async def glance(wire: HttpClient, url: str, time: float) -> EndpointReport:
-    """Report that a server is there, its runtimes, and a worker's identity; nothing more."""
+    """Return a short report: whether a server answers, its runtimes, and a worker's identity."""
     try:
         answer = await wire.ask("GET", url, _LIST, time)
         if answer.status == HTTPStatus.BAD_REQUEST and url.startswith("http:") and b"HTTPS" in answer.body:
@@ -254,33 +254,33 @@ def _unusable(report: EndpointReport, error: EngineError) -> EndpointReport:
 
 
 class _ServerInfo(msgspec.Struct):
-    """A server's words about itself."""
+    """A server's information about itself."""
 
     message: str = ""  # at `/`: its name
-    slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz`: only a worker of ours says
-    contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # the same: bytes that it keeps of them
+    slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz` of a worker
+    contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # at `/healthz`: bytes of contents that it keeps
     keeps_programs: bool = False
-    exclusive: bool = False  # the same: it runs exclusive jobs
+    exclusive: bool = False  # at `/healthz`: it runs exclusive jobs
 
 
 _SERVER_INFO = msgspec.json.Decoder(_ServerInfo)
 
 
 class Prober:
-    """Probes the endpoints of one engine."""
+    """Probes the servers of one engine."""
 
     def __init__(self, wire: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
         self._wire, self._clock = wire, clock
         self._bodies: dict[int, Request] = {}
-        self._packing = asyncio.Lock()  # what is packed is large, and the same for all servers
-        self._thorough = set[str]()  # endpoints that are asked for much output, each time
+        self._packing = asyncio.Lock()  # bodies are large, and the same for all servers
+        self._thorough = set[str]()  # servers that are asked for much output each time
 
     async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
-        """Report all that can be found out. Raises nothing: a server that cannot be probed cannot be used.
+        """Return a full report. It raises nothing: a server that cannot be probed is reported as unreachable.
 
-        `runtimes`: those of which jobs use the best; empty: any that it has.
+        `runtimes` are the runtimes that jobs may use. If it is empty, they may use any runtime.
         """
-        report = await glance(self._wire, url, _TIME)
+        report = await glance(self._wire, url, _MAX_ANSWER_S)
         usable = [name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)]
         try:
             if report.reachable:
@@ -290,7 +290,7 @@ class Prober:
         return msgspec.structs.replace(report, findings=findings(report))
 
     async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:
-        """The report, and what a proctor finds there that confines itself. `packed`: the proctor in gzip."""
+        """Return the report with health checks by a proctor there. `packed` is the proctor in gzip."""
         if not report.reachable or report.is_ours or report.runtime not in SHELLS:
             return report
         try:
@@ -320,14 +320,14 @@ class Prober:
                 much = _LARGE if name.endswith("memory_limit") else _LONG
                 fields[field] = await self._limit(report.url, runtime, name, much)
         if runtime in SHELLS:
-            if len(self._thorough) < _THOROUGH:
+            if len(self._thorough) < _MAX_THOROUGH:
                 self._thorough.add(report.url)
             steps = STEPS if report.url in self._thorough else _FEWER_STEPS
             most = fields["max_run_time"]
             fields["identity"] = await self._identity(report, runtime, most)
             run = await self._ended(report.url, _script(runtime, LOOK), most)
             if not run.stdout:
-                why = run.stderr.strip()[:_WORDS] or run.message or f"it ended with code {run.code}"
+                why = run.stderr.strip()[:_MAX_ERROR_CHARS] or run.message or f"it ended with code {run.code}"
                 raise EngineUnavailable(f"{report.url} {RUNS_NOTHING}: {why}")
             fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
             printed = len((await self._ended(report.url, _script(runtime, stairs(steps)), most)).stdout)
@@ -343,14 +343,14 @@ class Prober:
         return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
 
     async def _server_info(self, url: str, path: str) -> _ServerInfo:
-        answer = await self._wire.ask("GET", url, path, _TIME)
+        answer = await self._wire.ask("GET", url, path, _MAX_ANSWER_S)
         try:
             return _SERVER_INFO.decode(shallow(answer.body))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _ServerInfo()
 
     async def _limit(self, url: str, runtime: str, name: str, much: int) -> int | None:
-        """The number in the refusal. A server that does not refuse has no such limit."""
+        """Return the limit that a refusal names. A server that accepts the request has no such limit."""
         try:
             await self._run(url, _script(runtime, "true", **{name: much}))
         except JobTooLarge as error:
@@ -361,15 +361,15 @@ class Prober:
         return None
 
     async def _body(self, url: str) -> int | None:
-        """By requests that are refused one way or the other: for their size, or for what is not in them."""
+        """Return the limit of a body, by requests that are refused for their size or content."""
         taken = _STOCK_BODY
         for size in _BODIES:
-            # Compressed it is small, and the limit counts what it was before.
+            # The body is small when compressed, and the limit counts it uncompressed
             async with self._packing:
                 if size not in self._bodies:
                     padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
                     self._bodies[size] = await to_its_end(partial(compressed, padded))
-            answer = await self._wire.ask("POST", url, f"{API}/execute", _TIME, self._bodies[size])
+            answer = await self._wire.ask("POST", url, f"{API}/execute", _MAX_ANSWER_S, self._bodies[size])
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)
             except JobTooLarge as error:
@@ -380,22 +380,22 @@ class Prober:
         return None
 
     async def _passed(self, url: str) -> int | None:
-        """By headers of requests: what is between may count a body as it comes, compressed."""
+        """Return the limit of a gateway, by headers of requests: it may count a body compressed."""
         for size in reversed(_BODIES):
-            if await self._wire.lets_through(url, size, _BRIEF) is not False:
+            if await self._wire.lets_through(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
                 return None if size == _BODIES[-1] else size
         return _STOCK_BODY
 
-    async def _ended(self, url: str, job: Job, most: int | None, worker: str = "") -> Ending:
-        """Run a script with enough time. Lines that it did not reach are no finding.
+    async def _ended(self, url: str, job: Job, max_ms: int | None, worker: str = "") -> Ending:
+        """Return the ending of a script that had enough time.
 
-        `most`: what the server allows, in ms. `worker`: what the worker there says that it is.
+        `max_ms` is the server's limit, and `worker` the identity of a worker.
         """
         given = 0
         for attempt in range(1, PROBE.max_attempts + 1):
-            time = _TIME * 2 ** (attempt - 1)
+            time = _MAX_ANSWER_S * 2 ** (attempt - 1)
             given = round(time * 1000 / 2)
-            given = min(given, most or given)
+            given = min(given, max_ms or given)
             begun = self._clock()
             late = f"{url} stopped a script after {given / 1000:g} s"
             try:
@@ -411,12 +411,12 @@ class Prober:
             f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there {ended}"
         )
 
-    async def _run(self, url: str, job: Job, time: float = _TIME, worker: str = "") -> JobResult:
+    async def _run(self, url: str, job: Job, time: float = _MAX_ANSWER_S, worker: str = "") -> JobResult:
         return await self._wire.execute(url, Request(body=encode_request(job)), time, worker)
 
 
 def _was_stopped(run: Ending, given: int, took: float) -> bool:
-    """Return True if a time limit may have ended the job. Servers from before isolate do not say."""
+    """Return True if a time limit may have ended the job. Older servers do not report it."""
     if run.status is not None:
         return run.status is StageStatus.TO
     return run.code != 0 and took * 1000 >= given

@@ -1,4 +1,4 @@
-"""A request to a server: who answers it, the token that it may have, and its answer or a typed error."""
+"""Sends requests to servers: identities, tokens, and typed errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ioi_eval.engines.jobs.piston_api import (
     decode_reply,
     encode_request,
     is_between,
-    words_of,
+    message_of,
 )
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.threads import to_its_end
@@ -47,20 +47,20 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# --- who answers ---------------------------------------------------------------------------------------
-# Another server may take the place of one between two requests, and nobody sees it down. So each script of
-# ours first tells which compilers and interpreters it finds, and within which limits: a reply that tells
-# something else than the probe found counts for nothing. A worker also names its configuration in a header.
+# --- the identity of servers ---------------------------------------------------------------------------
+# A server may be replaced between two requests without being seen down. So each script first prints which
+# compilers and interpreters it finds, and its limits. A reply with another output than the probe's is
+# discarded. A worker also sends its configuration in a header.
 
 
-WORKER = "ioi-eval worker"  # as server/routes.py says it
+WORKER = "ioi-eval worker"  # as in server/routes.py
 HEADER = "IOI-Eval-Identity"
 """A worker's header in every reply: a digest of its toolchains, packages, proctor, limits and version."""
 REQUEST = "IOI-Eval-Request"
-"""A word of the client's in the request for a job. A worker says it in its reply to that, and no other."""
+"""Header with a random mark of a job's request. A worker repeats the mark in the reply."""
 
 _BEGUN, _TOLD, _ASKED = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
-# One process, `stat`: the builtin `hash` looks commands up without any. What is not there tells nothing.
+# It starts only one process, `stat`: the builtin `hash` looks up commands. Missing commands print nothing
 TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -n
 hash g++ gcc python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
 stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
@@ -70,25 +70,25 @@ echo "{_TOLD}"
 
 
 class Identity(Value):
-    """The identity that a server's replies must tell. An empty field is not known and not checked."""
+    """The identity that a server's replies must have. An empty field is unknown and not checked."""
 
-    tools: str = ""  # a digest of what a script of ours finds there
-    worker: str = ""  # what a worker says of itself
+    tools: str = ""  # digest of the script's output
+    worker: str = ""  # a worker's header
 
     @property
     def script(self) -> str:
-        """Return what tells `tools`.
+        """Return the script whose output identifies the server.
 
-        A worker's own limits are in what it says. That of processes is no fixed one where a sandbox has no
-        namespaces: it lies above what the whole machine runs at the time.
+        A worker's limits are in its header. Without namespaces, its limit of processes changes with the
+        number of processes on the machine, so it is not part of the output.
         """
         return TELL if self.worker else TELL.replace("; ", "; ulimit -u; ", 1)
 
     def asking(self, job: Job, mark: str = "") -> tuple[Job, str]:
-        """Return the job with a script that first tells where it runs, and the name of that script.
+        """Return the job with a script that first prints the identity, and the name of that script.
 
-        The job itself, and no name, where it starts with a script of the server's own. `mark`: a word that
-        the script says next, so that no reply to another job passes for this one's.
+        Without a script in the job, return the job itself and an empty name. The script also prints `mark`,
+        so that a reply to another job is not mistaken for this one.
         """
         name = ""
         if self.tools and job.runtime == OWN:
@@ -107,10 +107,10 @@ class Identity(Value):
         return msgspec.structs.replace(job, files=tuple(files)), name
 
     def checked(self, script: str, result: JobResult, mark: str = "") -> JobResult:
-        """Return the result without what its script told. ServerReplaced where another server did the job."""
+        """Return the result without the identity in its output. Raises ServerReplaced for another server."""
         if not script:
             return result
-        # A package's own `compile` runs, and tells nothing, where a job brings none.
+        # If the job has no `compile`, the package's script runs, and prints no identity
         stage = "compile" if script == "compile" and result.compile is not None else "run"
         first: Ending = getattr(result, stage)
         tools, rest = told(first.stdout)
@@ -126,19 +126,19 @@ class Identity(Value):
 
 
 def told(stdout: str) -> tuple[str, str]:
-    """Return the digest of what a script told first, and the rest of its output. Empty: it told nothing."""
-    words, end, rest = stdout.partition(f"\n{_TOLD}\n")
-    if not end or not words.startswith(_BEGUN):
+    """Return the digest of the identity in a script's output, or an empty string, and the other output."""
+    identity, end, rest = stdout.partition(f"\n{_TOLD}\n")
+    if not end or not identity.startswith(_BEGUN):
         return "", stdout
-    return hashlib.sha256(words.encode()).hexdigest()[:16], rest
+    return hashlib.sha256(identity.encode()).hexdigest()[:16], rest
 
 
 def _mixed_up(server: str) -> BrokenReply:
-    """Return the error for what something between client and server repeats or mixes up."""
+    """Return the error for a reply that a gateway repeated or mixed up."""
     return BrokenReply(f"{server} sent the reply to another request")
 
 
-# --- which request brings a token ---------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------
 
 
 _FORMS = (
@@ -148,15 +148,15 @@ _FORMS = (
 
 
 class Tokens:
-    """The token for workers of ours, and those for servers that the user named, which reach no others.
+    """The token for workers, and tokens for named servers. A token is never sent to another server.
 
-    `text`: TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between them.
+    `text` has TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between them.
     """
 
     def __init__(self, text: str = "") -> None:
         self._of_workers = Secret()
         self._named: dict[str, Secret] = {}
-        self._asked: dict[str, Secret] = {}  # by address, of those that said themselves who they are
+        self._asked: dict[str, Secret] = {}  # by address, of servers that identified themselves
         words = text.split()
         while words:
             word = words.pop(0)
@@ -175,49 +175,49 @@ class Tokens:
             raise InputError(problem, where="the token for servers", remedy=_FORMS)
 
     def of(self, url: str) -> Secret | None:
-        """Return the token for a server; empty: it gets none. None: it must say before who it is."""
+        """Return the token for a server, or None if the server must identify itself first."""
         nothing = None if self._of_workers else Secret()
         return self._named.get(url, self._asked.get(url, nothing))
 
     def told(self, url: str, hello: bytes) -> Secret:
-        """Return the token for a server that answered this at `/`, where workers want no token."""
-        self._asked[url] = self._of_workers if WORKER in words_of(hello) else Secret()
+        """Return the token for a server that sent `hello` for `/`, where workers need no token."""
+        self._asked[url] = self._of_workers if WORKER in message_of(hello) else Secret()
         return self._asked[url]
 
     def forget(self, url: str) -> None:
-        """Note that there may be another server at that address now."""
+        """Forget that a server has identified itself: there may be another server now."""
         self._asked.pop(url, None)
 
     def out_of(self, text: str) -> str:
-        """Return a message without any of them."""
+        """Return a message without any token."""
         for token in self._all:
             text = token.out_of(text)
         return text
 
     def out_of_reply(self, body: bytes) -> bytes:
-        """Return what a server sent without any of them."""
+        """Return a reply without any token."""
         for token in self._all:
             body = token.out_of_reply(body)
         return body
 
 
-# --- over the wire -----------------------------------------------------------------------------------
+# --- HTTP -----------------------------------------------------------------------------------
 
 
 API = "/api/v2"
-# Node closes a connection that was idle for five seconds: ours are closed before, not while one is sending.
+# Node closes connections after five idle seconds. Ours are closed before, so no request meets a closed one
 _IDLE_SECONDS = 4.0
-# Silence until the other end is asked whether it is there, time between questions, and how many of them.
+# Seconds of silence until keep-alive probes, seconds between them, and their number
 _KEEP_ALIVE: Mapping[str, int] = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-_WORTH_A_THREAD = 1 << 16  # bytes of files or of a reply
-_WORTH_COMPRESSING = 1 << 15  # bytes of a body that leaves this machine
-_SAMPLE = 1 << 16
-# To this part of its size at most, or it is not worth a core's time. What was packed before shrinks to 0.76.
-_SHRINKS = 0.7
-_LARGEST_REPLY = 512 << 20
-_PIECE = 1 << 18
+_MIN_THREAD_BYTES = 1 << 16  # of files or a reply that a thread encodes or decodes
+_MIN_COMPRESSED_BYTES = 1 << 15  # of a body to another machine
+_SAMPLE_BYTES = 1 << 16
+# Maximum part of its size to which a compressed body must shrink. A body with packed files shrinks to 0.76
+_MAX_COMPRESSED_PART = 0.7
+_MAX_REPLY_BYTES = 512 << 20
+_PIECE_BYTES = 1 << 18
 _NONE: Mapping[str, str] = {}
-_LONGEST_IDENTITY, _LONGEST_PLACE = 100, 300  # characters of a header
+_MAX_IDENTITY_CHARS, _MAX_LOCATION_CHARS = 100, 300  # of headers
 _OUT_OF_DATE = "Give the server one that is valid now, or set this machine's clock"
 _OTHER_NAME = "Address the server by a name that is in it"
 UNKNOWN_HOST, NO_TLS, NO_HTTP = "no address is known for", "it serves no https", "does not speak HTTP"
@@ -227,7 +227,7 @@ _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Make a socket that notices within a minute that the other machine is gone."""
+    """Return a socket that detects within a minute that the other machine is gone."""
     family, kind, protocol, _, _ = address
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -243,39 +243,39 @@ LATE = "gave no answer"
 class Answer(Value):
     status: int
     body: bytes
-    worker: str = ""  # what a worker of ours says that it is
-    request: str = ""  # to which request it says that it answers
-    moved: str = ""  # where else it says that to ask
+    worker: str = ""  # a worker's identity
+    request: str = ""  # mark of the request that a worker answers
+    moved: str = ""  # address to which it redirects
 
 
 class Request(Value):
     body: bytes
     packed: bool = False  # by gzip
     is_json: bool = True
-    minimal: bool = False  # of a reply only what is read here; for workers of ours
-    mark: str = ""  # that a worker of ours repeats
+    minimal: bool = False  # a worker leaves out fields that are not read here
+    mark: str = ""  # which a worker repeats
 
 
 class HttpClient:
-    """The connections of one engine."""
+    """The HTTP connections of one engine."""
 
     def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:
-        """`token`: for workers of ours; behind an address, for the server there. See `Tokens`."""
+        """`token` is for workers, or after an address, for the server there. See `Tokens`."""
         self._tokens = Tokens(token or "")
         self._connect = connect
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        import aiohttp  # only who sends loads it: the engine is a public name
+        import aiohttp  # loaded only when needed, because the engine is a public name
 
-        # The pool bounds what is under way; limits of the connector would only hide where jobs wait.
+        # The fleet limits the number of requests, so the connector need not
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket)
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers={"Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            read_bufsize=_PIECE,
+            read_bufsize=_PIECE_BYTES,
         )
         return self
 
@@ -303,14 +303,14 @@ class HttpClient:
                 raise ServerReplaced(url)  # also where it refuses: another one may have other limits
         if mark and answer.request not in ("", mark):
             raise _mixed_up(_server(url))
-        if len(answer.body) < _WORTH_A_THREAD:
+        if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
     async def ask(
         self, method: str, url: str, path: str, time: float, request: Request | None = None
     ) -> Answer:
-        """Send a request, with a token if the server may have one: a worker says before that it is one."""
+        """Send a request, with the token for the server, if any. A worker identifies itself first."""
         token = self._tokens.of(url)
         if token is None:
             token = self._tokens.told(url, (await self._answer("GET", url, "/", time)).body)
@@ -322,9 +322,9 @@ class HttpClient:
             raise
 
     async def lets_through(self, url: str, size: int, time: float) -> bool | None:
-        """Return True if a job of so many bytes gets there, False if a gateway refuses it; None: not told.
+        """Return True if a request of `size` bytes reaches a server, False if a gateway refuses it, or None.
 
-        Its headers ask for that. The body is never sent.
+        Only headers are sent. They ask whether the body may follow.
         """
         import aiohttp
 
@@ -379,14 +379,14 @@ class HttpClient:
                 async for piece in response.content.iter_any():
                     pieces.append(piece)
                     size += len(piece)
-                    if size > _LARGEST_REPLY:
-                        raise BrokenReply(f"a reply of more than {_LARGEST_REPLY} bytes")
+                    if size > _MAX_REPLY_BYTES:
+                        raise BrokenReply(f"a reply of more than {_MAX_REPLY_BYTES} bytes")
                 return Answer(
                     status=response.status,
                     body=self._tokens.out_of_reply(b"".join(pieces)),
-                    worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
+                    worker=response.headers.get(HEADER, "")[:_MAX_IDENTITY_CHARS],
                     request=response.headers.get(REQUEST, ""),
-                    moved=self._tokens.out_of(response.headers.get("Location", "")[:_LONGEST_PLACE]),
+                    moved=self._tokens.out_of(response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]),
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
@@ -413,7 +413,7 @@ class HttpClient:
             reason = self._tokens.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(
                 f"{_server(address)} broke off: {reason}"
-            ) from None  # what it said may be the token
+            ) from None  # its text may contain the token
 
 
 def _server(address: str) -> str:
@@ -425,13 +425,13 @@ def _server(address: str) -> str:
 
 
 async def request_of(job: Job, url: str, named: Collection[str] = (), keep: tuple[str, ...] = ()) -> Request:
-    """Return the body of a job's request, made in a thread where that takes long or reads from disk.
+    """Return the request of a job. A thread encodes large files and files on disk.
 
-    `named`: hashes of contents that are there already. `keep`: files that the server is to keep.
+    `named` has the hashes of contents that the server keeps, and `keep` the files that it is to keep.
     """
     sent = [file for file in job.files if (file.unpacked or file).content.sha256 not in named]
     size = sum(file.content.size for file in sent)
-    if size < _WORTH_A_THREAD and all(file.content.data is not None for file in sent):
+    if size < _MIN_THREAD_BYTES and all(file.content.data is not None for file in sent):
         return Request(body=encode_request(job, named=named, keep=keep))
     return await to_its_end(lambda: _encoded(job, url, named, keep))
 
@@ -441,22 +441,26 @@ def _encoded(job: Job, url: str, named: Collection[str], keep: tuple[str, ...]) 
         body = encode_request(job, named=named, keep=keep)
     except OSError as error:
         raise JobRejected(f"a file of the job cannot be read: {error}") from error
-    if len(body) < _WORTH_COMPRESSING or is_loopback(urlsplit(url).hostname or "") or not _compresses(body):
+    if (
+        len(body) < _MIN_COMPRESSED_BYTES
+        or is_loopback(urlsplit(url).hostname or "")
+        or not _compresses(body)
+    ):
         return Request(body=body)
     return compressed(body)
 
 
 def compressed(body: bytes) -> Request:
-    """At the fastest level: the network is to be relieved, not this machine's cores used up."""
+    """Return a request with a compressed body, at the fastest level to use little CPU time."""
     packer = zlib.compressobj(level=1, wbits=31)
     packed = packer.compress(body) + packer.flush()
     return Request(body=packed, packed=True)
 
 
 def _compresses(body: bytes) -> bool:
-    middle = max(0, (len(body) - _SAMPLE) // 2)
-    sample = body[middle : middle + _SAMPLE]
-    return len(zlib.compress(sample, 1)) < _SHRINKS * len(sample)
+    middle = max(0, (len(body) - _SAMPLE_BYTES) // 2)
+    sample = body[middle : middle + _SAMPLE_BYTES]
+    return len(zlib.compress(sample, 1)) < _MAX_COMPRESSED_PART * len(sample)
 
 
 def is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""Ray's interface. Only this file and the actor know it."""
+"""Calls of Ray's API. Only this module and the actor use it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from ioi_eval.model.values import Value
 from ioi_eval.plugins.ray.node import Node
 
 RESOURCE = "ioi_eval"
-"""Nodes that declare it are the only ones used where any does; one of it is one slot."""
-_CALLS_PER_SLOT, _CALLS = 4, 32  # that an actor takes at the same time
-_SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # the first frame of either side; the fourth byte is its type
+"""Custom resource. If any node declares it, only such nodes are used, with a slot for each unit."""
+_CALLS_PER_SLOT, _CALLS = 4, 32  # calls that an actor accepts at the same time
+_SETTINGS = bytes(
+    (0, 0, 0, 4, 0, 0, 0, 0, 0)
+)  # first frame of client and server; the fourth byte is its type
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 
 _log = logging.getLogger(__name__)
 
 
 class SeenNode(Value):
-    """A node that is alive."""
+    """A node that is running."""
 
     id: str
     name: str
-    free: Mapping[str, float]  # resources that nobody has reserved
-    declares: bool  # our resource
+    free: Mapping[str, float]  # free resources
+    declares: bool  # it declares our resource
 
     def slots(self, cpus_per_slot: float) -> int:
         room = int(self.free.get("CPU", 0) / cpus_per_slot)
@@ -40,7 +42,7 @@ class SeenNode(Value):
 
 
 def check_address(text: str) -> None:
-    """Raise InputError for what is no cluster's address, and where Ray is not installed."""
+    """Raise InputError if a text is not a cluster's address, or Ray is not installed."""
     if text != "ray" and not text.startswith("ray://"):
         raise InputError(f"not a Ray cluster: {text}", remedy="Write ray or ray://HOST:PORT, or embedded")
     if importlib.util.find_spec("ray") is None:
@@ -48,7 +50,7 @@ def check_address(text: str) -> None:
 
 
 async def wait_for_answer(address: str, seconds: float) -> None:
-    """Raise EngineUnavailable where nothing answers as Ray at the address that it would use, with the remedy.
+    """Raise EngineUnavailable, with a remedy, if nothing answers as Ray at the address that Ray would use.
 
     Ray itself waits for minutes, and hears no signal meanwhile: also where another server has the port of a
     cluster that is gone, or the cluster hangs.
@@ -56,7 +58,7 @@ async def wait_for_answer(address: str, seconds: float) -> None:
     found = _address(address)
     host, _, port = found.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
-        return  # Ray finds its own word for it
+        return  # Ray's own error is better
     fault: Exception = TimeoutError("no answer")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -78,7 +80,7 @@ async def wait_for_answer(address: str, seconds: float) -> None:
 
 
 async def _greet(host: str, port: int) -> None:
-    """Begin HTTP/2, as all of Ray's servers speak it. Raises OSError and EOFError for others.
+    """Open an HTTP/2 connection, as all servers of Ray accept. Raises OSError or EOFError otherwise.
 
     With TLS of Ray's own, which needs certificates, it is enough that somebody is there.
     """
@@ -96,7 +98,7 @@ async def _greet(host: str, port: int) -> None:
 
 
 def _address(given: str) -> str:
-    """Return the address that Ray would use; empty where it has joined a cluster, or makes one of its own."""
+    """Return the address that Ray would use, or an empty string if Ray has joined or starts a cluster."""
     import ray
 
     if ray.is_initialized() or given:
@@ -105,12 +107,12 @@ def _address(given: str) -> str:
 
     try:
         return get_ray_address_from_environment(None, None) or ""
-    except ConnectionError:  # so older versions say that there is none
+    except ConnectionError:  # older versions raise it if there is no address
         return ""
 
 
 def connect(address: str) -> bool:
-    """Join a cluster; whether this process had not joined one before.
+    """Join a cluster. Returns True if this process had not joined a cluster before.
 
     An empty address: RAY_ADDRESS where it is set, else a cluster of this machine's alone.
     """
@@ -122,7 +124,7 @@ def connect(address: str) -> bool:
         _join(address)
     except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
         where = f"at {address}" if address else "by RAY_ADDRESS or here"
-        # The head's own words end with what happened there.
+        # The last line of the head's message has the reason
         first = (
             _words(error)
             if isinstance(error, ConnectionAbortedError)
@@ -138,7 +140,7 @@ def connect(address: str) -> bool:
 
 
 def _join(address: str) -> None:
-    """Knock again where the head has answered, and could not start the process that serves this client.
+    """Connect again if the head has answered, but could not start the process that serves this client.
 
     That process is forked from one with threads: now and then it dies at once. On a busy head it may be late.
     """
@@ -154,7 +156,7 @@ def _join(address: str) -> None:
             _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
             time.sleep(pause)
         except BaseException as error:
-            # So Ray says that a node of its own started too slowly.
+            # Ray raises this if its own node started too slowly
             if type(error) is Exception and not RAY_CLIENT.is_last(attempt):
                 ray.shutdown()
                 _log.warning("Ray's own cluster here started too slowly; trying again")
@@ -173,12 +175,12 @@ def disconnect() -> None:
 
 
 def survey() -> list[SeenNode]:
-    """Every node that is alive; of those that declare our resource, where any does, only these."""
+    """Return the running nodes. If any of them declares our resource, return only such nodes."""
     import ray
     from ray.util import client
 
     ask = _free
-    if client.ray.is_connected():  # this process is no part of the cluster, and cannot look at its state
+    if client.ray.is_connected():  # this process is not part of the cluster, so it cannot read its state
         ask = _as_a_task
     free = ask()
     seen = [
@@ -196,7 +198,9 @@ def survey() -> list[SeenNode]:
 
 
 def _free() -> dict[str, dict[str, float]]:
-    from ray._private.state import available_resources_per_node  # no public function tells nodes apart
+    from ray._private.state import (
+        available_resources_per_node,
+    )  # no public function returns resources by node
 
     found: dict[str, dict[str, float]] = available_resources_per_node()
     return found
@@ -210,7 +214,7 @@ def _as_a_task() -> dict[str, dict[str, float]]:
 
 
 def existing(name: str) -> Any | None:
-    """The actor of that name, which this or another process of the same job started."""
+    """Return the actor of a name that this or another process of the same job started, or None."""
     import ray
 
     try:
@@ -220,7 +224,7 @@ def existing(name: str) -> Any | None:
 
 
 def start(node: SeenNode, name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
-    """An actor on that node, or the one of that name that another process has just started there."""
+    """Start an actor on a node, or return the actor of this name that another process has just started."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -239,11 +243,11 @@ def start(node: SeenNode, name: str, slots: int, cpus_per_slot: float, *argument
 
 
 class NodeLost(NoAnswer):
-    """The actor of a node, or the node itself, is gone."""
+    """The actor of a node, or the node itself, was lost."""
 
 
 class Call:
-    """A call to an actor. `answer` raises NodeLost; EngineUnavailable where the call alone broke."""
+    """A call to an actor. `answer` raises NodeLost, or EngineUnavailable if only the call failed."""
 
     def __init__(self, actor: Any, method: str, *arguments: Any) -> None:
         self._reference = getattr(actor, method).remote(*arguments)

@@ -1,4 +1,4 @@
-"""The engine for Ray: a fleet of nodes that come and go, with an actor on each."""
+"""The engine for Ray: nodes that join and leave, with an actor on each node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RayEngine(FleetEngine):
         allow_unconfined: bool = False,
         patience: NodePatience | None = None,
     ) -> None:
-        """`address`: empty for the cluster that this process belongs to, or RAY_ADDRESS, or one made here."""
+        """An empty `address` means the cluster of this process, or RAY_ADDRESS, or a new cluster here."""
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
         if cpus_per_slot <= 0:
@@ -52,6 +52,6 @@ class RayEngine(FleetEngine):
         return {node.url: node.slots for node in self._entered().usable}
 
     async def conditions(self) -> Mapping[str, list[HealthCheck]]:
-        """Return the doctor's findings by node."""
+        """Return the health checks of each node."""
         assert self._ray is not None, "the engine is open"
         return await self._ray.conditions()

@@ -28,7 +28,7 @@ from ioi_eval.store.contents import BESIDE, BlobCache
 
 VERSION = version("ioi-eval")
 PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own library of waiting")
-"""In a job, these stand for files that each node has: they are never sent."""
+"""Placeholders in jobs for files that each node has, so they are never sent."""
 
 _CACHE = 8 << 30  # maximum size of contents, and of what was built, in bytes
 _SHARE = 4  # contents take at most this part of the free disk
@@ -41,7 +41,7 @@ class NodeError(Value):
 
 
 class MissingContents(Value):
-    """The answer to a job that names contents which the node does not keep."""
+    """The hashes of contents that a job names and the node does not keep."""
 
     names: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class NodeCapabilities(Value):
     slots: int
     space: int  # bytes of contents that the node keeps
     capabilities: Capabilities
-    has_library: bool  # Python can wait there
+    has_library: bool  # it has the library of the fork server
 
 
 class Node:
@@ -72,7 +72,7 @@ class Node:
         self._metrics = _Metrics()
 
     async def about(self) -> NodeCapabilities | NodeError:
-        """Open the engine if that was not done yet, and describe the node."""
+        """Open the engine if it is not open, and return a description of the node."""
         try:
             opened = await self._opened()
         except (IoiEvalError, OSError) as error:
@@ -89,7 +89,7 @@ class Node:
         )
 
     async def conditions(self) -> list[HealthCheck]:
-        """Return the findings of `ioi-eval doctor` on this node."""
+        """Return the health checks of this node."""
         return await conditions(_store())
 
     async def execute(self, job: Job) -> JobResult | MissingContents | NodeError:

@@ -26,8 +26,8 @@ from ioi_eval.plugins.ray.cluster import Call, NodeLost, SeenNode
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, MissingContents, NodeCapabilities, NodeError
 from ioi_eval.store.memory import LruCache, SharedCalls
 
-_SMALL = 1 << 16  # bytes of a content that travels in the call, not through the object store
-_STORED = 2 << 30  # bytes of contents that are kept in the object store
+_MAX_CALL_BYTES = 1 << 16  # of a content in a call; larger contents go through the object store
+_MAX_STORED_BYTES = 2 << 30  # of contents in the object store
 
 
 class NodePatience(Patience):
@@ -36,13 +36,13 @@ class NodePatience(Patience):
     health: float = 60.0
     first_look: float = 300.0
     answer: float = RAY_ADDRESS.max_seconds  # until something answers at the cluster's address
-    look: float = 2.0  # between two looks at the cluster
+    look: float = 2.0  # between two searches for nodes
     start: float = 30.0  # for a node to open its engine; then other nodes begin without it
     closing: float = 10.0
 
 
 class NodeUsage(Value):
-    """The use of nodes that the user wants."""
+    """The user's settings for the use of nodes."""
 
     slots: int | None = None  # on all nodes together
     cpus_per_slot: float = 1.0
@@ -68,7 +68,7 @@ class RayWire:
         self._token = secrets.token_hex(8)
         self._seen = dict[str, SeenNode]()  # by name
         self._nodes = dict[str, RayNode]()  # by name, those that have an actor
-        self._references = LruCache[Any](_STORED)  # of contents in the object store
+        self._references = LruCache[Any](_MAX_STORED_BYTES)  # of contents in the object store
         self._putting: SharedCalls[Any] = SharedCalls()
         self._open = contextlib.AsyncExitStack()
 
@@ -158,7 +158,7 @@ class RayWire:
         if address not in self._nodes:
             seen, wanted = self._seen[address], self._wanted
             slots = self._slots_on(seen)
-            node = self._nodes[address] = RayNode(seen, slots, None)  # which reserves the slots
+            node = self._nodes[address] = RayNode(seen, slots, None)  # it reserves the slots
             try:
                 node.actor = await asyncio.to_thread(self._existing, seen)
                 if node.actor is None:
@@ -196,18 +196,18 @@ class RayWire:
             del self._nodes[address]
 
     async def conditions(self) -> Mapping[str, list[HealthCheck]]:
-        """Return the doctor's findings by node."""
+        """Return the health checks of each node."""
         nodes = {name: node for name, node in self._nodes.items() if node.about is not None}
         calls = [Call(node.actor, "conditions").answer() for node in nodes.values()]
         return dict(zip(nodes, await asyncio.gather(*calls), strict=True))
 
-    # --- what all nodes have -----------------------------------------------------------------------------
+    # --- capabilities of all nodes -----------------------------------------------------------------------
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        return None  # connections are Ray's
+        return None  # Ray has the connections
 
     def completed(self, capabilities: Capabilities) -> Capabilities:
-        """Jobs name the proctor and the library of waiting, which each node has."""
+        """Jobs name the proctor and the library of the fork server, which each node has."""
         abouts = [node.about for node in self._nodes.values() if node.about is not None]
         python = capabilities.toolchains.get("python3")
         waits = python is not None and "/" in python.path and all(each.has_library for each in abouts)
@@ -250,8 +250,8 @@ class RayWire:
         return None
 
     async def _stored(self, name: str, content: Blob) -> Any:
-        """Return a small content, or its reference in the object store: it goes there once for all nodes."""
-        if content.size <= _SMALL:
+        """Return a small content, or the reference of a content that is stored once for all nodes."""
+        if content.size <= _MAX_CALL_BYTES:
             return await asyncio.to_thread(content.read)
         found = self._references.get(name)
         return (

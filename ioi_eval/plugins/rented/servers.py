@@ -1,6 +1,6 @@
-"""Machines of others for the time of a run: boxes that are started, judge with our worker, and are stopped.
+"""Rented servers: sandboxes of a provider that run our worker for the time of a run.
 
-A provider starts a box from an image that has the package and its compilers, starts the worker in it, and
+A provider starts a server from an image that has the package and its compilers, starts the worker in it, and
 says where it answers. The Piston engine does the rest: sends, tries again, loses servers. E2B is built in;
 others are a class with three methods (docs/rented.md).
 """
@@ -27,22 +27,23 @@ from ioi_eval.model.secret import Secret
 
 _log = logging.getLogger(__name__)
 PORT = 2000
-WORKER = f"ioi-eval worker --host 0.0.0.0 --port {PORT}"  # what a box is to run
+WORKER = f"ioi-eval worker --host 0.0.0.0 --port {PORT}"  # command of a rented server
 _NAMED = re.compile(r"(?P<image>[\w./:-]+?)(?:\*(?P<number>[0-9]{1,4}))?")
-_AT_ONCE = 16  # boxes that are started at the same time: providers limit the rate
-_LIFE, _AGAIN = 3600, 600.0  # seconds: a box lives so long after it was last asked for, and that is how often
+_MAX_STARTS = 16  # servers that start at the same time, because providers limit the rate
+# Seconds that a server runs after the last request to extend it, and seconds between these requests
+_LIFETIME_S, _EXTEND_EVERY_S = 3600, 600.0
 
 
 class RentedServer(Protocol):
-    """A box that was started."""
+    """A rented server that was started."""
 
     @property
     def address(self) -> str:
-        """The URL of its worker, from here."""
+        """The URL of its worker."""
         ...
 
     async def keep(self) -> None:
-        """Have it live on for a while. Called every ten minutes."""
+        """Extend its lifetime. Called every ten minutes."""
         ...
 
     async def stop(self) -> None: ...
@@ -50,31 +51,33 @@ class RentedServer(Protocol):
 
 class Provider(Protocol):
     async def start(self, image: str, token: str) -> RentedServer:
-        """Start a box with the worker running in it (`WORKER`), the token in its variable IOI_EVAL_TOKEN."""
+        """Start a server that runs the command `WORKER`, with `token` in its variable IOI_EVAL_TOKEN."""
         ...
 
 
 class RentedEngine(PistonEngine):
-    """Judges in boxes that it starts when it is entered, and stops when it is left, however that ends."""
+    """Judges on rented servers. It starts them when it is opened, and stops them when it is closed."""
 
     def __init__(self, provider: Provider, image: str, number: int = 1, **options: Any) -> None:
         if number < 1:
-            raise InputError("no box is asked for", field="engine", remedy="Write the number as NAME*4")
+            raise InputError(
+                "the number of servers must be at least 1", field="engine", remedy="Write it as NAME*4"
+            )
         super().__init__(Fixed(()), **options)
         self._provider, self._image, self._number = provider, image, number
         self._secret = secrets.token_urlsafe(32)
-        self._boxes = contextlib.AsyncExitStack()
+        self._servers = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         try:
-            boxes = await self._started()
-            self._discovery = Fixed(box.address for box in boxes)
-            self._token = Secret(" ".join(f"{box.address} {self._secret}" for box in boxes))
-            await self._boxes.enter_async_context(_kept(boxes))
-            await self._answering(boxes)
+            servers = await self._started()
+            self._discovery = Fixed(server.address for server in servers)
+            self._token = Secret(" ".join(f"{server.address} {self._secret}" for server in servers))
+            await self._servers.enter_async_context(_kept(servers))
+            await self._answering(servers)
             return await super().__aenter__()
         except BaseException:
-            await asyncio.shield(self._boxes.aclose())
+            await asyncio.shield(self._servers.aclose())
             raise
 
     async def __aexit__(
@@ -83,51 +86,51 @@ class RentedEngine(PistonEngine):
         try:
             await super().__aexit__(kind, error, trace)
         finally:
-            await asyncio.shield(self._boxes.aclose())
+            await asyncio.shield(self._servers.aclose())
 
     async def _started(self) -> list[RentedServer]:
-        """Start all boxes; each that was started is stopped in the end, also where another one fails."""
-        room = asyncio.Semaphore(_AT_ONCE)
+        """Start all servers. If one fails to start, the other servers are stopped, too."""
+        room = asyncio.Semaphore(_MAX_STARTS)
 
         async def one() -> RentedServer:
             async with room:
-                box = await self._provider.start(self._image, self._secret)
-            self._boxes.push_async_callback(box.stop)
-            return box
+                server = await self._provider.start(self._image, self._secret)
+            self._servers.push_async_callback(server.stop)
+            return server
 
         starting = [asyncio.ensure_future(one()) for _ in range(self._number)]
         try:
             return list(await asyncio.shield(asyncio.gather(*starting)))
         finally:
-            # A box that is being started is waited for: nobody else could stop it.
+            # A server that is starting must be awaited, because only its result can be stopped
             await asyncio.shield(asyncio.gather(*starting, return_exceptions=True))
 
-    async def _answering(self, boxes: Sequence[RentedServer]) -> None:
+    async def _answering(self, servers: Sequence[RentedServer]) -> None:
         reason = ""
         try:
             async with (
                 HttpClient(token=self._token, connect=10.0) as wire,
                 asyncio.timeout(RENTED_SERVER.max_seconds),
             ):
-                for box in boxes:
-                    while not (found := await glance(wire, box.address, 10.0)).reachable:
+                for server in servers:
+                    while not (found := await glance(wire, server.address, 10.0)).reachable:
                         reason = found.reason
                         RENTED_SERVER.log(_log, reason)
                         await asyncio.sleep(RENTED_SERVER.longest_wait)
         except TimeoutError:
             rule = RENTED_SERVER
             limit = f"{rule.max_seconds:g} s (retry rule `{rule.name}`)"
-            raise EngineUnavailable(f"a box's worker does not answer after {limit}: {reason}") from None
+            raise EngineUnavailable(f"a server's worker does not answer after {limit}: {reason}") from None
 
 
 @contextlib.asynccontextmanager
-async def _kept(boxes: Sequence[RentedServer]) -> AsyncIterator[None]:
+async def _kept(servers: Sequence[RentedServer]) -> AsyncIterator[None]:
     async def keep() -> None:
         while True:
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_EXTEND_EVERY_S)
             await asyncio.gather(
-                *(box.keep() for box in boxes), return_exceptions=True
-            )  # lost: a lost server
+                *(server.keep() for server in servers), return_exceptions=True
+            )  # the engine notices a lost server
 
     keeping = asyncio.create_task(keep())
     try:
@@ -139,10 +142,10 @@ async def _kept(boxes: Sequence[RentedServer]) -> AsyncIterator[None]:
 
 
 def rented(text: str, provider: Provider, **options: Any) -> RentedEngine:
-    """Return the engine of a text such as `e2b:ioi-eval*8`: the provider, the image, the number of boxes."""
+    """Return the engine of a value such as `e2b:ioi-eval*8`: provider, image, and number of servers."""
     found = _NAMED.fullmatch(text.partition(":")[2])
     if found is None:
-        remedy = "Write e2b:TEMPLATE, or e2b:TEMPLATE*8 for eight boxes"
+        remedy = "Write e2b:TEMPLATE, or e2b:TEMPLATE*8 for eight servers"
         raise InputError(f"{text!r} names no image", field="engine", remedy=remedy)
     return RentedEngine(provider, found["image"], int(found["number"] or 1), **options)
 
@@ -159,19 +162,19 @@ class E2b:
         except ImportError as error:
             raise EngineUnavailable("the package e2b is not installed: pip install e2b") from error
         sandbox = await _asked(
-            AsyncSandbox.create(template=image, timeout=_LIFE, allow_internet_access=False)
+            AsyncSandbox.create(template=image, timeout=_LIFETIME_S, allow_internet_access=False)
         )
-        box = _E2bBox(sandbox)
+        server = _E2bServer(sandbox)
         try:
             variables = {"IOI_EVAL_TOKEN": token}
             await _asked(sandbox.commands.run(WORKER, background=True, envs=variables, timeout=0))
         except BaseException:
-            await asyncio.shield(box.stop())
+            await asyncio.shield(server.stop())
             raise
-        return box
+        return server
 
 
-class _E2bBox:
+class _E2bServer:
     def __init__(self, sandbox: Any) -> None:
         self._sandbox = sandbox
 
@@ -180,14 +183,14 @@ class _E2bBox:
         return f"https://{self._sandbox.get_host(PORT)}"
 
     async def keep(self) -> None:
-        await self._sandbox.set_timeout(_LIFE)
+        await self._sandbox.set_timeout(_LIFETIME_S)
 
     async def stop(self) -> None:
         await _asked(self._sandbox.kill())
 
 
 async def _asked(call: Any) -> Any:
-    """Wait for a call of the SDK; its errors have no type in common but its own base."""
+    """Await a call of the SDK, and raise its errors as EngineUnavailable."""
     from e2b.exceptions import AuthenticationException, SandboxException, ServiceBusyException
 
     try:
@@ -197,7 +200,7 @@ async def _asked(call: Any) -> Any:
 
 
 def open_e2b(setup: EngineSetup) -> RentedEngine:
-    """Make the engine of `e2b:TEMPLATE`."""
+    """Return the engine of `e2b:TEMPLATE`."""
     return rented(
         setup.text,
         E2b(),

@@ -69,7 +69,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> type[Sandbox]:
 def on(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the boxes' addresses lead to these servers."""
     address = property(lambda box: servers[int(box._sandbox.get_host(2000))].url)
-    monkeypatch.setattr(rented._E2bBox, "address", address)
+    monkeypatch.setattr(rented._E2bServer, "address", address)
 
 
 async def test_boxes_judge_and_are_stopped(sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,5 +148,5 @@ def test_the_command_line_takes_it(store: Store) -> None:
     opened = open_engine(EngineChoice(text="e2b:judge*3"), store)
     assert isinstance(opened.engine, rented.RentedEngine) and opened.trusted is not None
     for text in ("e2b", "e2b:judge*0", "e2b:a b"):
-        with pytest.raises(InputError, match=r"names no image|no box is asked for"):
+        with pytest.raises(InputError, match=r"names no image|number of servers must be"):
             open_engine(EngineChoice(text=text), store)

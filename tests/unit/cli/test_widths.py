@@ -42,7 +42,7 @@ def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path, ends: in
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
 
 
-def words_of(lines: list[str]) -> set[str]:
+def message_of(lines: list[str]) -> set[str]:
     return {word for line in lines for word in line.split()}
 
 
@@ -53,14 +53,14 @@ def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
     piped = runs(*command)
     assert piped.returncode == 0, piped.stderr
     assert "\x1b" not in piped.stdout and "\r" not in piped.stdout
-    known = words_of((piped.stdout + piped.stderr).splitlines())
+    known = message_of((piped.stdout + piped.stderr).splitlines())
     for width in (60, 80, 120):
         lines = in_a_terminal(runs, width, *command)
         long = [
             line for line in lines if len(line) > width and "/" not in line
         ]  # paths are whole, to be copied
         assert not long, (width, long)
-        broken = {word for word in words_of(lines) - known if "…" not in word and word[0].isalpha()}
+        broken = {word for word in message_of(lines) - known if "…" not in word and word[0].isalpha()}
         assert not broken or name in SAYS_MORE, (width, broken)
 
 
