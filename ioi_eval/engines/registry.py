@@ -1,4 +1,4 @@
-"""The one place that decides on engine, interpreter, number of workers, and the builder of checkers.
+"""Chooses the engine, the interpreter, the number of workers, and the engine that builds checkers.
 
 A new engine is a function from an `EngineSetup` to an `Engine`, and an entry in the registry of engines.
 docs/extending.md shows one.
@@ -44,7 +44,7 @@ class EngineChoice(Value):
         ),
     ] = EMBEDDED
     slots: Annotated[
-        Slots,  # None: this process's cores here; on servers, all they have
+        Slots,  # None means this process's cores here, or all slots of servers
         CliOption(name="workers", unset="one per core here; on servers, as many jobs as they take"),
     ] = None
     per_endpoint: Annotated[
@@ -78,12 +78,12 @@ class EngineChoice(Value):
         bool, CliOption(help="Judge even where the kernel offers no confinement.")
     ] = False
     python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
-    promised: tuple[str, ...] = ()  # packages that programs in Python may count on
-    launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
+    promised: tuple[str, ...] = ()  # modules that programs in Python may expect
+    launch: Launch = Launch()  # this process's part of the cores, and of the environment's servers
 
     @classmethod
     def meant(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
-        """Return the engine that is named, else that of the environment, else this machine.
+        """Return the named engine, or the engine of the environment, or this machine.
 
         `fields`: other fields. The environment says the rest. Raises InputError for what cannot be meant.
         """
@@ -97,7 +97,7 @@ class EngineChoice(Value):
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
         else:
             fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
-        if named:  # all servers that are named, not a part of them
+        if named:  # a named list is used whole
             launch = msgspec.structs.replace(launch, rank=0, world=1)
         elif text != EMBEDDED and fields.get("per_endpoint") is None:
             fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
@@ -106,7 +106,7 @@ class EngineChoice(Value):
         return choice
 
     def check(self) -> None:
-        """Raise InputError where an option is for another kind of engine."""
+        """Raise InputError if an option is for another kind of engine."""
         if self.per_endpoint is not None and (self.text == EMBEDDED or self.on_ray):
             raise InputError(
                 "this option works with servers only",
@@ -130,24 +130,24 @@ class EngineChoice(Value):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """For the reader of a report."""
+        """Return the description of the choice for reports."""
         return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
 
 
 class EngineSetup(EngineChoice, kw_only=True):
-    """The settings that a function which makes an engine is given."""
+    """The settings for a function that makes an engine."""
 
     store: Store
 
 
 class Opening(NamedTuple):
-    """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
+    """Engines to open: the engine for jobs, and if jobs run elsewhere, one here for trusted builds."""
 
     engine: Engine
     trusted: Engine | None = None
 
     def let_go(self) -> None:
-        """In a child that was forked: close what would keep alive what the parent wants to end."""
+        """Close what would keep the parent's jobs running, in a forked child."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for opened in self:
@@ -160,7 +160,7 @@ def open_engine(
     store: Store,
     packages: tuple[str, ...] = (),
 ) -> Opening:
-    """Make the engines of a choice; an engine that was made by somebody else stays alone.
+    """Return the engines of a choice. An engine of the caller is used without a second engine.
 
     `packages`: those that programs in Python may count on, for the choice of an interpreter here.
     """
@@ -181,7 +181,7 @@ def _fields(choice: EngineChoice) -> dict[str, Any]:
 
 
 class NodesEngine(Protocol):
-    """An engine on the nodes of a cluster, such as Ray's, which says what each of them can do."""
+    """An engine on the nodes of a cluster, such as Ray's, with health checks of each node."""
 
     def servers(self) -> Servers: ...
 
@@ -193,17 +193,17 @@ class NodesEngine(Protocol):
 
 
 def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
-    """Make the engine of a choice that is `on_ray`."""
+    """Return the engine of a choice that is `on_ray`."""
     choice.check()
     return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_fields(choice))))
 
 
-# May have a method `check(text)`, which raises InputError for a text that the engine cannot be made of.
+# May have a method `check(text)`, which raises InputError for an invalid value
 Factory = Callable[[EngineSetup], Engine]
 
 
 def find_engine(text: str) -> Factory:
-    """Return what makes the engine that is meant. Raises InputError where none can be."""
+    """Return the factory of an engine. Raises InputError if there is none."""
     name = text.partition(":")[0]
     factory: Factory | None = find_registered(Registry.ENGINES, name)
     if factory is not None:
@@ -229,7 +229,7 @@ def find_engine(text: str) -> Factory:
 
 
 def _embedded(setup: EngineSetup, python: str = CALLER) -> Engine:
-    """Make the engine of this machine. `python`: the interpreter if the setup names none."""
+    """Return the engine of this machine. `python` is the interpreter if the setup has none."""
     from ioi_eval.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(
@@ -242,7 +242,7 @@ def _embedded(setup: EngineSetup, python: str = CALLER) -> Engine:
 
 
 def piston_engine(setup: EngineChoice) -> PistonEngine:
-    """Make the engine of the servers that are named, or of this process's part of them."""
+    """Return the engine of the named servers, or of this process's part of them."""
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
 
@@ -256,4 +256,4 @@ def piston_engine(setup: EngineChoice) -> PistonEngine:
     )
 
 
-_BUILT_IN: dict[str, Factory] = {EMBEDDED: _embedded}  # whatever else is named so are servers
+_BUILT_IN: dict[str, Factory] = {EMBEDDED: _embedded}  # other values are addresses of servers

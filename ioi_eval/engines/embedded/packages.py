@@ -20,30 +20,30 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 
 INFO, INSTALLED = "pkg-info.json", ".ppman-installed"
-_COPIED = 16 << 20  # bytes, at most, of packages that are copied: scripts, not compilers
-_USUAL_PLACE = "/piston/packages"  # where servers keep them, and so what their .env says
+_MAX_COPIED_BYTES = 16 << 20  # of packages that are copied: scripts, not compilers
+_SERVER_FOLDER = "/piston/packages"  # folder of packages on servers, which is in their .env
 
 
 class LanguagePackage(Value):
-    """A language that jobs can be in. Without a folder it is built in: `ioi_eval` brings its own scripts."""
+    """A language of jobs. Without a folder it is built in, and jobs bring their scripts."""
 
     language: str
     version: str
-    name: str = ""  # the package's, where there is one
+    name: str = ""  # name of the package, if there is one
     aliases: tuple[str, ...] = ()
-    runtime: str = ""  # the package's own name, where it provides languages of other names
-    needs: str = ""  # the command without which it is not offered
+    runtime: str = ""  # name of a package that provides languages with other names
+    needs: str = ""  # command that it needs
     folder: str = ""
     compiles: bool = False
     environment: Mapping[str, str] = {}
-    limits: Mapping[str, int] = {}  # the package's own, by the names that requests have for them
+    limits: Mapping[str, int] = {}  # of the package, by the names of a request's fields
 
 
 class _Provided(msgspec.Struct, frozen=True):
     language: str
     aliases: tuple[str, ...] = ()
     limit_overrides: Mapping[str, int] = {}
-    runtime: str = ""  # these two are ours: a package that stands for several
+    runtime: str = ""  # our extension: a package that provides several languages
     needs: str = ""
 
 
@@ -75,7 +75,7 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePack
 
 
 def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
-    """The languages of one package. Boxes find it at `seen`."""
+    """Return the languages of one package. Sandboxes see its folder at `seen`."""
     info = _info(place)
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is no package: it has no file `run`")
@@ -96,14 +96,14 @@ def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
 
 
 def _in_sight(folder: Path, spare: Path | None) -> Path:
-    """Return the folder that sandboxes see: the packages' own, or a copy that is made for them."""
+    """Return the folder that sandboxes see: the folder of packages, or a copy."""
     reason = _why_out_of_sight(folder)
     if reason is None:
         return folder
     if (
         spare is None
         or _why_out_of_sight(spare.parent) is not None
-        or sum(path.lstat().st_size for path in folder.rglob("*")) > _COPIED
+        or sum(path.lstat().st_size for path in folder.rglob("*")) > _MAX_COPIED_BYTES
     ):
         raise EngineUnavailable(f"the packages in {folder} cannot be used: {reason}")
     shutil.copytree(folder, spare, symlinks=True)
@@ -125,17 +125,17 @@ def _why_out_of_sight(folder: Path) -> str | None:
 
 
 def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -> LanguagePackage | None:
-    """The newest that a request means; of equally new ones the first."""
+    """Return the newest package for a request; of equal versions the first."""
     fitting = [package for package in packages if name in (package.language, *package.aliases)]
     if version != "*":
         fitting = [package for package in fitting if satisfies(package.version, version)]
-    if len(fitting) == 1:  # most often, and versions are slow to read
+    if len(fitting) == 1:  # the usual case; versions are slow to parse
         return fitting[0]
     return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
 
 def names_of(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
-    """All names by which jobs may call them."""
+    """Return all names by which jobs may call packages."""
     return tuple(dict.fromkeys(name for each in packages for name in (each.language, *each.aliases)))
 
 
@@ -150,16 +150,16 @@ def _info(place: Path) -> _Info:
 
 
 def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
-    """Return the variables of `.env`, which was written where it was installed: often on another server."""
+    """Return the variables of `.env`, which is often written on another server."""
     path = place / ".env"
     text = path.read_text() if path.is_file() else ""
-    for other in (f"{_USUAL_PLACE}/{info.language}/{info.version}", os.fspath(place)):
+    for other in (f"{_SERVER_FOLDER}/{info.language}/{info.version}", os.fspath(place)):
         text = text.replace(other, os.fspath(seen))
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name}
 
 
-# --- versions, and ranges of them as npm writes them -------------------------------------------------
+# --- versions, and npm's ranges of versions -------------------------------------------------
 
 _SIGN = re.compile(r"(\^|~|[<>]=?|=)>?\s*v?")
 _NONE = Version("0.0.0")
@@ -167,7 +167,7 @@ _ANY = re.compile(r"(\^|~|[<>]?=)(?=$|[xX*])")
 
 
 def parse_version(text: str) -> Version | None:
-    """Return a version without what follows a `-` or `+`; None where it is not whole."""
+    """Return a version without the part after `-` or `+`, or None if it is incomplete."""
     try:
         return Version(text.strip().removeprefix("v")).truncate()
     except ValueError:
@@ -175,13 +175,13 @@ def parse_version(text: str) -> Version | None:
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Return True if a version is in a range; an unreadable range has none."""
+    """Return True if a version is in a range. An invalid range has no versions."""
     number = parse_version(version)
     return number is not None and any(_takes(choice.strip(), number) for choice in wanted.split("||"))
 
 
 def _takes(choice: str, number: Version) -> bool:
-    """semantic_version reads neither a blank behind a sign, nor `~>`, nor a sign before a star."""
+    """Return a range for semantic_version, which does not accept `~>`, or a blank or a star after a sign."""
     try:
         return number in NpmSpec(_ANY.sub("", _SIGN.sub(r"\1", choice)) or "*")
     except (ValueError, AttributeError):  # AttributeError: `1.2 - newest`

@@ -1,4 +1,4 @@
-"""The proctor's binary and the library that an interpreter waits with, built once per compiler."""
+"""The proctor's binary and the fork server's library, built once for each compiler."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from ioi_eval.store.resources import proctor_sources, shipped
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
-_TRIED = 60.0  # seconds for what takes milliseconds
+_MAX_TRIAL_S = 60.0  # for a trial that takes milliseconds
 
-_WORDS = 4000  # bytes of a compiler's complaints that a message repeats
+_MAX_ERROR_BYTES = 4000  # of a compiler's output in a message
 INSTALL_COMPILER = "apt-get install g++"
 
 
 class Binary(NamedTuple):
-    """A binary in use. `origin`: it came with the package, or was built here, and why."""
+    """A binary in use. `origin` says whether the package bundles it, or why it was built here."""
 
     content: bytes
     origin: str
 
 
 async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> Binary:
-    """The static binary. `folder` is a private one of the caller's, where a build may leave things."""
+    """Return the proctor's binary. `folder` is a private folder of the caller for a build's files."""
     brought = await _brought(PROCTOR, sources.parent, partial(_runs, folder))
     if isinstance(brought, Binary):
         return brought
@@ -52,7 +52,7 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
 async def waiting_library(
     compiler: Toolchain | None, python: Toolchain, sources: Path, store: Store, folder: Path
 ) -> Binary:
-    """Return the library of interpreters that wait. `sources`: the folder `graders`."""
+    """Return the library of the fork server. `sources` is the folder `graders`."""
     brought = await _brought(WAITING, sources, partial(_loads, python))
     if isinstance(brought, Binary):
         return brought
@@ -66,7 +66,7 @@ async def waiting_library(
 
 
 async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:
-    """The one that came with the package, or why it cannot be used."""
+    """Return the bundled binary, or the reason why it cannot be used."""
     machine = platform.machine()
     found = shipped(name, machine, sources_digest(sources))
     if isinstance(found, str):
@@ -81,7 +81,7 @@ async def _runs(folder: Path, proctor: Path) -> bool:
     tried.write_bytes(await asyncio.to_thread(proctor.read_bytes))
     tried.chmod(0o755)
     try:
-        done = await run_command([str(tried), "probe"], cwd=folder, seconds=_TRIED, env={})
+        done = await run_command([str(tried), "probe"], cwd=folder, seconds=_MAX_TRIAL_S, env={})
     except (OSError, TimeoutError):
         return False
     finally:
@@ -90,10 +90,10 @@ async def _runs(folder: Path, proctor: Path) -> bool:
 
 
 async def _loads(python: Toolchain, library: Path) -> bool:
-    """Return True if the library loads: it may ask for a younger C library than this machine's."""
+    """Return True if the library loads: it may need a newer C library than this machine has."""
     command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library))
     try:
-        return (await run_command(command, seconds=_TRIED, env={})).returncode == 0
+        return (await run_command(command, seconds=_MAX_TRIAL_S, env={})).returncode == 0
     except (OSError, TimeoutError):
         return False
 
@@ -101,12 +101,12 @@ async def _loads(python: Toolchain, library: Path) -> bool:
 async def _built_once(
     key: str, compiler: Toolchain, arguments: tuple[str, ...], sources: Path, store: Store, why: str
 ) -> Binary:
-    """`why`: the reason why the one that came with the package cannot be used."""
+    """Build a binary. `why` is the reason why the bundled binary cannot be used."""
     with kept_in(store, EngineUnavailable):
         pin = store.pin(key)
     with pin:
         if (found := store.get(key)) is None:
-            async with store.turn(key):  # several processes may begin at once where nothing is built yet
+            async with store.turn(key):  # several processes may start at the same time
                 if (found := store.get(key)) is None:
                     output = await _build(compiler, arguments, sources)
                     with kept_in(store, EngineUnavailable):
@@ -124,10 +124,10 @@ def _units(sources: Path) -> list[str]:
 
 
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
-    """The one program that is started outside a sandbox: there is nothing yet to make a sandbox with."""
+    """Run the compiler. It is the only program outside a sandbox, because there is no proctor yet."""
     output = Path(arguments[arguments.index("-o") + 1])
     what = "what Python waits with" if output.name == WAITING else "the proctor"
-    # Where nobody said how much is to be told, in a trainer for instance, this is: it may take a minute.
+    # Also printed if logging is not configured, for instance in a trainer: it may take a minute
     _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
     done = await run_command(
         [compiler.path, *arguments],
@@ -136,6 +136,6 @@ async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path)
         env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(output.parent)},
     )
     if done.returncode != 0:
-        text = done.stdout[:_WORDS].decode(errors="replace")
+        text = done.stdout[:_MAX_ERROR_BYTES].decode(errors="replace")
         raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{text}")
     return output

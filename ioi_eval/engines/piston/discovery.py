@@ -1,4 +1,4 @@
-"""Discovery of servers: a fixed list, Slurm's queue, a Kubernetes service, a file that somebody keeps.
+"""Discovery of servers: a fixed list, Slurm's queue, a Kubernetes service, a file of addresses.
 
 Each is a `Discovery`. A look that fails raises InputError or EngineUnavailable.
 """
@@ -17,27 +17,27 @@ from urllib.parse import SplitResult, urlsplit
 from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable, InputError
 
-PORT = 2000  # Piston's own
+PORT = 2000  # Piston's default port
 SLURM, KUBERNETES, _FILE = "slurm", "k8s:", "@"
-_WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")  # as squeue is told to write it
+_WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")  # the format that squeue is asked for
 _API = "/api/v2"
 _URLS = "Write http://HOST:PORT, and commas between several"
 
-# Seconds between two looks. Slurm's controller serves the whole cluster and is not to be asked often.
+# Seconds between two searches. Slurm's controller serves the whole cluster and must not be asked often
 _SLURM_EVERY, _NAMES_EVERY, _FILE_EVERY = 15.0, 10.0, 2.0
 _COMMAND_TIMEOUT = 30.0
 
 
 class Discovery(Protocol):
-    """Finds the servers. A look that fails raises an error of ours; what was known then stands."""
+    """Finds servers. After a search that fails, the servers that were found before stay."""
 
     @property
     def every(self) -> float | None:
-        """Seconds between two looks. None: what is found first is all there will be."""
+        """Seconds between two searches. None means that servers are searched once."""
         ...
 
     async def find(self) -> frozenset[str]:
-        """The base URLs of all servers: `http://host:2000`."""
+        """Return the base URLs of all servers: `http://host:2000`."""
         ...
 
 
@@ -45,7 +45,7 @@ class Discovery(Protocol):
 
 
 def endpoint_url(text: str) -> str:
-    """A server's address in its one form: `http://HOST:PORT`, without a slash and without `/api/v2`.
+    """Return a server's address in its normal form: `http://HOST:PORT`, without a slash and `/api/v2`.
 
     Where the scheme is left out it is http, and then the port may be left out too. Raises InputError.
     """
@@ -57,7 +57,7 @@ def endpoint_url(text: str) -> str:
         raise _not_an_address(text) from None
     if parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or parts.query or parts.fragment:
         raise _not_an_address(text)
-    if port == 0:  # which means any free one where a server listens
+    if port == 0:  # port 0 means any free port, for servers that listen
         raise _not_an_address(text)
     _refuse_secrets(parts)
     host = _in_brackets(parts.hostname or "", text)
@@ -66,7 +66,7 @@ def endpoint_url(text: str) -> str:
 
 
 def _in_brackets(host: str, text: str) -> str:
-    """Return a host as addresses have it: one of IPv6 in brackets and in its shortest form."""
+    """Return a host for an address. IPv6 is in brackets and in its shortest form."""
     if ":" not in host:
         return host
     try:
@@ -76,7 +76,7 @@ def _in_brackets(host: str, text: str) -> str:
 
 
 def endpoint_urls(text: str) -> frozenset[str]:
-    """The addresses of a list with commas or white space between them."""
+    """Return the addresses of a list that is separated by commas or white space."""
     return frozenset(endpoint_url(word) for word in re.split(r"[,\s]+", text) if word)
 
 
@@ -96,7 +96,7 @@ def _refuse_secrets(parts: SplitResult) -> None:
 
 
 def _not_an_address(text: str) -> InputError:
-    """Hide the words before an @, which may be a password."""
+    """Hide the part before an @, which may have a password."""
     *hidden, shown = text.strip().rsplit("@", maxsplit=1)
     is_ipv6 = shown.count(":") > 1 + ("://" in shown)
     remedy = f"{_URLS}. An address of IPv6 goes into brackets: http://[::1]:{PORT}" if is_ipv6 else _URLS
@@ -107,7 +107,7 @@ def _not_an_address(text: str) -> InputError:
 
 
 class Fixed:
-    """Servers that are named once and for all."""
+    """A fixed list of servers."""
 
     every: float | None = None
 
@@ -122,7 +122,7 @@ class Fixed:
 
 
 class Slurm:
-    """Running jobs named `piston-worker-PORT`, on every node of each. `user`: only that user's."""
+    """Servers on the nodes of Slurm's running jobs named `piston-worker-PORT`, of all users or one."""
 
     every: float | None = _SLURM_EVERY
 
@@ -134,7 +134,7 @@ class Slurm:
 
     async def find(self) -> frozenset[str]:
         mine = () if self._user is None else (f"--user={self._user}",)
-        # The nodes come first: a job's name may hold anything, a list of nodes holds no space.
+        # The nodes come first: a job's name may contain spaces, and a list of nodes does not
         lines = await _output("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *mine)
         jobs = [job for job in map(_WORKER.fullmatch, lines) if job and _is_port(int(job[2]))]
         return frozenset(
@@ -143,13 +143,13 @@ class Slurm:
 
 
 async def _hosts(nodes: str) -> list[str]:
-    """Slurm writes node1,node2,node3 as node[1-3]."""
+    """Return the nodes of a list in Slurm's form, such as node[1-3]."""
     plain = not re.search(r"[\[,]", nodes)
     return [nodes] if plain else await _output("scontrol", "show", "hostnames", nodes)
 
 
 class Kubernetes:
-    """All addresses that the cluster's name server gives for a headless service."""
+    """All addresses of a headless Kubernetes service, by the cluster's name server."""
 
     every: float | None = _NAMES_EVERY
 
@@ -163,14 +163,14 @@ class Kubernetes:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(self._service, self._port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:  # UnicodeError: no name server could be asked for it
+        except (OSError, UnicodeError) as error:  # UnicodeError: the name is invalid
             raise EngineUnavailable(
                 f"no addresses for the service {self._service!r}: {error}. The name is SERVICE, or"
                 " SERVICE.NAMESPACE from another namespace; the service must be headless and is known only"
                 " inside the cluster"
             ) from None
         hosts = {(family, str(address[0])) for family, _, _, _, address in found}
-        # With two families every pod has an address of each, and would be taken for two.
+        # A pod may have addresses of both families, and must count once
         old = {host for family, host in hosts if family == socket.AF_INET}
         return frozenset(_numeric_url(host, self._port) for host in old or {host for _, host in hosts})
 
@@ -180,7 +180,7 @@ def _numeric_url(host: str, port: int) -> str:
 
 
 class Listed:
-    """A file of addresses, one a line or commas between them, `#` in front of comments."""
+    """A file of addresses, in lines or separated by commas. Comments begin with `#`."""
 
     every: float | None = _FILE_EVERY
 
@@ -205,11 +205,11 @@ class Listed:
             raise InputError(error.problem, where=str(self._path), row=number, remedy=error.remedy) from None
 
 
-# --- what a user writes ------------------------------------------------------------------------------
+# --- the user's value ------------------------------------------------------------------------------
 
 
 def discovery(text: str) -> Discovery:
-    """Return who finds servers: `slurm[:USER]`, `k8s:SERVICE[:PORT]`, `@FILE`, or addresses.
+    """Return the discovery for a value: `slurm[:USER]`, `k8s:SERVICE[:PORT]`, `@FILE`, or addresses.
 
     Raises InputError, also for nothing but bare words that are names of no host: a slip of the pen.
     """
@@ -250,7 +250,7 @@ def _service(text: str) -> Kubernetes:
 
 
 async def _output(*command: str) -> list[str]:
-    """The lines that a command prints. A command that fails, hangs or is not there: EngineUnavailable."""
+    """Return the lines that a command prints. Raises EngineUnavailable if it fails, hangs or is missing."""
     try:
         done = await run_command(command, seconds=_COMMAND_TIMEOUT)
     except TimeoutError:

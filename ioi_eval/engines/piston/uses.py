@@ -1,4 +1,4 @@
-"""The use of each server of a list: decided by one table, for a run and for the doctor. Pure."""
+"""Decides the use of each server, for runs and for `ioi-eval doctor`. No I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServerPackage(Value):
     """A package of servers, and the jobs that it starts."""
 
     name: str
-    runtimes: frozenset[str]  # names by which a server offers it
+    runtimes: frozenset[str]  # runtimes that show that a server has it
     uses: tuple[ServerRole, ...]
 
 
@@ -47,25 +47,25 @@ _ASKED: dict[JobShape, tuple[ServerRole, ...]] = {
 
 class ServerUse(Value):
     url: str
-    kind: str  # what it has, for people: "ioi_eval", "cms_ioi only", "bash and low limits"
+    kind: str  # for display: "ioi_eval", "cms_ioi only", "bash and low limits"
     use: ServerRole
     reason: str = ""  # why it is not used
 
 
 class Uses(Value):
-    """The uses of servers that can be reached, by their addresses."""
+    """The uses of reachable servers, by address."""
 
-    use: ServerRole  # of most: how the run's tests are judged
+    use: ServerRole  # of most servers, by which the run's tests are judged
     servers: tuple[ServerUse, ...]
 
     @property
     def not_used(self) -> dict[str, str]:
-        """Return the servers that get no jobs, and why."""
+        """Return the servers that get no jobs, with the reasons."""
         return {each.url: each.reason for each in self.servers if each.use is ServerRole.NONE}
 
     @property
     def line(self) -> str:
-        """Return the number of servers of each kind, and what for: "2 with bash, 1 with ... is not used"."""
+        """Return the number and use of servers of each kind: "2 with bash, 1 with ... is not used"."""
         names = [package.name for package in PACKAGES]
         order = sorted(
             self.servers,
@@ -83,7 +83,7 @@ class Uses(Value):
 
 
 def uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Uses:
-    """Return the use of each server that can be reached.
+    """Return the use of each reachable server.
 
     Servers get the best jobs that one of them can do, unless `job` asks for others. A server that is not
     able to do these, or whose limits are too low for them, is not used if another one does them.
@@ -140,13 +140,13 @@ def _is_fit(report: EndpointReport, use: ServerRole) -> bool:
 
 
 def _too_low(report: EndpointReport) -> list[str]:
-    """Return the limits of a server that are too low to judge. A compiler that it lacks others may have."""
+    """Return the limits of a server that are too low to judge, without missing compilers."""
     failed = (line for line in report.findings if line.ok is False)
     return [f"{line.name} {line.detail}" for line in failed if line.name != COMPILER]
 
 
 def _handicap(report: EndpointReport, use: ServerRole, used: Mapping[str, ServerRole]) -> str:
-    """Return what keeps a server from jobs that its packages start."""
+    """Return the reason why a server cannot execute jobs that its packages start."""
     if report.url in used or not _starts(report, use):
         return ""
     if _too_low(report):
@@ -165,7 +165,7 @@ def _packages(runtimes: Collection[str]) -> list[ServerPackage]:
 
 
 def packages_of(runtimes: Collection[str]) -> str:
-    """Return the packages of a server as far as jobs can use them, for people."""
+    """Return the packages of a server that jobs can use, for display."""
     found = _packages(runtimes)
     if found and ServerRole.BATCHES in found[0].uses:
         return found[0].name

@@ -298,7 +298,7 @@ def test_a_server_that_counts_what_passes_is_asked_for_more() -> None:
 
 
 async def test_a_reply_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "_LARGEST_REPLY", 5000)
+    monkeypatch.setattr(sending, "_MAX_REPLY_BYTES", 5000)
     async with Loopback(always(200, b"x" * 5001)) as server, engine_on(server, attempts=1) as engine:
         with pytest.raises(AttemptsUsedUp, match="a reply of more than 5000 bytes"):
             await engine.execute(job())
