@@ -258,57 +258,57 @@ def test_seccomp_prevents_faked_disk_waits(bench: Bench) -> None:
     assert [line.end for line in seeming(bench, EVERYTHING)] == ["ok", "ok"]
 
 
-# What the proctor's clocks make of a supervisor's looks. "blocked": when, whether the program was blocked, and how much a disk had
-# done for it. "lent": when, what the program had done by then, whether it was ready to run.
+# Prints the results of the proctor's clocks for given looks of a supervisor. "blocked": each look has the time, whether the program was
+# blocked, and the disk's work for it. "lent": the time, the program's active time so far, whether it was ready to run.
 #
-# "rules": of each program its start and its patience (idle, whole, whether it is trusted, whether all is quiet), then looks: whose, when,
-# how long was slept since the one before, what the program has computed and waited for so far, whether it is ready and blocked, a disk's
-# work. How each program ends, and when, as soon as one does.
+# "rules": first the start and the time rules of each program (idle, whole, trusted, exclusive), then looks: program, time, sleep since the
+# last look, CPU time and waiting time so far, whether it is ready and blocked, the disk's work. Prints which program ends first, how, and
+# when.
 CLOCKS = """#include <cstdio>
 #include <memory>
 #include <vector>
 void blocked() {
-  idling::Blocked blocked;
+  idle_time::DiskWait blocked;
   long long now, is, work;
-  while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.look(now, is, work);
-  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.doubtful_us()));
+  while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.observe(now, is, work);
+  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.unconfirmed_us()));
 }
 void lent() {
-  idling::Lent lent;
+  idle_time::StolenTime lent;
   long long now, did, ready;
-  while (scanf("%lld %lld %lld", &now, &did, &ready) == 3) lent.look(now, did, ready);
+  while (scanf("%lld %lld %lld", &now, &did, &ready) == 3) lent.observe(now, did, ready);
   printf("%lld", static_cast<long long>(lent.total_us()));
 }
 void rules() {
   int programs;
   scanf("%d", &programs);
-  idling::Clock clock(static_cast<size_t>(programs));
-  std::vector<std::unique_ptr<idling::Account>> all;
+  idle_time::Clock clock(static_cast<size_t>(programs));
+  std::vector<std::unique_ptr<idle_time::TimeAccount>> all;
   std::vector<long long> starts(static_cast<size_t>(programs));
   for (int i = 0; i < programs; ++i) {
     long long idle, whole;
     int trusted, quiet;
     scanf("%lld %lld %lld %d %d", &starts[static_cast<size_t>(i)], &idle, &whole, &trusted, &quiet);
-    const idling::Patience patience = {idle, whole, false, trusted != 0, quiet != 0};
-    all.push_back(std::make_unique<idling::Account>(clock, static_cast<size_t>(i), patience));
+    const idle_time::TimeRules rules = {idle, whole, false, trusted != 0, quiet != 0};
+    all.push_back(std::make_unique<idle_time::TimeAccount>(clock, static_cast<size_t>(i), rules));
   }
   for (size_t i = 0; i < all.size(); ++i) all[i]->start(starts[i] + 1);  // by a clock that shows no 0
   int who, ready, blocked;
   long long now, slept, computed, waited, work;
   while (scanf("%d %lld %lld %lld %lld %d %d %lld", &who, &now, &slept, &computed, &waited, &ready, &blocked, &work) == 8) {
-    idling::Account& account = *all[static_cast<size_t>(who)];
-    account.slept(slept);
-    account.look({now, computed, waited, ready != 0, blocked != 0, account.asks_for_disk_work(blocked != 0) ? work : 0});
+    idle_time::TimeAccount& account = *all[static_cast<size_t>(who)];
+    account.add_sleep(slept);
+    account.observe({now, computed, waited, ready != 0, blocked != 0, account.needs_disk_work(blocked != 0) ? work : 0});
     const auto end = account.end(now);
-    if (end == idling::Account::End::none) continue;
-    printf("%d %s %lld", who, end == idling::Account::End::idled ? "idled" : "stalled", now / 1000);
+    if (end == idle_time::TimeAccount::End::none) continue;
+    printf("%d %s %lld", who, end == idle_time::TimeAccount::End::idled ? "idled" : "stalled", now / 1000);
     return;
   }
   printf("none");
 }
 void crowded() {
   long long limit, waited;
-  while (scanf("%lld %lld", &limit, &waited) == 2) printf("%d ", idling::is_crowded(limit, waited));
+  while (scanf("%lld %lld", &limit, &waited) == 2) printf("%d ", idle_time::is_crowded(limit, waited));
 }
 int main(int, char** argv) {
   *argv[1] == 'b' ? blocked() : *argv[1] == 'l' ? lent() : *argv[1] == 'c' ? crowded() : rules();
@@ -316,10 +316,10 @@ int main(int, char** argv) {
 """
 
 
-def told_of_looks(compiled: Callable[[str], Path], by: str, looks: str) -> str:
+def results_of_looks(compiled: Callable[[str], Path], mode: str, looks: str) -> str:
     sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idle_time.hpp", "idle_time.cpp")]
-    whole = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, CLOCKS])))
-    return subprocess.run([whole, by], input=looks, capture_output=True, text=True, check=True).stdout
+    program = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, CLOCKS])))
+    return subprocess.run([program, mode], input=looks, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.nightly(unless="")
@@ -335,7 +335,7 @@ def told_of_looks(compiled: Callable[[str], Path], by: str, looks: str) -> str:
     ],
 )
 def test_disk_work_is_measured(compiled: Callable[[str], Path], looks: str, told: str) -> None:
-    assert told_of_looks(compiled, "blocked", looks) == told
+    assert results_of_looks(compiled, "blocked", looks) == told
 
 
 # --- a machine that does not run ---
@@ -389,10 +389,10 @@ def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> Non
 )
 def test_steal_time_is_not_idle(compiled: Callable[[str], Path], looks: str, lent: int) -> None:
     """No machine here can be made to lend one."""
-    assert int(told_of_looks(compiled, "lent", looks)) == lent
+    assert int(results_of_looks(compiled, "lent", looks)) == lent
 
 
-# --- the rules of time, by what supervisors see, and by no clock ---
+# --- the time rules, for given looks and without a clock ---
 
 MS = 1000
 Did = Callable[
@@ -426,7 +426,7 @@ def ended(
     still: tuple[int, int] = (0, 0),
     starts: Sequence[int] = (),
 ) -> str:
-    """Who ends first, how and when, with a look every 10 ms for ten seconds. `still`: nobody looks, the machine stands."""
+    """Return which program ends first, how and when, with a look every 10 ms for ten seconds. `still`: the machine is suspended."""
     starts, idle = starts or [0] * len(programs), idle or [400] * len(programs)
     patience = [
         f"{start * MS} {least * MS} {whole * MS} {trusted:d} {quiet:d}"
@@ -443,7 +443,7 @@ def ended(
             words.append(
                 f"{who} {now * MS + 1} {10 * MS} {computed * MS} {waited * MS} {ready:d} {blocked:d} {work}"
             )
-    return told_of_looks(compiled, "rules", "\n".join(words))
+    return results_of_looks(compiled, "rules", "\n".join(words))
 
 
 @pytest.mark.nightly(unless="")
@@ -451,28 +451,28 @@ def ended(
     ("programs", "rules", "told"),
     [
         ([slept_all_the_time], {}, "0 idled 410"),
-        ([computed_until(9990)], {}, "0 stalled 4010"),  # its CPU time is another's to limit
+        ([computed_until(9990)], {}, "0 stalled 4010"),  # CPU time has its own limit
         ([computed_until(9990)], {"whole": 20_000}, "none"),
         ([computed_until(1000)], {}, "0 idled 1410"),
         ([waited_until(2000)], {}, "0 idled 2410"),
-        # A partner that does something keeps all of them, and no longer than it does it: who looks last sees all.
+        # No program is idle while one of them does something. The last look sees all of them.
         ([slept_all_the_time, computed_until(1000)], {}, "1 idled 1410"),
         ([slept_all_the_time, slept_all_the_time], {"idle": (900, 400)}, "1 idled 410"),
-        # Until the last one has started nobody idles.
+        # Idle time starts when the last program has started.
         ([slept_all_the_time, slept_all_the_time], {"starts": (500, 0)}, "1 idled 910"),
         ([slept_all_the_time, slept_all_the_time], {"starts": (0, 500)}, "1 idled 910"),
-        # What looks like waiting for a disk.
+        # Disk waits, confirmed or not.
         ([blocked_until(9990, disk=True)], {"whole": 20_000}, "none"),
         ([blocked_until(2000, disk=True)], {}, "0 idled 2400"),
         ([blocked_until(9990)], {}, "0 stalled 410"),
         ([blocked_until(9990)], {"quiet": True}, "0 stalled 410"),
-        # A disk that is busy beside one that sleeps keeps it for a while.
+        # Short unconfirmed waits extend the time of a sleeping program.
         ([blocked_until(190)], {}, "0 idled 590"),
         ([blocked_until(190)], {"quiet": True}, "0 idled 410"),
         ([blocked_until(9990, disk=True)], {"quiet": True, "whole": 20_000}, "none"),
         ([blocked_until(9990)], {"trusted": True, "whole": 20_000}, "none"),
-        ([blocked_until(300)], {}, "0 stalled 410"),  # nobody knows what of that it waited for
-        # A machine that stands still.
+        ([blocked_until(300)], {}, "0 stalled 410"),  # the wait was never confirmed
+        # A suspended machine.
         ([slept_all_the_time], {"still": (100, 3000)}, "0 idled 3310"),
         ([computed_until(9990)], {"still": (100, 3000), "whole": 20_000}, "none"),
     ],
@@ -490,7 +490,7 @@ def test_time_account_reports_reached_limit(
 def test_wait_of_a_tenth_of_cpu_limit_means_crowded(compiled: Callable[[str], Path]) -> None:
     # Limit and wait, in microseconds, as machines of two processors had them: alone, with one process more, and at load 14.
     looks = "3000000 900  3000000 41000  3000000 299999  3000000 300000  3000000 5400000  3450000 16800000"
-    assert told_of_looks(compiled, "crowded", looks).split() == ["0", "0", "0", "1", "1", "1"]
+    assert results_of_looks(compiled, "crowded", looks).split() == ["0", "0", "0", "1", "1", "1"]
 
 
 CROWDED = PlanLimits(cpu_ms=200, crowded_cpu_ms=600, wall_ms=2000, hard_ms=600_000)
