@@ -136,11 +136,11 @@ def test_its_own_checkers(
     script: dict[str, object], name: str, output: bytes, answer: bytes, args: dict[str, object], worth: float
 ) -> None:
     found = script["CHECKERS"][name](output, answer, point_value=20, **args)  # type: ignore[index]
-    assert script["worth"](found, 20, stops=False) == worth  # type: ignore[operator]
+    assert script["score_of"](found, 20, stops=False) == worth  # type: ignore[operator]
 
 
 def test_what_is_not_passed_ends_its_batch(script: dict[str, object]) -> None:
     part = script["CheckerResult"](False, 5)  # type: ignore[operator]
-    worth = script["worth"]
+    worth = script["score_of"]
     found = [worth(part, 10, stops=stops) for stops in (False, True)]  # type: ignore[operator]
     assert [*found, worth(part, 0, stops=False)] == [0.5, 0, 0]  # type: ignore[operator]
