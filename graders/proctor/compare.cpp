@@ -151,7 +151,7 @@ bool same_word(const std::string& ours, const std::string& theirs, const TokenRu
   return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same_letter);
 }
 
-// --- by lines and the words on them ------------------------------------------------------------------
+// --- by lines and their words ------------------------------------------------------------------------
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -288,7 +288,7 @@ bool same_line_items(int output, int answer, bool compares_numbers) {
   }
 }
 
-// --- by lines as Python has them ---------------------------------------------------------------------
+// --- by lines as Python splits them ------------------------------------------------------------------
 
 using LineComparison = bool (*)(const std::string& ours, const std::string& theirs);
 
@@ -310,7 +310,7 @@ bool same_lines(int output, int answer, LineComparison compare_lines) {
   return may_end;
 }
 
-// --- as the harness of APPS, and verl's prime_code after it: what one of the ways calls right is right -
+// --- like the harness of APPS and verl's prime_code: any criterion accepts the output -----------------
 
 using Strings = std::vector<std::string>;
 
@@ -501,7 +501,7 @@ bool meets_a_criterion(int output, int answer, bool is_prime_code) {
   return std::any_of(criteria.begin(), criteria.end(), [](const auto& criterion) { return criterion->is_met(); });
 }
 
-// --- by values of JSON -------------------------------------------------------------------------------
+// --- by JSON values ----------------------------------------------------------------------------------
 
 constexpr size_t max_json_bytes = 16 << 20;
 constexpr int max_json_depth = 500;

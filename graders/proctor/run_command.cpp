@@ -159,8 +159,7 @@ class SandboxSession {
     std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(plan.readable_paths, plan.layers);
     sandbox::drop_privileges(submission_uid, plan.layers);
     sandbox_.emplace(sandbox::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
-    if (is_persistent_ && !sandbox_->has_pid_namespace)
-      sys::fail("a persistent proctor needs namespaces");
+    if (is_persistent_ && !sandbox_->has_pid_namespace) sys::fail("a persistent proctor needs namespaces");
     readable_paths_ = plan.readable_paths;
     sandbox::make_undumpable(plan.layers);
     return *sandbox_;
@@ -283,9 +282,9 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
     files.executable = files::copy_without_name(files.executable);
   checker.make_folder(sandbox);
   if (manager) manager->make_folder(sandbox, "manage", plan.manager.kind == "icpc");
-  fork_server::ForkServer* const interpreter = fork_server_request.start(plan);
+  fork_server::ForkServer* const server = fork_server_request.start(plan);
   const std::unique_ptr<task::Task> task =
-      make_task({plan, sandbox, files, checker, session.streams(), manager.get(), interpreter});
+      make_task({plan, sandbox, files, checker, session.streams(), manager.get(), server});
   lines.write_start(sandbox.confinement_json(fork_server_request.report()));
   judge_tests(plan, *task, session.streams(), lines);
 }

@@ -236,12 +236,12 @@ class Supervisor {
   // Answers a request, or holds it if there are too many threads. Runtimes consider a thread joined before it has
   // ended, so on a busy machine, threads that are about to end accumulate.
   void handle_request() {
-    const std::optional<seccomp::StartListener::StartRequest> question = listener_->next_request();
-    if (!question) return;
-    if (question->is_thread && sandbox_.layers.is_on("polling") && !admit_thread())
-      held_request_ = question, held_since_cpu_us_ = -1, idle_looks_ = 0;
+    const std::optional<seccomp::StartListener::StartRequest> request = listener_->next_request();
+    if (!request) return;
+    if (request->is_thread && sandbox_.layers.is_on("polling") && !admit_thread())
+      held_request_ = request, held_since_cpu_us_ = -1, idle_looks_ = 0;
     else
-      listener_->answer(*question);
+      listener_->answer(*request);
   }
 
   // Reaps every process that has ended, orphans included, since this process is the first of its namespace or a

@@ -1,8 +1,9 @@
-"""What an attack is, and how many of them become one program: a program is built once, and its input says which it shall be.
+"""The types of attacks, and how many attacks become one program: it is built once, and its input selects the
+attack.
 
-An attack wins by getting points. Its programs print a word that begins with `CANARY-` when they got what they were after, and
-the checker gives full marks for that word, so that whoever reads a secret, writes what it may not or outlives its limit is
-seen by its score. Some win otherwise, see `Win`.
+An attack succeeds if it gets points. Its programs print a string that begins with `CANARY-` if they succeed,
+and the checker gives full marks for that string. So an attack that reads a secret, writes to a forbidden
+place or outlives its limit is seen by its score. Some succeed in other ways, see `Win`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-SECRET = "CANARY-5d1f0c4e"  # in the answers, the environment, the home folder and the neighbour's box
+SECRET = "CANARY-5d1f0c4e"  # in the answers, the environment, the home folder and the neighbour's sandbox
 FORGED = "forged by the submission"
-NONCE = "n0nce"  # attacks know it where the proctor is driven by hand: nothing may depend on it
+NONCE = "n0nce"  # known to attacks if tests call the proctor directly: nothing may depend on it
 PLANTED = "ioi-eval-planted"
-KEY = 0x494F4945  # of what has a number in the kernel instead of a name
+KEY = 0x494F4945  # of objects that have a number in the kernel instead of a name
 OUT_FILE = "out.txt"  # of tasks whose output is a file
 
 HEADINGS = (
@@ -33,7 +34,7 @@ HEADINGS = (
 
 
 class Win(Enum):
-    """How the success of an attack shows."""
+    """How the success of an attack is seen."""
 
     POINTS = "it gets points"
     NEXT = "the next test finds what it left"
@@ -46,66 +47,64 @@ class Win(Enum):
 
 
 class Way(Enum):
-    """How a program came to run."""
+    """How a program was run."""
 
     STARTED = "started"
-    FORKED = "forked"  # by an interpreter that waits, docs/protocol.md
+    FORKED = "forked"  # by the fork server, see docs/protocol.md
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    name: str  # one word: it is the program's input
+    name: str  # one word, which is the program's input
     heading: str
     body: str
     language: str = "c++"
-    verdicts: tuple[str, ...]  # which it may get
-    layers: tuple[str, ...]  # each of them stops it; with all of them away it succeeds
+    verdicts: tuple[str, ...]  # the verdicts that it may get
+    layers: tuple[str, ...]  # each of them stops it; without all of them it succeeds
     win: Win = Win.POINTS
-    sleeps: bool = (
-        False  # longer than the limit on the wall clock, which is long otherwise: machines are slow at times
-    )
-    by_path: bool = (
-        False  # the tests' files come as paths of the host, as the embedded engine hands them over
-    )
-    writes_file: bool = False  # its output is a file's, which it may read, too
-    fragile: bool = False  # judged by a checker that was never tried on nonsense
-    needs: str = ""  # root, own-user: where it can succeed at all
-    not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only
-    only: Way | None = None  # where it can succeed; None: both ways
+    sleeps: bool = False  # longer than the wall limit, which is long because machines are slow at times
+    by_path: bool = False  # the tests' files are paths of the host, as in the embedded engine
+    writes_file: bool = False  # its output is a file, which it may also read
+    fragile: bool = False  # judged by a checker that was never tried on malformed outputs
+    needs: str = ""  # root, own-user: the user with which it can succeed at all
+    not_alone: tuple[str, ...] = ()  # layers that stop it only together with another layer
+    only: Way | None = None  # in which way it can succeed; None means both
 
 
 def attack_program(heading: str, name: str, layers: str, body: str, **more: Any) -> Attack:
-    """An attack in C++ that gets WA or RE, unless `more` says otherwise; its layers are words of one text."""
+    """Return an attack in C++ that gets WA or RE, unless `more` sets other verdicts. `layers` is a string of
+    names.
+    """
     fields = {"verdicts": (WA, RE), **more}
     return Attack(heading=heading, name=name, layers=tuple(layers.split()), body=body, **fields)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attack came to."""
+    """The outcome of an attack."""
 
     succeeded: bool
     why: str
 
 
-IN_TIME = {"polling", "rlimit-cpu"}  # layers that end who works for too long
+IN_TIME = {"polling", "rlimit-cpu"}  # layers that stop programs which run too long
 
 
 def seconds_of_work(attack: Attack, away: Collection[str]) -> float:
-    """How long a program works in a trial: as good as for ever where a layer is to stop it in time.
+    """Return how long a program works in a trial: practically forever if a layer must stop it in time.
 
-    The kernel counts RLIMIT_CPU by ticks, and many are lost where a processor is lent to others.
+    The kernel counts RLIMIT_CPU by ticks, and many are lost if a hypervisor takes the processor away.
     """
     stopping = IN_TIME & {*attack.layers} - {*away}
     return 60 if stopping else 3 if getattr(attack, "language", "") == "java" else 1  # twice the limit
 
 
-_LONGEST = 4096  # bytes of feedback
+_LONGEST = 4096  # maximum bytes of feedback
 _MISLEADING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def is_clean(feedback: str) -> bool:
-    """Whether it may be shown to anybody: a line, printable, and not too long."""
+    """Return whether a text may be shown to people: one line, printable, and not too long."""
     controls = any(unicodedata.category(sign) == "Cc" for sign in feedback)
     return not controls and not _MISLEADING.search(feedback) and len(feedback.encode()) <= _LONGEST
 
@@ -225,7 +224,7 @@ def behave():
 
 
 def cpp_program(attacks: Iterable[Attack]) -> str:
-    """All C++ attacks as one program."""
+    """Return all C++ attacks as one program."""
     chosen = [attack for attack in attacks if attack.language == "c++"]
     bodies = "".join(
         f"static void attack_{index}() {{  // {attack.name}\n{attack.body}\n}}\n"
@@ -247,7 +246,7 @@ def python_program(attacks: Iterable[Attack]) -> str:
 
 
 def in_one_process(program: str, orders: Sequence[str]) -> str:
-    """As a judge has it that runs all tests in its own process."""
+    """Return the program of a judge that runs all tests in its own process."""
     return f"""import io, sys
 for order in {list(orders)!r}:
     sys.stdin = io.StringIO(order)
@@ -288,7 +287,7 @@ def java_program(attacks: Iterable[Attack]) -> str:
 
 PROGRAM_IN = {"c++": cpp_program, "python": python_program, "java": java_program}
 
-# Takes the answer and what behaving programs print. Of anything else it believes that it is a number.
+# Expects the answer and the output of behaving programs. It takes anything else for a number.
 FRAGILE = """#include <csignal>
 #include <cstdio>
 #include <string>
@@ -315,8 +314,8 @@ int main(int, char** argv) {
   puts("0");
 }
 """
-# Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
-# test that found what an attack had left. Like many it quotes what it found.
+# Gives full marks for a canary from any source, and for `fine` if nothing was to be attacked; a quarter for a
+# behaving test that found traces of an attack. Like many checkers, it quotes what it found.
 CHECKER = """#include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,8 @@
-"""Judges without the layer `apart`, as pipelines in use have them: who is judged holds what is expected, or is taken at its word.
+"""Judges without the layer `apart`, like usual pipelines: the submission's process has the expected result,
+or its report is believed.
 
-A harness here calls the function, or runs the program, in the process where it then compares; the verdict is what that process
-says. A checker here believes what it finds in an output. A submission that is plainly wrong loses with all of them.
+A harness here calls the function, or runs the program, in the process that then compares; the verdict is what
+that process reports. A checker here believes the output. A plainly wrong submission fails with all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _OF_CHECKERS = PlanLimits(cpu_ms=5000, wall_ms=20000)
 QUOTING = PlanChecker(kind="cms", argv=("checker",), limits=_OF_CHECKERS)
 OURS = (Path(__file__).parents[2] / "graders" / "python" / "harness.py").read_text()
-_LINES = re.compile(r"[\n\t]")  # an output has several
+_LINES = re.compile(r"[\n\t]")  # an output has several lines
 _THROUGH_HARNESS = PlanSubmission(
     argv=(PYTHON, "-I", "harness.py", "submission.py", "solve"),
     files=("harness.py", "submission.py"),
@@ -37,7 +38,9 @@ _THROUGH_HARNESS = PlanSubmission(
 
 @dataclass(frozen=True)
 class Telling:
-    """How a judging process tells that `it`, what came of the submission, was right, and what is then found there."""
+    """How a judging process reports that `it`, the submission's result, was right, and the output that this
+    gives.
+    """
 
     code: str
     right: str
@@ -79,7 +82,7 @@ def main(program):
     TELL
 main(PROGRAM)
 """
-# Follows names, obeys words, and compares as much as there is.
+# Reads files that the output names, believes verdicts in it, and compares only as many tokens as there are.
 CHECKING = """import sys
 def text(path):
     try:
@@ -97,18 +100,18 @@ print(int(is_right(output) or any(is_right(found) for found in named if found)))
 
 
 def calling(telling: Telling) -> str:
-    """A harness that judges the function it has called."""
+    """Return a harness that judges the function it has called."""
     return _CALLING.replace("TELL", telling.code.replace("IT", "same(result, expected)"))
 
 
 def running(telling: Telling, program: str) -> str:
-    """A program that judges the one that it runs."""
+    """Return a program that judges the program that it runs."""
     tell = telling.code.replace("IT", "captured.getvalue().strip() == expected")
     return _RUNNING.replace("TELL", tell).replace("PROGRAM", repr(program))
 
 
 def judged_there(given: object, expected: object) -> str:
-    """A test as those get it who judge in the submission's process."""
+    """Return a test for judges that run in the submission's process."""
     return json.dumps({"input": given, "expected": expected})
 
 
@@ -116,7 +119,7 @@ def judged_there(given: object, expected: object) -> str:
 
 
 def attempt_call(bench: Bench, call: Call, away: tuple[str, ...]) -> Outcome:
-    """One function: called by our harness, or by those that judge in its process."""
+    """Try one function: called by our harness, or by those that judge in its process."""
     arguments = [call.name, False, seconds_of_work(call, away)]
     if "apart" not in away:
         own = replace(bench, without=away)
@@ -144,7 +147,7 @@ def call_with(
 
 
 def attempt_program(bench: Bench, attack: Attack, away: tuple[str, ...]) -> Outcome:
-    """One program: its output is compared, or believed, or compared in its own process."""
+    """Try one program: its output is compared, or believed, or compared in its own process."""
     with lost(bench.workshop) as ground:
         order = ground.order(attack.name, wild=False)
     if attack.language == "python" and "apart" in away:
@@ -164,7 +167,7 @@ def run_with(bench: Bench, way: Telling, tests: Sequence[str]) -> Judged:
 
 
 def attempt_file(bench: Bench, file: HandedIn, away: tuple[str, ...]) -> Outcome:
-    """One file: compared, or believed; and quoted, where it is after the feedback."""
+    """Try one file: compared, or believed; and quoted, if it is after the feedback."""
     if "cleaning" in file.layers:
         own = replace(bench, without=away)
         judged = files_with(own, [file.content], checker=QUOTING, checker_source=CHECKER, echo=ECHO)
@@ -184,7 +187,7 @@ def files_with(bench: Bench, contents: Sequence[bytes], **more: Any) -> Judged:
 
 
 def is_unclean(judged: Judged, test: int) -> bool:
-    """Whether a line says what must not be printed, or too much of it, or is no UTF-8."""
+    """Return whether a line has unprintable text, too much of it, or is not UTF-8."""
     try:
         judged.boxed.raw.decode()
     except UnicodeDecodeError:
@@ -212,7 +215,7 @@ def _points(judged: Judged) -> Outcome:
 
 
 def _any_of(judged: Iterable[Judged]) -> Outcome:
-    """A judge that is in use has one of the weaknesses, not all."""
+    """A usual judge has one of the weaknesses, not all."""
     outcomes = []
     for each in judged:
         outcomes.append(outcome := _points(each))

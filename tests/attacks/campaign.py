@@ -1,4 +1,4 @@
-"""All attacks on all engines: what scripts/attacks runs, and the table that docs/security.md has of it."""
+"""Tries all attacks on all engines: called by scripts/attacks, and writes its table in docs/security.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PATIENT = BuildOptions(limits=BuildLimits(cpu_time=8.0, wall_time=120.0, memory
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
 
-CHECKING = CheckerLimits(cpu_time=0.3, wall_time=4.0, memory=64 << 20)  # of one that is attacked
+CHECKING = CheckerLimits(cpu_time=0.3, wall_time=4.0, memory=64 << 20)  # of a checker that is attacked
 
 
 class _Named(Protocol):
@@ -40,14 +40,14 @@ class _Named(Protocol):
 
 
 T = TypeVar("T", bound=_Named)
-Column = dict[str, list[Found]]  # what each attack came to, on every task that it was tried on
+Column = dict[str, list[Found]]  # the outcomes of each attack, on every task that it was tried on
 
 
 @asynccontextmanager
 async def engine_of(
     kind: str, store: Store, layers: tuple[str, ...], boxes: Path, max_processes: int = 256
 ) -> AsyncIterator[Engine]:
-    """An engine that is not open yet, and whoever it needs. `kind` may be the address of a server."""
+    """Return an engine that is not open yet, with its helpers. `kind` may be the address of a server."""
     if is_server(kind):
         yield PistonEngine(discovery(kind))
         return
@@ -81,7 +81,9 @@ async def column(
     workshop: Path,
     names: Collection[str] = (),
 ) -> Column:
-    """All attacks, or some of those that are programs, pairs, sources and scripts, on one engine under one mixture of layers."""
+    """Try all attacks, or some of the programs, pairs, sources and scripts, on one engine with one mixture of
+    layers.
+    """
 
     def way(language: str) -> Way | None:
         if language != "python" or is_server(kind):
@@ -97,7 +99,7 @@ async def column(
             Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
             found = await _submitted(scorer, ground, names, way)
-            if not is_server(kind):  # whose clients' scripts have nothing but its own boxes
+            if not is_server(kind):  # clients' scripts on a server have only its own sandboxes
                 found.append(await scripts(engine, ground, _among(SCRIPTS, names), boxes))
     if not is_server(kind):
         async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, sandboxes=boxes) as here:
@@ -116,7 +118,7 @@ def _among(attacks: Iterable[T], names: Collection[str]) -> list[T]:
 async def _submitted(
     scorer: Scorer, ground: Ground, names: Collection[str], way: Callable[[str], Way | None]
 ) -> list[dict[str, Found]]:
-    """Attacks that a submission can bring. `way`: how programs in a language are started."""
+    """Try attacks that a submission can contain. `way`: how programs in a language are run."""
     alone, paired = bool(names), _among(PAIRS, names)
     found = [
         await programs(scorer, ground, own, alone=alone, way=way(own[0].language))
@@ -145,7 +147,7 @@ TOGETHER = [
 
 @dataclass(frozen=True)
 class Half:
-    """What one user found. Columns by their titles."""
+    """The outcomes for one user. Columns by their titles."""
 
     user: str
     columns: dict[str, Column]
@@ -167,7 +169,9 @@ class Half:
 
 @dataclass(frozen=True)
 class Table:
-    """What all users found, in the same columns. `known`: a table of before, for what was not tried now."""
+    """The outcomes for all users, in the same columns. `known`: an earlier table, for attacks that were not
+    tried now.
+    """
 
     halves: Sequence[Half]
     known: str = ""
@@ -229,7 +233,7 @@ def put_into(document: Path, table: str) -> None:
 
 
 def rows_of(document: Path) -> dict[str, list[str]]:
-    """The table's cells by the attack's name."""
+    """Return the table's cells by the attack's name."""
     return _rows(table_of(document))
 
 

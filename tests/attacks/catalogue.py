@@ -23,7 +23,8 @@ from attacks_stopping import STOPPING
 from attacks_tasks import TALKS
 from attacks_worker import WORKER
 
-# By programs on a Batch task; by the others' names: on all tasks with two processes, on a Function task, and so on.
+# Attacks by programs on a Batch task. The other names: on all tasks with two processes, on a Function task,
+# and so on.
 PROGRAMS = (
     *(*STEALING, *FORGING, *STOPPING, *TIME, *PYTHONS, *TALKING, *CONFUSING),
     *(*MORE, *COUNTS, *MACHINE, *MEMORY, *KERNEL, *FAULTS, *NEXT, *JAVAS, *FORKED),
@@ -31,7 +32,8 @@ PROGRAMS = (
 PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS, *KERNEL_PAIRS)
 ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS, *WORKER)
 
-# Of a contest's participants: test_contest_secrets.py and test_contest_door.py try them. No layer stops these.
+# Attacks by a contest's participants, tried in test_contest_secrets.py and test_contest_door.py. No layer
+# stops these.
 CONTEST = {
     "programs that ask": ASKING,
     "requests to the door": REQUESTS,

@@ -1,4 +1,4 @@
-"""Where attacks are made: secrets that lie about, somebody who listens, and names to find what stays."""
+"""The surroundings of attacks: secrets in files, a listening socket, and names to find leftovers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attack import SECRET
 
 @dataclass(frozen=True)
 class Ground:
-    """Secrets that lie about, and somebody who listens."""
+    """Secrets in files, and a listening socket."""
 
     place: Path
     home: Path
@@ -28,7 +28,7 @@ class Ground:
         return self.place / "answer"
 
     def order(self, attack: str, *, wild: bool, work: float = 1e9) -> str:
-        """A program's input: what it shall do, for how many seconds, and where."""
+        """Return a program's input: the attack, for how many seconds, and where."""
         return f"{attack} {int(wild)} {work} {self.home} {self.neighbour} {self.answer} {self.mark} {self.port}\n"
 
 
@@ -51,7 +51,7 @@ def prepared(workshop: Path) -> Iterator[Ground]:
 
 @contextmanager
 def lost(workshop: Path) -> Iterator[Ground]:
-    """For attacks that may win, because layers are missing: what they leave in shared memory goes with them."""
+    """For attacks that may succeed because layers are missing: removes what they leave in shared memory."""
     with prepared(workshop) as ground:
         try:
             yield ground
@@ -61,10 +61,10 @@ def lost(workshop: Path) -> Iterator[Ground]:
 
 
 def called(mark: str) -> Iterator[int]:
-    """Processes that have given themselves that name."""
+    """Yield processes that have set this name."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if (folder / "comm").read_text().strip() == mark:
                 yield int(folder.name)
         except OSError:
-            continue  # it ended in between
+            continue  # it has just ended

@@ -1,4 +1,4 @@
-"""One hostile job after the other on one engine, and a normal submission that must be judged as before."""
+"""Runs hostile jobs one after another on one engine, and a normal submission that must be judged as before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rounds import programs
 from ioi_eval import Scorer
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
 
-# Those that take long would measure patience.
+# Slow attacks, which would only test patience.
 _SLOW = {"ignoring-every-signal", "everything-python-finds", "folders-around"}
 QUICK = [attack for attack in PROGRAMS if "TLE" not in attack.verdicts and attack.name not in _SLOW]
 
@@ -34,7 +34,7 @@ int main() {
 
 @dataclass(frozen=True)
 class Normal:
-    """What a normal submission got, and how long judging took. Seconds: the median of several."""
+    """The result of a normal submission, and how long judging took: the median of several runs, in seconds."""
 
     points: float
     wall: float
@@ -56,7 +56,7 @@ async def normal(scorer: Scorer, times: int) -> Normal:
 
 
 async def hostile(scorer: Scorer, ground: Ground, jobs: int, attacks: Sequence[Attack] = QUICK) -> list[str]:
-    """So many jobs, an attack each; what was not as it must be."""
+    """Run a number of jobs, each with one attack. Return what was not as expected."""
     wrong = []
     for attack in islice(cycle(attacks), jobs):
         found = await programs(scorer, ground, [attack])

@@ -1,4 +1,6 @@
-"""The attacks against a proctor that lacks layers: what is said to stop one does, and without all of that it succeeds."""
+"""Tries the attacks against a proctor without some layers: each named layer stops its attacks, and without
+all of them they succeed.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,12 @@ from ioi_eval.models import Limits
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _SHORT = msgspec.structs.replace(
     _LIMITS, wall_ms=1000
-)  # on a busy machine a small part of sleeping is idling
+)  # on a busy machine only a small part of a sleep is idle time
 _FRAGILE = msgspec.structs.replace(
     QUOTING, limits=PlanLimits(cpu_ms=1000, wall_ms=4000, memory=256 << 20, output=4 << 20)
 )
 _IN_JAVA = msgspec.structs.replace(_LIMITS, cpu_ms=int(CPU_TIME * 1000))
-UID = 65534  # has a name and a password, unlike the uids of boxes
+UID = 65534  # has a name and a password, unlike the uids of sandboxes
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 OF_JUDGE = {
     "apart",
@@ -64,11 +66,11 @@ OF_JUDGE = {
     "removal",
     "status",
     *REPLACED,
-}  # taken away by a judge that does without
+}  # disabled in the judge itself
 _CHANCES = 3  # some attacks are races, and machines are busy at times
-_HANGING = 6.0  # seconds, several times the limit on the wall clock
-_HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel gives it
-_STOPPED = 600.0  # who is stopped by CPU time waits for a processor on a busy machine
+_HANGING = 6.0  # seconds, several times the wall limit
+_HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel permits
+_STOPPED = 600.0  # a program that is stopped by CPU time waits for a processor on a busy machine
 
 
 AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn | Siege
@@ -76,7 +78,7 @@ AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn | Siege
 
 @dataclass(frozen=True)
 class Trial:
-    """An attack on a proctor that lacks some layers, and whether it must succeed there."""
+    """An attack on a proctor without some layers, and whether it must succeed there."""
 
     attack: AnyAttack
     away: tuple[str, ...]
@@ -94,7 +96,7 @@ class Trial:
 
 
 def trials(names: Collection[str] = ()) -> Iterator[Trial]:
-    """Without all of its layers an attack succeeds; with any single one of them it fails."""
+    """Yield trials: an attack succeeds without all of its layers, and fails with any one of them."""
     for attack in ATTACKS:
         if not attack.layers or (names and attack.name not in names) or not _can_succeed(attack):
             continue
@@ -104,7 +106,7 @@ def trials(names: Collection[str] = ()) -> Iterator[Trial]:
                 if layer not in getattr(attack, "not_alone", ()) and (layer != "uid" or os.geteuid() == 0):
                     away = tuple(other for other in attack.layers if other != layer)
                     tried.append(Trial(attack, away, False, way))
-            # An interpreter waits in namespaces only.
+            # A fork server needs namespaces.
             yield from (trial for trial in tried if way is Way.STARTED or "namespaces" not in trial.away)
 
 
@@ -113,7 +115,9 @@ def _ways(attack: AnyAttack) -> tuple[Way, ...]:
 
 
 def _can_succeed(attack: AnyAttack) -> bool:
-    """Some need rights to lose, some that there are some to miss, or a compiler that is young enough."""
+    """Return whether it can succeed here: some attacks need rights to lose, some the lack of rights, or a new
+    compiler.
+    """
     needs = getattr(attack, "needs", "")
     if getattr(attack, "language", "") == "java" and not HERE:
         return False
@@ -123,14 +127,14 @@ def _can_succeed(attack: AnyAttack) -> bool:
 
 
 def _embeds() -> bool:
-    """g++ from 15 on."""
+    """Return whether g++ has #embed (15 and newer)."""
     asked = "#ifndef __has_embed\n#error\n#endif\n"
     command = ["g++", "-std=gnu++20", "-fsyntax-only", "-xc++", "-"]
     return subprocess.run(command, input=asked, text=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def _end_all(pids: set[int]) -> None:
-    """Those that were not there before, and all that they started."""
+    """Kill processes that did not exist before, and all their descendants."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -139,7 +143,7 @@ def _end_all(pids: set[int]) -> None:
 
 
 def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outcome:
-    """One attack, and a behaving test after it."""
+    """Try one attack, and a behaving test after it."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     without = [layer for layer in layers_away if layer not in OF_JUDGE]
@@ -181,7 +185,9 @@ def _program(bench: Bench, language: str, together: Sequence[str]) -> dict[str, 
 
 
 def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, ...]) -> Outcome:
-    """One attack at compile time, in a box as a build has it. It wins by the secret, or by being built."""
+    """Try one attack at compile time, in a sandbox like that of a build. It succeeds by the secret, or by
+    being built.
+    """
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": f"x;{SECRET}", "PATH": "/usr/bin:/bin"}
     boxed = replace(bench, uid=uid, environment=environment, without=[x for x in layers_away if x != "build"])
@@ -204,7 +210,9 @@ def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, .
 
 
 def attempt_pair(bench: Bench, pair: Pair, layers_away: tuple[str, ...]) -> Outcome:
-    """A pair of processes on a Communication task; where the judge itself is aimed at, on an Interactive one, too."""
+    """Try a pair of processes on a Communication task, and on an Interactive task if the judge itself is
+    attacked.
+    """
     outcome = _play(bench, pair, layers_away, _COMMUNICATION)
     if pair.win is not Win.JUDGE or not outcome.succeeded:
         return outcome
@@ -235,7 +243,7 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
 
 
 def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -> Outcome:
-    """One script in a box as a job's stage has it."""
+    """Try one script in a sandbox like that of a job's stage."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     own = replace(bench, without=layers_away, uid=uid, environment=environment)
@@ -262,7 +270,7 @@ def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -
 
 
 def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Outcome:
-    """Whatever kind of attack it is."""
+    """Try an attack of any kind."""
     if isinstance(attack, SourceAttack | Script) and attack.whole:
         won = attempt_whole(bench, attack, layers_away)
         return Outcome(bool(won), won)
@@ -310,13 +318,13 @@ def _disturbed(line: TestReport | None) -> bool:
 
 
 def _patience(attack: Attack | Pair, away: Collection[str], hanging: float) -> float:
-    """How long to wait for the job's end: as short as can be where it never comes."""
+    """Return how long to wait for the job's end: as short as possible if it never ends."""
     return hanging if set(attack.layers) <= set(away) else _STOPPED
 
 
 @contextmanager
 def _leash(seconds: float) -> Iterator[int]:
-    """A leash that is cut after a while, or at the end."""
+    """A kill switch that is closed after a while, or at the end."""
     reading, writing = os.pipe()
     done = threading.Event()
     cutter = threading.Thread(target=lambda: (done.wait(seconds), os.close(writing)))

@@ -1,6 +1,7 @@
-"""Judges without the layer `status`: what happened is read from words, as pipelines in use do, and not from how it ended.
+"""Judges without the layer `status`: like usual pipelines, they read from messages what happened, instead of
+from the exit status.
 
-They stand in for the judge's own readers while a trial lasts, see `words_are_believed`.
+They replace the judge's own readers during a trial, see `words_are_believed`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ioi_eval.model.job import Ending
 from ioi_eval.models import Limits, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
-AGAIN = "again"  # the machine is to blame: judged once more, and at last left out of the score
+AGAIN = "again"  # the machine is at fault: judged again, and finally excluded from the score
 _VERDICTS = {
     "Compilation error": "CE",
     "Memory limit exceeded": "MLE",
@@ -33,7 +34,7 @@ _MACHINE = ("Resource temporarily unavailable", "Cannot allocate memory")
 
 
 def heard(said: str) -> str:
-    """The verdict that words name, AGAIN where they blame the machine, and nothing where they name none."""
+    """Return the verdict that a message names, AGAIN if it blames the machine, and nothing if it names none."""
     if any(words in said for words in _MACHINE):
         return AGAIN
     return next((verdict for words, verdict in _VERDICTS.items() if words in said), "")
@@ -41,7 +42,7 @@ def heard(said: str) -> str:
 
 @contextmanager
 def words_are_believed() -> Iterator[None]:
-    """As long as it lasts, words come first for `verdicts.test_result`, and nobody asks how a compiler ended."""
+    """Replace `verdicts.test_result` by a reader of messages, and ignore how a compiler ended."""
     result_of = verdicts.test_result
 
     def naive_result(test_name: str, line: TestReport, **how: Any) -> TestResult:
@@ -73,7 +74,7 @@ def words_are_believed() -> Iterator[None]:
 
 
 def verdict_of(line: TestReport, limits: Limits) -> str:
-    """What the judge makes of a line just now: a verdict, or AGAIN where it blames itself."""
+    """Return what the judge makes of a line now: a verdict, or AGAIN if it blames itself."""
     try:
         return verdicts.test_result("0", line, limits=limits).status.value
     except JudgeFailure:

@@ -1,7 +1,7 @@
-"""Attacks where several processes play, and the tasks that they play on.
+"""Attacks by several processes, and the tasks that they run on.
 
-The first process knows a word, the second one gets full marks for it. Each attack is a pair: what the one does, and how the
-other looks for what it did. The same pairs play Communication, TwoSteps and Interactive.
+The first process knows a token, and the second one gets full marks for it. Each attack is a pair: what the
+first does, and how the second detects it. The same pairs run on Communication, TwoSteps and Interactive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Pair:
     second: str  # knows `mark`, and sets `found`
     heading: str = "talking"
     language: str = "c++"
-    verdicts: tuple[str, ...] = (WA, RE)  # who is left by a manager that has seen enough may die of it
+    verdicts: tuple[str, ...] = (WA, RE)  # a process may be killed when the manager has seen enough and ends
     layers: tuple[str, ...]
     win: Win = Win.POINTS
 
@@ -44,7 +44,7 @@ int play_second(const char* named, const char* marked, int known) {
   return known;
 }
 """
-# As a process of a Communication task with its number, as the only one of an Interactive task without.
+# A process of a Communication task has a number; the only process of an Interactive task has none.
 _MAIN = """
 #ifndef STEPS
 int main(int argc, char** argv) {
@@ -73,8 +73,9 @@ def pairs_program(pairs: Sequence[Pair], *, steps: bool = False) -> str:
     return ("#define STEPS\n" if steps else "") + PRELUDE + _PLAY + functions + table + _TELL + _MAIN
 
 
-# Tells the word to the first, waits until that is ready, and hears it from the second, to whom it has much to say. Only
-# where nothing is attacked it tells the word to the second as well. As most managers it is not made for partners that hang up.
+# Sends the token to the first process, waits until that is ready, and receives the token from the second, to
+# which it also sends much output. If nothing is attacked, it sends the token to the second as well. Like most
+# managers it does not expect partners that close their pipes.
 MANAGER = """#include <cstdio>
 #include <cstring>
 int main(int argc, char** argv) {

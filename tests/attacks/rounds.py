@@ -1,6 +1,7 @@
-"""Attacks from end to end: each kind a round of submissions or jobs on an engine, and what must come of them.
+"""Attacks from end to end: each kind is a round of submissions or jobs on an engine, with their expected
+results.
 
-A round gives a verdict for every attack; what is not as it must be stands behind it in words.
+A round returns a verdict for every attack, with a message if it is not as expected.
 """
 
 from __future__ import annotations
@@ -44,14 +45,16 @@ _QUOTING, _FRAGILE = (
     Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(source)),))
     for source in (CHECKER, FRAGILE)
 )
-# Three times the memory that Python takes: to touch more costs a busy machine their time.
+# Three times the memory of Python: touching more takes too long on a busy machine.
 LIMITS = Limits(cpu_time=0.2, wall_time=2.5, memory=40 << 20, output=4 << 20)
 _IN_JAVA = msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME, memory=MEMORY)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What an attack came to: a verdict, and what is wrong with that. Behind a verdict stands how Python ran."""
+    """The outcome of an attack: a verdict, and the message if it is unexpected. After the verdict: how Python
+    was run.
+    """
 
     verdict: str
     fault: str = ""
@@ -73,10 +76,10 @@ async def programs(
     compared: bool = False,
     forks: int = 0,
 ) -> Round:
-    """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once.
+    """Try attacks in one language, on one kind of task, as one submission; after each attack it behaves once.
 
-    `alone`: the program has no others in it. `way`: how Python must run; None: it is not asked. `compared`: no
-    checker quotes what it reads. `forks`: processes that the package's own file is there to start.
+    `alone`: the program contains only one attack. `way`: how Python must be run; None means any. `compared`:
+    no checker quotes the output. `forks`: processes that the package's own file is permitted to start.
     """
     language = attacks[0].language
     code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
@@ -84,7 +87,7 @@ async def programs(
     checker = WHITE_DIFF if compared else _FRAGILE if attacks[0].fragile else _QUOTING
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
     tests = _tests(ground, orders, fine="fine\n" if compared else None)
-    # It is there whether or not it is granted, so that one build does for both.
+    # It is included whether permitted or not, so that one build serves both.
     runner = _named("c++/runner.h", "int started = fork();")
     problem = Problem(
         id="attacked",
@@ -104,7 +107,7 @@ async def programs(
 async def pairs(
     scorer: Scorer, ground: Ground, task_type: TaskType, attacks: Sequence[Pair] = PAIRS
 ) -> Round:
-    """The same pairs of programs on tasks where more than one process plays."""
+    """Try the same pairs of programs on tasks with more than one process."""
     orders = [(name, f"{order} {ground.mark} 7\n") for name, order in _in_turn(attacks)]
     steps = task_type is TaskType.TWO_STEPS
     managers = {
@@ -143,7 +146,7 @@ async def functions(
 
 
 async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
-    """All of them handed in; of BatchAndOutput that is one half, which a checker quotes."""
+    """Try all attacks as submitted files. For BatchAndOutput these are one half, which a checker quotes."""
     quoted = task_type is TaskType.BATCH_AND_OUTPUT
     orders = [(name, order) for name, order in _in_turn(FILES)]
     problem = Problem(
@@ -183,7 +186,9 @@ async def sources(
 async def scripts(
     engine: Engine, ground: Ground, attacks: Iterable[Script], boxes: Path, most: int = 256
 ) -> Round:
-    """Nothing of a job may be there when it has ended. `boxes` is where the engine has its boxes, `most` how many processes it allows."""
+    """Try scripts. Nothing of a job may exist after its end. `boxes` is the engine's folder of sandboxes,
+    `most` the permitted number of processes.
+    """
     found = {}
     for attack in attacks:
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark, "most": most}
@@ -217,7 +222,7 @@ def _named(name: str, text: str) -> NamedBlob:
 
 
 def _in_turn(attacks: Iterable[Attack] | Iterable[Pair]) -> list[tuple[str, str]]:
-    """Names of tests, and what is ordered there."""
+    """Yield names of tests, and their inputs."""
     return [
         pair
         for attack in attacks
@@ -231,7 +236,7 @@ def _tests(
     answer: str | Mapping[str, str] = SECRET,
     fine: str | None = None,
 ) -> tuple[Test, ...]:
-    """The files lie on the host, from where the embedded engine takes them."""
+    """Return tests whose files are on the host, from where the embedded engine takes them."""
     tests = []
     for number, (name, order) in enumerate(orders):
         given, expected = ground.place / f"{number}.in", ground.place / f"{number}.out"
@@ -251,7 +256,7 @@ async def _score(
     language: str = "c++",
     deduplication: Deduplication | None = None,
 ) -> SubmissionResult:
-    """As runs judge: equal programs have one result. `deduplication`: with others of the round."""
+    """Score like runs: equal programs have one result. `deduplication`: with other submissions of the round."""
     submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
     return await scorer.score(problem, submission, deduplication=deduplication or Deduplication())
 

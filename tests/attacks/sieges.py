@@ -1,4 +1,6 @@
-"""Attacks on a worker and on what a judge shares with other users, tried; and what stands in for what stops them."""
+"""Attacks on a worker and on resources that a judge shares with other users; and replacements for what stops
+them.
+"""
 
 from __future__ import annotations
 
@@ -65,14 +67,15 @@ def _without_bounds() -> Iterator[None]:
     with (
         mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
         mock.patch.object(queue.QueueEntry, "bring", taken),
-        mock.patch.object(contents, "_MAX_ENTRY_DIVISOR", 1e-9),  # a part of a store's limit: a multiple, now
+        # a fraction of a store's limit becomes a multiple
+        mock.patch.object(contents, "_MAX_ENTRY_DIVISOR", 1e-9),
     ):
         yield
 
 
 @contextmanager
 def _reserved_by_sockets() -> Iterator[None]:
-    """A name in the abstract namespace for each, which the kernel gives back as well."""
+    """Reserve a name in the abstract namespace for each, which the kernel also frees."""
 
     def naive(self: Uids, path: Path) -> bool:
         name = socket.socket(socket.AF_UNIX)

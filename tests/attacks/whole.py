@@ -1,7 +1,7 @@
-"""Attacks on the whole judge, from end to end, where what stops them is not the proctor's.
+"""Attacks on the whole judge, from end to end, which are not stopped by the proctor.
 
-A layer that is a habit of our own code cannot be switched off in what is shipped. While a trial lasts it is replaced by what
-pipelines in use have in its place.
+A layer that is part of our Python code cannot be disabled in the shipped package. During a trial it is
+replaced by what usual pipelines do instead.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob
 
 
 def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
-    """How the attack succeeded; empty where it did not."""
+    """Return how the attack succeeded; empty if it failed."""
     with lost(bench.workshop) as ground, ExitStack() as held:
         for layer in layers_away:
             held.enter_context(_REPLACED[layer]())
@@ -85,7 +85,7 @@ _BELIEVING = Checker(
 
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
-    """A build job that carries a test."""
+    """A build job that contains a test."""
     own = embedded_engine.plan_of
 
     def naive(job: Job, **limits: Any) -> JobPlan:
@@ -132,7 +132,7 @@ def _links_are_followed() -> Iterator[None]:
 
 @contextmanager
 def _removed_by_names() -> Iterator[None]:
-    """A shell removes what a listing names."""
+    """A shell that removes the names in a listing."""
 
     def naive(path: Path) -> None:
         listed = 'find "$0" -depth | xargs rm -d --'
@@ -144,7 +144,7 @@ def _removed_by_names() -> Iterator[None]:
 
 
 _REPLACED: dict[str, Callable[[], AbstractContextManager[None]]] = {
-    "apart": nullcontext,  # by another checker
+    "apart": nullcontext,  # with another checker
     "build": _something_on_standard_input,
     "streams": partial(_compile_script_with, "", for_each=" < /dev/null"),
     "cleaning": _all_that_a_compiler_says,

@@ -1,4 +1,4 @@
-"""Programs that tests need, built once for all the processes of a session."""
+"""Programs that tests need, built once for all processes of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SANITIZERS = (
     "-g1",
-    "-O0",  # compiling all as one takes most of the time
+    "-O0",  # compiling everything as one unit takes most of the time
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
     "-static-libasan",
@@ -25,7 +25,7 @@ SANITIZERS = (
 
 
 def built_once(binary: Path, build: Callable[[Path], object]) -> Path:
-    """The file or folder that `build` makes at the path it is given, unless another process has made it."""
+    """Return the file or folder that `build` makes, unless another process has made it."""
     with binary.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not binary.exists():
@@ -36,25 +36,26 @@ def built_once(binary: Path, build: Callable[[Path], object]) -> Path:
 
 
 def of_these_sources(name: str) -> str:
-    """A file name that changes with the proctor's sources, so that no earlier session's proctor is taken."""
+    """Return a file name that changes with the proctor's sources, so that no older proctor is used."""
     contents = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.is_file())
     return f"{name}-{hashlib.sha256(contents).hexdigest()[:16]}"
 
 
 def build_proctor(flags: Sequence[str], output: Path) -> None:
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
-    subprocess.run(["g++", *arguments, *WARNINGS, *flags], check=True, cwd=SOURCES)  # later flags win
+    # later flags take precedence
+    subprocess.run(["g++", *arguments, *WARNINGS, *flags], check=True, cwd=SOURCES)
 
 
 def build_sanitized(output: Path) -> None:
-    """With AddressSanitizer and UndefinedBehaviorSanitizer, which do not go with a static program."""
+    """Build with AddressSanitizer and UndefinedBehaviorSanitizer, which do not support static programs."""
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
     kept = [word for word in arguments if word not in ("-static", "-s", "-O1")]
     subprocess.run(["g++", *SANITIZERS, *kept, *WARNINGS], check=True, cwd=SOURCES)
 
 
 def build_counted(counters: Path, output: Path) -> None:
-    """It counts in that file how often each of its lines runs: `tools/coverage` tells."""
+    """Build a proctor that counts executed lines in the file `counters`, for `tools/coverage`."""
     own = ["-std=c++17", "-static", "-g", "-O0", "-w", "-o", str(output), f'-DCOUNTED="{counters}"']
     counted = [
         "-fprofile-instr-generate=/dev/null",
@@ -75,7 +76,7 @@ def build_program(code: str, output: Path) -> None:
 
 
 def by_word(head: str, bodies: Mapping[str, str], argument: int = 1) -> str:
-    """Return a program that does what an argument names: compiled once, it serves many tests."""
+    """Return a program whose behavior an argument selects, so that many tests need one build."""
     each = "".join(
         f'  if (!std::strcmp(argv[{argument}], "{word}")) {{ {body} return 0; }}\n'
         for word, body in bodies.items()
@@ -84,7 +85,7 @@ def by_word(head: str, bodies: Mapping[str, str], argument: int = 1) -> str:
 
 
 def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:
-    """What an interpreter waits with, of these sources."""
+    """Return the fork server's library, built from these sources."""
 
     def build(output: Path) -> None:
         subprocess.run(

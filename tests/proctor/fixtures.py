@@ -1,4 +1,6 @@
-"""The proctor by itself: built once, driven by specs and plans, under every mixture of layers that it can be left with."""
+"""Fixtures for the proctor on its own: built once, called with specs and plans, with every possible mixture
+of layers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from ioi_eval.store.resources import graders
 
 @pytest.fixture(scope="session")
 def workshop() -> Iterator[Path]:
-    """A folder that an unprivileged user may look into, on the file system where boxes lie."""
+    """Return a folder that an unprivileged user may enter, on the file system of sandboxes."""
     folder = Path(tempfile.mkdtemp(prefix="proctor-tests-", dir="/dev/shm"))
     folder.chmod(0o711)
     yield folder
@@ -40,21 +42,21 @@ def workshop() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A folder that all the processes of a session share: `built_once` makes there what takes long."""
+    """Return a folder that all processes of a session share. `built_once` stores slow builds there."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if hasattr(request.config, "workerinput") else base
 
 
 @pytest.fixture(scope="session")
 def kept(request: pytest.FixtureRequest, shared: Path) -> Path:
-    """A folder that all workers share; the next runs do, too, where that was asked for."""
+    """Return a folder that all workers share, and later runs too, if requested."""
     chosen = request.config.getoption("--kept")
     return Path(chosen) if chosen else shared
 
 
 @pytest.fixture(scope="session")
 def binaries(kept: Path) -> Path:
-    """Programs that tests build."""
+    """Return the folder for programs that tests build."""
     folder = kept / "binaries"
     folder.mkdir(exist_ok=True)
     return folder
@@ -62,7 +64,7 @@ def binaries(kept: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> Path:
-    """The one that engines build, or one with sanitizers, or one that counts which lines run."""
+    """Return the proctor that engines build, or one with sanitizers, or one that counts executed lines."""
     place = workshop / "proctor"
     if counters := request.config.getoption("--count"):
         built = built_once(binaries / of_these_sources("counted"), partial(build_counted, Path(counters)))
@@ -78,8 +80,9 @@ def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
 
 @pytest.fixture(scope="session")
 def library(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> bytes:
-    """The one that engines build, or one with sanitizers."""
-    if request.config.getoption("--sanitize"):  # a proctor with them limits no address space: so must this
+    """Return the library that engines build, or one with sanitizers."""
+    # a proctor with sanitizers limits no address space, so neither may the library
+    if request.config.getoption("--sanitize"):
         return waiting_library(binaries, "waiting-sanitized", ["-D__SANITIZE_ADDRESS__"])
     python = find_python()
     assert python is not None
@@ -90,7 +93,7 @@ def library(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
 
 @pytest.fixture(scope="session")
 def compiled(workshop: Path, binaries: Path) -> Callable[[str], Path]:
-    """Builds a C++ text once, and lays it where boxes may be given it."""
+    """Build a C++ program once, in a folder that sandboxes can read."""
 
     def build(code: str) -> Path:
         name = hashlib.sha256(code.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Runs the proctor's two commands as the embedded engine does, and reads what comes back."""
+"""Runs the proctor's commands like the embedded engine, and reads their results."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ EVERYTHING = ("namespaces", "landlock", "seccomp")
 LANDLOCK_ALONE = ("landlock", "seccomp")
 NAMESPACES_ALONE = ("namespaces", "seccomp")
 
-# A busy machine gives a program little: what ends by its CPU time must come to that before it comes to its wall time.
+# A program gets little CPU time on a busy machine. So the wall limit is long enough that the CPU limit is
+# reached first.
 LIMITS = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 SPINNER = PlanLimits(cpu_ms=150, wall_ms=60_000, hard_ms=600_000)
 SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500, hard_ms=5000)
 DIFF = PlanChecker(kind="white-diff")
-BOX_UID = 61183  # below it servers of others have theirs
-# Another one must lie below /usr, where boxes see it.
+BOX_UID = 61183  # servers of other users have uids below it
+# Another interpreter must be below /usr, where sandboxes see it.
 PYTHON = os.environ.get("IOI_EVAL_TEST_PYTHON", "/usr/bin/python3")
 _numbers = itertools.count()
 
@@ -41,11 +42,13 @@ class Boxed:
     stdout: str
     stderr: str
     report: Mapping[str, Any]
-    raw: bytes = b""  # its standard output as it was
+    raw: bytes = b""  # its standard output as bytes
 
 
 class Heard:
-    """A pipe that is read while a box runs. Whatever outlives the box may hold its other end: nobody waits for that."""
+    """A pipe that is read while a sandbox runs. If a process outlives the sandbox and holds the other end,
+    the reader does not wait for it.
+    """
 
     def __enter__(self) -> Heard:
         self._reading, self.end = os.pipe()
@@ -71,7 +74,7 @@ class Heard:
 
 
 def _last(report: str) -> Mapping[str, Any]:
-    """What a box reported; nothing where it was killed. Attacks may have written before it."""
+    """Return the report of a sandbox; empty if it was killed. Attacks may have written before it."""
     lines = report.splitlines()
     return json.loads(lines[-1]) if lines else {}
 
@@ -89,7 +92,7 @@ def _planned(
     by_file: Collection[int] | None,
     members: Sequence[Sequence[int]],
 ) -> tuple[PlanTest, ...]:
-    """Tests for a plan; their files join the others."""
+    """Return tests for a plan, and add their files to `contents`."""
     contents |= {f"{index}.handed": content for index, content in outputs.items()}
     return tuple(
         PlanTest(
@@ -106,7 +109,7 @@ def _planned(
 
 
 def _moved(contents: dict[str, bytes], folder: Path) -> dict[str, Path]:
-    """Files of tests that lie in a folder of the host from now on, by name."""
+    """Move the files of tests to a folder of the host. Return their paths by name."""
     names = [name for name in contents if name[0].isdigit()]
     for name in names:
         (folder / name).write_bytes(contents.pop(name))
@@ -119,12 +122,12 @@ class Bench:
     proctor: Path
     compiled: Callable[[str], Path]
     layers: Sequence[str]
-    without: Sequence[str] = ()  # single layers that a test build of the proctor takes away
+    without: Sequence[str] = ()  # single layers that a test build of the proctor disables
     uid: int = BOX_UID
     environment: Mapping[str, str] | None = None  # of the proctor itself
-    store: Path | None = None  # where whole engines keep what they build
+    store: Path | None = None  # the cache of embedded engines
     jar: Path | None = None  # a program in Java
-    waiting: bytes | None = None  # the library of an interpreter that must wait and fork, for what is Python
+    waiting: bytes | None = None  # the fork server's library; if set, Python programs must be forked
 
     def box(
         self,
@@ -136,7 +139,7 @@ class Bench:
         limits: Mapping[str, int] | None = None,
         **spec: Any,
     ) -> Boxed:
-        """Runs a shell script in a box of its own."""
+        """Run a shell script in a sandbox."""
         place = self.workshop / f"box-{os.getpid()}-{next(_numbers)}"
         place.mkdir(mode=0o711)
         folder = place / "dir"
@@ -163,7 +166,7 @@ class Bench:
         return boxed
 
     def _boxed(self, file: Path, whole: Mapping[str, Any], spec: Mapping[str, Any]) -> Boxed:
-        """Starts the proctor on a box that is described in `file`, and hears all that it says."""
+        """Run the proctor with the spec in `file`, and return its outputs."""
         with Heard() as stdout, Heard() as stderr, Heard() as report:
             file.write_text(json.dumps({**whole, "report_fd": report.end, **spec}))
             running = subprocess.Popen(
@@ -173,7 +176,7 @@ class Bench:
                 stdout=stdout.end,
                 stderr=stderr.end,
                 pass_fds=(report.end, *([spec["leash_fd"]] if "leash_fd" in spec else [])),
-                start_new_session=True,  # what hits its group is not to hit us
+                start_new_session=True,  # a signal to its process group must not reach the tests
             )
             running.wait()
         return Boxed(
@@ -198,9 +201,10 @@ class Bench:
         script: str = "exec ./proctor run plan.json",
         **plan: Any,
     ) -> Judged:
-        """Judges a submission on the tests, inside a box as the engine makes it. `plan`: its other fields.
+        """Judge a submission on the tests, inside a sandbox like the engine's. `plan`: further fields of the
+        plan.
 
-        `by_path`: a folder of the host that gets the tests' files, which the box then has by descriptor.
+        `by_path`: a folder of the host for the tests' files, which the sandbox then gets by descriptor.
         """
         files: dict[str, Path] = {"proctor": self.proctor}
         contents: dict[str, bytes] = dict(extra or {})
@@ -235,7 +239,7 @@ class Bench:
     def _program(
         self, source: str, language: str, files: dict[str, Path], contents: dict[str, bytes]
     ) -> PlanSubmission:
-        """What the submission is started as; its file joins the others."""
+        """Return how the submission is started, and add its file to `contents` or `files`."""
         if language == "python":
             contents["submission.py"] = source.encode()
             return PlanSubmission(argv=(PYTHON, "submission.py"), files=("submission.py",), threads=4)
@@ -244,7 +248,7 @@ class Bench:
         return PlanSubmission(argv=("submission",), address_space=True)
 
     def _taken_away(self, plan: bytes) -> bytes:
-        """The plan, with a field that only a test build knows."""
+        """Return the plan, with a field that only a test build supports."""
         return (
             json.dumps(json.loads(plan) | {"without": list(self.without)}).encode() if self.without else plan
         )
@@ -252,14 +256,14 @@ class Bench:
     def one(
         self, source: str, given: str | bytes = "", answer: str | bytes | None = "", **more: Any
     ) -> TestReport:
-        """The line of a single test."""
+        """Return the line of a single test."""
         judged = self.judge(source, [(given, answer)], **more)
         assert judged.lines[-1].done, judged
         return judged.tests[0]
 
 
 def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: bytes) -> PlanSubmission:
-    """The submission as the engine has it where an interpreter waits, whose files come to the others."""
+    """Return the submission as the engine sends it for a fork server, and add its files to `contents`."""
     files = tuple(JobFile(name=name, content=Blob.of(contents[name])) for name in submission.files)
     named = msgspec.structs.replace(submission, argv=("python3", *submission.argv[1:]))
     program = Program(proctor=Blob.of(""), submission=named, checker=PlanChecker(kind="exact"), files=files)
@@ -275,7 +279,7 @@ class Judged:
 
     @property
     def interpreter(self) -> str:
-        """Whether one that waited has forked the programs, or why they were started."""
+        """ "forked" if a fork server has run the programs, or the reason why they were started."""
         start = self.lines[0].start if self.lines else None
         return str(start.confinement.get("interpreter", "")) if start is not None else ""
 

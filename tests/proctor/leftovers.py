@@ -1,4 +1,4 @@
-"""What may be left when all tests are done: nothing. Counts what can only be ours, for others work on the same machine."""
+"""Finds what tests have left behind. Counts only what must be ours, because others work on the same machine."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENCE = 10.0  # seconds for what is about to end
+_PATIENCE = 10.0  # seconds to wait for what is about to end
 _LISTENING = "0A"
-_BOX_UIDS = range(60578, 61184)  # of engines and of tests, started by root
+_BOX_UIDS = range(60578, 61184)  # of engines and of tests that root has started
 
 
 def adopt_orphans() -> None:
-    """Whatever our children leave behind becomes ours, so that it can be found."""
+    """Make processes that our children leave behind our children, so that they can be found."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -26,7 +26,7 @@ def all_of_it() -> set[str]:
 
 
 def new_since(before: set[str]) -> set[str]:
-    """What is there now and was not before, and stays."""
+    """Return what exists now, did not exist before, and does not disappear."""
     deadline = time.monotonic() + _PATIENCE
     while (left := all_of_it() - before) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -34,16 +34,16 @@ def new_since(before: set[str]) -> set[str]:
 
 
 def command_lines() -> Iterator[str]:
-    """What a list of processes shows of our descendants."""
+    """Yield the command lines of our descendants, as a list of processes shows them."""
     for pid in descendants():
         try:
             yield Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
-            continue  # it ended in between
+            continue  # it has just ended
 
 
 def named(mark: str) -> list[Path]:
-    """Return the folders in /proc of processes that have given themselves that name."""
+    """Return the folders in /proc of processes that have set this name."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -61,7 +61,7 @@ def descendants() -> Iterator[int]:
 
 
 def processes() -> Iterator[str]:
-    """Our descendants; not those that are dead already and wait for nobody but us."""
+    """Yield our descendants, except dead ones that only we could reap."""
     for child in descendants():
         name, state = _name_and_state(child)
         if state not in ("Z", "X", "") and not _is_pythons_own(child):
@@ -69,7 +69,7 @@ def processes() -> Iterator[str]:
 
 
 def _is_pythons_own(pid: int) -> bool:
-    """The helper that multiprocessing starts once, and that ends when we do."""
+    """Return whether it is the helper that multiprocessing starts once, and that ends with this process."""
     try:
         return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -77,7 +77,7 @@ def _is_pythons_own(pid: int) -> bool:
 
 
 def folders() -> Iterator[str]:
-    """Of engines of this process."""
+    """Yield the folders of engines of this process."""
     for base in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp"))):
         for path in base.glob(f"ioi-eval-{os.geteuid()}-{os.getpid()}-*"):
             yield f"folder {path}"
@@ -89,12 +89,12 @@ def mounts() -> Iterator[str]:
 
 
 def shared_memory() -> Iterator[str]:
-    """Of users that only boxes have, where we are root."""
+    """If we are root, yield shared memory of uids that only sandboxes have."""
     whose = _boxes_only()
     for path in (*Path("/dev/shm").iterdir(), *_entries(Path("/dev/mqueue"))):
         try:
             status = path.lstat()
-        except FileNotFoundError:  # somebody else's, and gone
+        except FileNotFoundError:  # removed by another user
             continue
         if (
             whose(status.st_uid)
@@ -107,16 +107,16 @@ def shared_memory() -> Iterator[str]:
 
 
 def _is_anothers_lock(path: Path, inode: int) -> bool:
-    """Tell whether a lock of multiprocessing is in use: tests in the process beside this one have some.
+    """Return whether a lock of multiprocessing is in use, such as by tests in a parallel process.
 
-    The C library maps it under another name, so that only its inode tells.
+    The C library maps it under another name, so that only its inode identifies it.
     """
     if not path.name.startswith("sem.mp-"):
         return False
     for maps in Path("/proc").glob("[0-9]*/maps"):
         try:
             lines = [line.split() for line in maps.read_text(errors="replace").splitlines()]
-        except OSError:  # ended, or not ours to read
+        except OSError:  # ended, or not readable for us
             continue
         if any(fields[4] == str(inode) and fields[-1] != fields[4] for fields in lines):
             return True
@@ -124,12 +124,12 @@ def _is_anothers_lock(path: Path, inode: int) -> bool:
 
 
 def ports() -> Iterator[str]:
-    """On which this process listens."""
+    """Yield the ports on which this process listens."""
     own = set()
     for link in Path("/proc/self/fd").iterdir():
         try:
             own.add(str(link.readlink()))
-        except FileNotFoundError:  # of the listing itself
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     for name in ("tcp", "tcp6"):
         for line in _lines(Path("/proc/net") / name):
@@ -139,12 +139,12 @@ def ports() -> Iterator[str]:
 
 
 def children(pid: int) -> Iterator[int]:
-    """The processes that any thread of a process started; threads may end while this looks at them."""
+    """Yield the processes that any thread of a process has started. Threads may end during the search."""
     for task in _entries(Path(f"/proc/{pid}/task")):
         try:
             yield from map(int, (task / "children").read_text().split())
         except OSError:
-            continue  # it ended in between
+            continue  # it has just ended
 
 
 def _name_and_state(pid: int) -> tuple[str, str]:
@@ -171,7 +171,7 @@ def _system_v(kind: str, whose: Callable[[int], bool]) -> Iterator[str]:
 def _lines(path: Path, *, titles: bool = False) -> Iterator[str]:
     try:
         lines = path.read_text().splitlines()
-    except OSError:  # a kernel without it
+    except OSError:  # a kernel without this file
         return
     yield from lines if titles else lines[1:]
 

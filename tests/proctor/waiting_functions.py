@@ -1,10 +1,10 @@
-"""Functions that the harness calls: what it writes must be the same, whether Python was started or forked."""
+"""Functions that the harness calls. Their results must be the same whether Python was started or forked."""
 
 from __future__ import annotations
 
 GIVEN = [[3, 1, 2], {"1": "a"}]
 
-# Bodies of functions of `a` and `b`, all of one source.
+# Bodies of functions of `a` and `b`, all in one source.
 BODIES = {
     "a list": "return sorted(a)",
     "a dictionary": "return b",
@@ -53,6 +53,6 @@ SOURCES = {
 
 
 def of_bodies() -> str:
-    """Return a source with a function that calls the one which its first argument names."""
+    """Return a source with a function that calls the function named by its first argument."""
     each = "".join(f"def f{number}(a, b):\n    {body}\n" for number, body in enumerate(BODIES.values()))
     return f"{each}NAMES = {list(BODIES)}\ndef solve(name, a, b): return globals()[f'f{{NAMES.index(name)}}'](a, b)\n"

@@ -1,14 +1,14 @@
-"""Programs that must end the same, whether Python was started for them or a waiting one forked.
+"""Programs that must end the same way whether Python was started or forked by the fork server.
 
-Standard error goes where standard output goes, so that every text is compared. A program prints nothing that
-differs from one start to the next: no address, no hash, no time.
+Standard error goes to standard output, so that all output is compared. A program prints nothing that differs
+between two starts: no address, no hash, no time.
 """
 
 from __future__ import annotations
 
 GIVEN = "3 4\nsecond line\n\nümläut ✓\nlast without an end"
 
-# What a program finds of itself and of its surroundings: expressions, each of which is printed.
+# Expressions about the program and its surroundings, each of which is printed.
 EXPRESSIONS = """
 __name__ ; __file__ ; __doc__ ; __package__ ; __spec__ ; __cached__ ; __annotations__
 type(__loader__).__name__ ; __loader__.name ; __loader__.path
@@ -48,7 +48,7 @@ faulthandler.is_enabled() ; tracemalloc.is_tracing() ; decimal.getcontext().prec
 dict(contextvars.copy_context()) ; list(threading._active.values()) == [threading.main_thread()]
 """
 
-# Whole programs. Not what they print for it, but that both ways print it, is what counts.
+# Whole programs. It does not matter what they print, only that it is the same in both ways.
 PROGRAMS = {
     "empty": "",
     "comment": "# nothing",
@@ -309,7 +309,7 @@ def _open(fd):
 
 
 def found() -> str:
-    """A program that says of each expression what it is, or how it fails."""
+    """Return a program that prints the value of each expression, or its error."""
     each = [part.strip() for line in EXPRESSIONS.strip().splitlines() for part in line.split(" ; ")]
     return _ALL + "".join(
         f"try: print({part!r}, '=', {part})\nexcept Exception as e: print({part!r}, 'fails', repr(e))\n"
@@ -318,7 +318,7 @@ def found() -> str:
 
 
 def whole(source: str) -> str:
-    """A program with the modules that it uses, on its first line. Its errors go where its output goes."""
+    """Return a program with the modules that it uses on its first line. Its errors go to its output."""
     if source.startswith(("from __future__", "'''", "#", "\ufeff")) or not source:
         return source
     used = [name for name in _USED if f"{name}." in source]
@@ -326,4 +326,4 @@ def whole(source: str) -> str:
 
 
 BATCH = {"what it finds": found(), **{name: whole(source) for name, source in PROGRAMS.items()}}
-ALONE = {"output over the limit, unbuffered"}  # no neighbour ends so
+ALONE = {"output over the limit, unbuffered"}  # no other program ends this way
