@@ -24,7 +24,6 @@ from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import counted, share
 from ioi_eval.reports.sections import model_name
 from ioi_eval.runs.events import (
-    Changed,
     EngineStarting,
     EngineStopped,
     Event,
@@ -34,6 +33,7 @@ from ioi_eval.runs.events import (
     Overloaded,
     ReferencesStarted,
     ReportProgress,
+    ResultChange,
     RowsRead,
     RowsUnderstood,
     RunStarted,
@@ -231,17 +231,17 @@ def _some(lines: Sequence[str]) -> Iterator[str]:
 
 
 _AGAIN = {
-    Changed.PROBLEM: "judged again, because the problem changed",
-    Changed.PROGRAM: "judged again, because the program changed",
-    Changed.COLUMNS: "written again, because other columns of the row changed",
-    Changed.GONE: "no longer in the dump; moved to earlier.jsonl",
+    ResultChange.PROBLEM: "judged again, because the problem changed",
+    ResultChange.PROGRAM: "judged again, because the program changed",
+    ResultChange.COLUMNS: "written again, because other columns of the row changed",
+    ResultChange.GONE: "no longer in the dump; moved to earlier.jsonl",
 }
 
 
 def again(event: JudgedAgain) -> Iterator[str]:
     """Yield a line for each reason why earlier results count no longer."""
     for reason, number in event.reasons.items():
-        named = f" ({', '.join(event.problems[:_TOLD])})" if reason is Changed.PROBLEM else ""
+        named = f" ({', '.join(event.problems[:_TOLD])})" if reason is ResultChange.PROBLEM else ""
         yield f"{counted(number, 'earlier result')}: {_AGAIN[reason]}{named}"
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ioi_eval.rules.shards import Shard
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
     from ioi_eval.runs.events import (
-        Changed,
         DistanceMeasured,
         EngineStarting,
         EngineStopped,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         ReportFinished,
         ReportProgress,
         ReportStarted,
+        ResultChange,
         RowsRead,
         RowsUnderstood,
         RunFinished,
@@ -63,7 +63,7 @@ else:
             "rules.extraction": "Extraction Repairs",
             "rules.shards": "Shard",
             "runs.authors": "Asking GeneratedRun run run_sync",
-            "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
+            "runs.events": "ResultChange DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
             "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
             "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow "
             "SubmissionFailed SubmissionJudged SubmissionsNow progress",
@@ -80,7 +80,6 @@ __all__ = [
     "Asking",
     "BenchmarkOptions",
     "BudgetOptions",
-    "Changed",
     "DistanceMeasured",
     "DumpOptions",
     "EngineChoice",
@@ -102,6 +101,7 @@ __all__ = [
     "ReportOptions",
     "ReportProgress",
     "ReportStarted",
+    "ResultChange",
     "RowsRead",
     "RowsUnderstood",
     "RunFinished",

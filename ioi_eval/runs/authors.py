@@ -160,11 +160,11 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
     asks = asked.asks
     of_asks = fingerprint(asks, call.name, settings)
     with Generations(setup.folder, of_asks, call.name, fresh=setup.options.fresh) as generations:
-        matter = {name: value for name, value in setup.matter.items() if value}
+        result_settings = {name: value for name, value in setup.result_settings.items() if value}
         work = Work(
             problems=problems,
             submissions=_submissions(call, problems, asked, generations, unwritten),
-            made_of=fingerprint_of(of_asks, problems, matter),
+            made_of=fingerprint_of(of_asks, problems, result_settings),
             expected=len(asks) + len(asked.refused),
             check=lambda judge: _refuse_lacking(judge, problems, asks, generations),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},

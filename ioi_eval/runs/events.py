@@ -1,4 +1,4 @@
-"""Events of use cases: small frozen values for bars, logs and metrics to subscribe to. And two who listen."""
+"""Events that use cases emit, for progress bars, logs and metrics; and two subscribers."""
 
 from __future__ import annotations
 
@@ -17,61 +17,63 @@ from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import RUN, ActiveSubmission, MeasuredLimit, Progress, Timeline, write_progress
 
-_STEP = 5.0  # seconds; twice as long each time when there are too many
-_STEPS = 120
-_ALIVE = 10.0  # seconds; less is no news
-_UNSCORED = "unscored"
+_FIRST_STEP_S = 5.0  # initial length of a timeline's intervals, in seconds
+_MAX_STEPS = 120  # maximum number of intervals; at more, their length doubles
+_ALIVE_S = 10.0  # progress.json is rewritten at most this often if only the time has changed, in seconds
+_UNSCORED = "unscored"  # name of judge failures in a timeline
 
 
 class RowsRead(Value):
-    """A large dump is being looked through."""
+    """Some rows of a large dump were read."""
 
-    rows: int  # so far
-    selected: int | None = None  # submissions, once all is seen of a dump whose first rows are being judged
+    rows: int  # number of rows so far
+    selected: int | None = None  # number of submissions, once the whole dump is read
 
 
 class RowsUnderstood(Value):
-    """A dump is looked through, and nothing is judged yet: what its rows are taken for."""
+    """A dump was read, and judging has not started. The event has the detected columns."""
 
     rows: DetectedColumns
 
 
 class RunStarted(Value):
-    total: int | None  # None: the submissions come from a stream of unknown length
-    skipped: int  # of these, how many have their result already
+    """Judging starts."""
+
+    total: int | None  # number of submissions; `None` means a stream of unknown length
+    skipped: int  # number of submissions that already have a result
 
 
-class Changed(StrEnum):
-    """Why a result counts no longer."""
+class ResultChange(StrEnum):
+    """Why an earlier result is outdated."""
 
     PROBLEM = "problem"
     PROGRAM = "program"
-    COLUMNS = "columns"  # of the row, but not the program: written anew, not judged
-    GONE = "gone"  # no row asks for it
+    COLUMNS = "columns"  # only other columns of the row: the row is written again and not judged
+    GONE = "gone"  # the dump has no such row
 
 
 class JudgedAgain(Value):
-    """Results of earlier calls that count no longer; they are kept in earlier.jsonl."""
+    """Some results of earlier calls are outdated. Their rows are moved to earlier.jsonl."""
 
-    reasons: Mapping[Changed, int]
-    problems: tuple[str, ...]  # those that have changed
+    reasons: Mapping[ResultChange, int]  # number of results by reason
+    problems: tuple[str, ...]  # the changed problems
 
 
 class SubmissionJudged(Value):
-    """A result is in the journal."""
+    """A result was written."""
 
     key: str
     problem_id: str
     status: Verdict
     points: float
-    verdicts: Mapping[Verdict, int]  # of its tests
-    tests: int  # that ran for it: none where the result is that of an equal submission
+    verdicts: Mapping[Verdict, int]  # number of its tests by verdict
+    tests: int  # number of tests that ran; 0 if the result comes from an equal submission
     repeated: bool = False
-    reason: Reason | None = None  # why nothing ran
+    reason: Reason | None = None  # why no test ran
 
 
 class SubmissionFailed(Value):
-    """The judge could not say; the reason is in the journal."""
+    """A judge failure was written."""
 
     key: str
     problem_id: str
@@ -79,57 +81,59 @@ class SubmissionFailed(Value):
 
 
 class RunSummary(Value):
-    """The numbers of one call. Earlier calls on the same journal are in `skipped` only."""
+    """The number of submissions of one call, by outcome."""
 
-    skipped: int = 0
-    judged: int = 0  # all that got a result, repeated ones among them
-    repeated: int = 0
-    failed: int = 0
-    tests: int = 0
-    verdicts: Mapping[str, int] = {}  # of submissions, or `no program`
+    skipped: int = 0  # submissions that already had a result
+    judged: int = 0  # submissions that got a result, including the repeated ones
+    repeated: int = 0  # submissions that got the result of an equal submission
+    failed: int = 0  # judge failures
+    tests: int = 0  # tests that ran
+    verdicts: Mapping[str, int] = {}  # submissions by verdict, or `no program`
 
 
 class RunFinished(Value):
+    """All submissions have a result or a judge failure."""
+
     summary: RunSummary
 
 
 class ReferencesStarted(Value):
-    """A benchmark's own solutions are judged next, by a run of its own."""
+    """The solutions of a benchmark are judged next, in a run of their own."""
 
-    most: int  # solutions of a problem
-    problems: int
+    most: int  # maximum number of solutions per problem
+    problems: int  # number of problems
 
 
 class ReportStarted(Value):
-    """Reports are written anew."""
+    """Reports are being written."""
 
-    runs: int
+    runs: int  # number of runs
 
 
 class ReportProgress(Value):
-    """Rows of a run are read, or their pages are there. Told now and then, of runs that are not small."""
+    """Progress of a large run's report, emitted from time to time."""
 
     folder: str
-    read: int
-    pages: int | None = None  # None: rows are still being read
+    read: int  # number of rows that were read
+    pages: int | None = None  # number of pages that were written; `None` means that rows are being read
 
 
 class RunReported(Value):
-    """A run's rows are read."""
+    """The rows of a run were read."""
 
     folder: str
     submissions: int
-    written: bool  # its reports too; else it may only be read
+    written: bool  # True if its reports were written; False if the folder is read-only
 
 
 class ReportFinished(Value):
-    """All is written; `page` shows the run, or several side by side."""
+    """All reports are written."""
 
-    page: str  # for a browser
+    page: str  # path of the HTML page of the run or of the comparison
 
 
 class EngineStarting(Value):
-    """From here to `EngineStopped` the call ends cleanly when it is cancelled; in between it awaits."""
+    """The engine is being opened. From here to `EngineStopped`, the call can be cancelled cleanly."""
 
     engine: str
 
@@ -137,21 +141,21 @@ class EngineStarting(Value):
 class ServersFound(Value):
     """The engine's servers when it was opened."""
 
-    servers: int
-    used: int
+    servers: int  # number of servers that were found
+    used: int  # number of servers that are used
     slots: int
-    unreachable: tuple[str, ...]  # why, of each
-    left_out: Mapping[str, str]  # why, by address
+    unreachable: tuple[str, ...]  # reason for each unreachable server
+    left_out: Mapping[str, str]  # reasons why servers are excluded, by address
     differences: tuple[HealthCheck, ...]
-    uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
-    jobs: str = ""  # how tests are judged there; empty: many a job
-    cores: int = 0  # of all that are used, if they are more than the jobs that these get by default
+    uses: str = ""  # number of servers of each kind, and their use; empty if all servers are alike
+    jobs: str = ""  # how tests are judged there; empty means many tests per job
+    cores: int = 0  # total number of cores, if it is larger than the default number of jobs
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """For the reader of a report."""
-        found = {"servers": self.uses, "jobs": self.jobs}
-        return {name: text for name, text in found.items() if text}
+        """Return the settings that reports show."""
+        settings = {"servers": self.uses, "jobs": self.jobs}
+        return {name: value for name, value in settings.items() if value}
 
 
 class ServersNow(Value):
@@ -161,36 +165,36 @@ class ServersNow(Value):
 
 
 class SubmissionsNow(Value):
-    """The submissions that are being judged. Told each second while there are any."""
+    """The submissions in progress, emitted every second."""
 
     at: float  # seconds since 1970
-    number: int
-    building: int  # of these
-    builds_waiting: int  # of those that build: those for a slot
-    longest: tuple[ActiveSubmission, ...]  # some of them, those first that have taken the longest
+    number: int  # number of submissions in progress
+    building: int  # submissions in progress that are being built
+    builds_waiting: int  # submissions whose build waits for a slot
+    longest: tuple[ActiveSubmission, ...]  # the submissions that started first
 
 
 class LimitMeasured(Value):
-    """A problem's own solutions set its time limit."""
+    """The limits of a problem were measured with its solutions."""
 
     limit: MeasuredLimit
 
 
 class DistanceMeasured(Value):
-    """A solution's distance from its limit, for a calibration."""
+    """The distance of a solution from its limit was measured, for a calibration."""
 
     distance: Distance
 
 
 class Overloaded(Value):
-    """Programs have waited longer for processors and disks than they computed. Told once; verdicts hold."""
+    """The machine is overloaded: programs waited longer than they computed. Verdicts are still valid."""
 
-    waited: float  # seconds, of all tests so far
-    computed: float
+    waited: float  # total time that tests waited for processors and disks, in seconds
+    computed: float  # total CPU time of the tests, in seconds
 
 
 class EngineStopped(Value):
-    """All that the engine had here is cleaned up."""
+    """The engine is closed, and its files on this machine are removed."""
 
 
 Event = (
@@ -221,47 +225,51 @@ OnEvent = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Take an event where nobody listens."""
+    """Do nothing with an event."""
 
 
-# --- how far a run is, noted for `ioi-eval view` -------------------------------------------------------
+# --- progress.json, which `ioi-eval view` shows -------------------------------------------------------
 
 
-class Times:
-    """Counts results by their time, in at most so many steps."""
+class TimelineCounter:
+    """Counts results by verdict in intervals of time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._begin, self._step = clock, clock(), _STEP
+        self._clock, self._begin, self._step = clock, clock(), _FIRST_STEP_S
         self._counts = [Counter[str]()]
 
     def add(self, verdict: str) -> None:
-        self._go_on()
+        """Count a result in the current interval."""
+        self._advance()
         self._counts[-1][verdict] += 1
 
     def timeline(self) -> Timeline:
-        self._go_on()
+        """Return the counts so far."""
+        self._advance()
         return Timeline(begin=self._begin, step=self._step, counts=tuple(map(dict, self._counts)))
 
-    def _go_on(self) -> None:
-        while (place := int((self._clock() - self._begin) / self._step)) >= _STEPS:
+    def _advance(self) -> None:
+        """Append intervals up to the current time, and double their length if there are too many."""
+        while (index := int((self._clock() - self._begin) / self._step)) >= _MAX_STEPS:
             counts = [*self._counts, Counter[str]()]
             self._counts = [count + other for count, other in zip(counts[::2], counts[1::2], strict=False)]
             self._step *= 2
-        self._counts += [Counter[str]() for _ in range(place + 1 - len(self._counts))]
+        self._counts += [Counter[str]() for _ in range(index + 1 - len(self._counts))]
 
 
 class ProgressWriter:
-    """Hears events on their way to whoever is told, and writes down what changes the picture.
+    """An event callback that writes progress.json and passes events on.
 
-    Results are so many that they are only counted: the next look at what is being judged writes them.
+    Results are only counted. The next `SubmissionsNow` writes the counts.
     """
 
-    def __init__(self, folder: Path, tell: OnEvent, clock: Callable[[], float] = time.time) -> None:
-        self._folder, self._tell = folder, tell
+    def __init__(self, folder: Path, on_event: OnEvent, clock: Callable[[], float] = time.time) -> None:
+        self._folder, self._on_event = folder, on_event
         self._now, self._written = Progress(), Progress()
-        self._begun, self._tests, self._times = False, 0, Times(clock)
+        self._has_run, self._tests, self._times = False, 0, TimelineCounter(clock)
 
     def __call__(self, event: Event) -> None:
+        """Record an event, and pass it on."""
         match event:
             case RunStarted(total=total) | RowsRead(selected=int(total)):
                 self._note(total=total)
@@ -278,7 +286,7 @@ class ProgressWriter:
                 self._times.add(_UNSCORED)
             case SubmissionsNow():
                 self._note(
-                    at=event.at // _ALIVE * _ALIVE,
+                    at=event.at // _ALIVE_S * _ALIVE_S,
                     under_way=event.number,
                     building=event.building,
                     builds_waiting=event.builds_waiting,
@@ -288,15 +296,15 @@ class ProgressWriter:
                 )
             case RunFinished():
                 self._end(stopped=False)
-        # Not before there is a run: one that ends before its first row leaves nothing behind.
-        self._begun |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
+        # A run that ends before its first row must leave no files.
+        self._has_run |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
             isinstance(event, SubmissionsNow) and (self._folder / RUN).exists()
         )
         self._write()
-        self._tell(event)
+        self._on_event(event)
 
     def close(self) -> None:
-        """Write that the call has ended. It was stopped unless it said that it has finished."""
+        """Write that the call has ended. Without a `RunFinished` event before, it was stopped."""
         if not self._now.ended:
             self._end(stopped=True)
             self._write()
@@ -307,7 +315,7 @@ class ProgressWriter:
         self._note(ended=True, stopped=stopped, tests=self._tests, timeline=times, **nothing)
 
     def _write(self) -> None:
-        if self._begun and self._now != self._written:
+        if self._has_run and self._now != self._written:
             write_progress(self._folder, self._now)
             self._written = self._now
 
@@ -319,7 +327,7 @@ class ProgressWriter:
 
 
 def progress() -> OnEvent:
-    """Return a subscriber that draws a run with tqdm: a widget in a notebook, a line in a terminal.
+    """Return an event callback that shows a progress bar of tqdm, in a notebook or a terminal.
 
     scored = await score_dump(frame, "packages", on_event=progress())
     """
@@ -327,21 +335,23 @@ def progress() -> OnEvent:
 
 
 class _Bar:
+    """An event callback that shows a progress bar."""
+
     def __init__(self) -> None:
         from tqdm.auto import tqdm
 
-        self._made: Any = tqdm
+        self._tqdm: Any = tqdm
         self._bar: Any = None
         self._tests = self._failed = 0
 
     def __call__(self, event: Event) -> None:
         match event:
             case RowsUnderstood():
-                self._made.write(f"Rows: {event.rows}")
+                self._tqdm.write(f"Rows: {event.rows}")
             case RunStarted():
                 self._close()
                 self._tests = self._failed = 0
-                self._bar = self._made(total=event.total, initial=event.skipped, unit=" submissions")
+                self._bar = self._tqdm(total=event.total, initial=event.skipped, unit=" submissions")
             case SubmissionJudged():
                 self._tests += event.tests
                 self._advance()

@@ -1,6 +1,6 @@
-"""Generate: copies of packages that come without their tests, with the tests made as the packages say.
+"""Generate missing tests: copy packages that come without tests, and run their generators.
 
-Generators, the main solution and validators run where compilers do: in a box. A package itself is left alone.
+Generators, validators and the main solution run in a sandbox. The original packages are not changed.
 """
 
 from __future__ import annotations
@@ -27,81 +27,92 @@ from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
-_ERRORS = "stderr"
-_SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
+_STDERR = "stderr"  # tells the script that the output is on standard error
+# Names of files in the sandbox
+_SCRIPT, _OUTPUT, _INPUT, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 _PARTNER = "ioi-eval-partner"
-_GENERATOR = "generator"
-PROGRAM_SECONDS = 60.0
+_GENERATOR = "generator"  # name of a generator in the compiler's messages
+PROGRAM_SECONDS = 60.0  # default CPU limit of a program, in seconds
 
 
 async def generate(
     source: str | Path, out: str | Path, *, store: Store, seconds: float = PROGRAM_SECONDS
 ) -> tuple[Path, ...]:
-    """Copy the packages of a source into the folder `out`, and make the tests that they lack.
+    """Copy the packages of a source into `out`, generate their missing tests, and return the copies' folders.
 
-    `seconds`: of CPU time, for all processes of a package's program while it makes or looks at one file.
-    Raises InputError for a package that does not say how, for a program that fails, and for a test that the
-    package's validators reject.
+    Args:
+        source: A package or a folder of packages.
+        out: Folder of the copies. No copy may exist there yet.
+        store: Cache of compiled programs.
+        seconds: CPU limit of a package's program for one test, over all its processes.
+
+    Raises:
+        InputError: A package does not describe how its tests are generated, one of its programs fails, or its
+            validators reject a test.
     """
-    written = list[Path]()
-    with ExitStack() as kept:
+    copies = list[Path]()
+    with ExitStack() as opened_archives:
         async with opened(EmbeddedEngine(store=store), store) as tests:
-            for folder, where in package_folders(source, store.root / "packages", kept):
-                found = format_of(folder)
-                if not isinstance(found, PackageFormat):
+            for folder, where in package_folders(source, store.root / "packages", opened_archives):
+                package_format = format_of(folder)
+                if not isinstance(package_format, PackageFormat):
                     raise InputError("packages of this format do not say how tests are made", where=where)
-                target = Path(out) / (found.package_id(folder, where) or folder.name)
+                target = Path(out) / (package_format.package_id(folder, where) or folder.name)
                 if target.exists():
                     raise InputError(
                         "exists already", where=str(target), remedy="Remove it, or name another folder"
                     )
                 faults = Faults(where)
-                making = found.making(folder, faults)
+                making = package_format.making(folder, faults)
                 if faults.errors or making is None:
                     raise faults.errors[0]
-                files = await _Producer(tests.builder, folder, where, seconds).files(making)
+                files = await _TestGenerator(tests.builder, folder, where, seconds).files(making)
                 shutil.copytree(folder, target)
                 for name, content in files.items():
                     (target / name).parent.mkdir(parents=True, exist_ok=True)
                     (target / name).write_bytes(content.read())
-                written.append(target)
-    return tuple(written)
+                copies.append(target)
+    return tuple(copies)
 
 
 generate_sync = synchronous(generate)
 
 
-class _Producer:
+class _TestGenerator:
+    """Generates the missing files of one package."""
+
     def __init__(self, builder: Builder, folder: Path, where: str, seconds: float) -> None:
         self._builder, self._folder, self._where = builder, folder, where
         self._limits = BuildLimits(wall_time=max(PROGRAM_SECONDS, seconds), cpu_time=seconds)
         self._built: dict[Executable, NamedBlob] = {}
 
     async def files(self, making: Making) -> Mapping[str, Blob]:
-        """Make what is missing, by its place in the package. All inputs are shown to the validators."""
+        """Return the missing inputs and answers by their path in the package. Validators check all inputs."""
         files = dict[str, Blob]()
         for test in making.tests:
             if test.command:
-                given = await self._generated(test, making)
+                test_input = await self._generated(test, making)
             else:
-                given = as_on_linux(self._folder / (test.copied or test.input))
-            if test.command or test.copied or given.data is not None:  # or with other line ends than its file
-                files[test.input] = given
+                test_input = as_on_linux(self._folder / (test.copied or test.input))
+            # An input in memory has other line ends than its file.
+            if test.command or test.copied or test_input.data is not None:
+                files[test.input] = test_input
             for validator in making.validators:
-                what = f"the validator rejects {test.input}"
+                failure = f"the validator rejects {test.input}"
                 arguments = ("input.txt", *test.subtask) if making.named else test.subtask
-                await self._run(validator, arguments, given, what, read="input.txt" if making.named else "")
+                input_name = "input.txt" if making.named else ""
+                await self._run(validator, arguments, test_input, failure, read=input_name)
             if (self._folder / test.answer).is_file() and not test.command:
                 continue
             if making.solution is None:
-                files[test.answer] = await self._generated(test, making, written=_ERRORS)
+                files[test.answer] = await self._generated(test, making, written=_STDERR)
             else:
-                what = f"the main solution fails on {test.input}"
+                failure = f"the main solution fails on {test.input}"
                 files[test.answer] = await self._run(
                     making.solution,
                     (),
-                    given,
-                    what,
+                    test_input,
+                    failure,
                     read=making.read,
                     written=making.written,
                     partner=making.interactor,
@@ -109,37 +120,43 @@ class _Producer:
         return files
 
     async def _generated(self, test: GeneratedTest, making: Making, *, written: str = "") -> Blob:
+        """Return the output of a test's generator."""
         name, *arguments = test.command
-        what = f"{' '.join(test.command)} fails, which is to make {test.input}"
-        return await self._run(making.generators[name], tuple(arguments), None, what, written=written)
+        failure = f"{' '.join(test.command)} fails, which is to make {test.input}"
+        return await self._run(making.generators[name], tuple(arguments), None, failure, written=written)
 
     async def _run(
         self,
         program: Executable,
         arguments: tuple[str, ...],
-        given: Blob | None,
-        what: str,
+        test_input: Blob | None,
+        failure: str,
         *,
         read: str = "",
         written: str = "",
         partner: Executable | None = None,
     ) -> Blob:
-        """Return the program's output. `what`: the message where it fails.
+        """Run a program, and return its output.
 
-        `read`, `written`: the names of the files in place of standard input and output. `partner`: a program
-        that it talks to, and whose file `written` is then.
+        Args:
+            program: The program, which is compiled if necessary.
+            arguments: Its arguments.
+            test_input: Its input; `None` means no input.
+            failure: Start of the InputError's message if the program fails.
+            read: Name of the input file; empty means standard input.
+            written: Name of the output file; empty means standard output.
+            partner: An interactor that runs with the program. The output is then the interactor's file.
         """
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
-        started = await self._program(program)
-        files = [] if given is None else [NamedBlob(name=_GIVEN, content=given)]
+        executable = await self._executable(program)
+        files = [] if test_input is None else [NamedBlob(name=_INPUT, content=test_input)]
         if partner is not None:
-            other = await self._program(partner)
-            files.append(
-                NamedBlob(name=f"{_PARTNER}{PurePosixPath(other.name).suffix}", content=other.content)
-            )
-        stdin = "-" if given is None else f"./{_GIVEN}"
+            interactor = await self._executable(partner)
+            suffix = PurePosixPath(interactor.name).suffix
+            files.append(NamedBlob(name=f"{_PARTNER}{suffix}", content=interactor.content))
+        stdin = "-" if test_input is None else f"./{_INPUT}"
         python = find("python")
-        recipe = BuildSpec(
+        spec = BuildSpec(
             kind=GENERATED,
             output=_OUTPUT,
             command=(
@@ -150,17 +167,18 @@ class _Producer:
                     read or "-",
                     written or "-",
                     f"./{files[-1].name}" if partner else "-",
-                    started.name,
+                    executable.name,
                 ),
                 *arguments,
             ),
-            sources=(script, *files, started),
+            sources=(script, *files, executable),
             control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
             limits=self._limits,
         )
-        return (await self._made(recipe, what)).artifact
+        return (await self._build(spec, failure)).artifact
 
-    async def _program(self, program: Executable) -> NamedBlob:
+    async def _executable(self, program: Executable) -> NamedBlob:
+        """Return the compiled program, or its script."""
         if program not in self._built:
             first = program.sources[0].name
             checker = Checker(
@@ -173,18 +191,19 @@ class _Producer:
                 content, name = script_of(checker), f"{_PROGRAM}.py"
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
-                # Unlike what it builds, a compiler that is killed is no fault of the package.
-                recipe = trusted_recipe(problem, checker, _GENERATOR, BuildLimits())
-                content, name = (await self._made(recipe, f"{first} does not compile")).artifact, _PROGRAM
+                # The compiler has the default limits, because the package does not control it.
+                spec = trusted_recipe(problem, checker, _GENERATOR, BuildLimits())
+                content, name = (await self._build(spec, f"{first} does not compile")).artifact, _PROGRAM
             self._built[program] = NamedBlob(name=name, content=content)
         return self._built[program]
 
-    async def _made(self, recipe: BuildSpec, what: str) -> BuildSuccess:
-        built = await self._builder.build(recipe)
-        if isinstance(built, CompileError):
-            log = " ".join(built.log.split()).replace("The compiler was stopped: ", "")
+    async def _build(self, spec: BuildSpec, failure: str) -> BuildSuccess:
+        """Return what a build makes. Raises InputError, whose message starts with `failure`, if it fails."""
+        outcome = await self._builder.build(spec)
+        if isinstance(outcome, CompileError):
+            log = " ".join(outcome.log.split()).replace("The compiler was stopped: ", "")
             remedy = "Correct it in the package"
-            if recipe.kind == GENERATED and "took too long" in log:
+            if spec.kind == GENERATED and "took too long" in log:
                 remedy += f", or allow more than {self._limits.cpu_time:g} s (seconds=S)"
-            raise InputError(f"{what}: {log[:300].rstrip('.')}", where=self._where, remedy=remedy)
-        return built
+            raise InputError(f"{failure}: {log[:300].rstrip('.')}", where=self._where, remedy=remedy)
+        return outcome

@@ -27,7 +27,7 @@ from ioi_eval.reports.document import counted
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.runs.events import Event, ReferencesStarted
-from ioi_eval.runs.runner import Judging, judge_all
+from ioi_eval.runs.runner import SubmissionJudge, judge_all
 from ioi_eval.runs.work import RunSetup, Timing, judging
 from ioi_eval.store import Store
 from ioi_eval.store.memory import recalled, remembered
@@ -60,7 +60,7 @@ class ReferenceOptions(Value):
     ] = False
 
     @property
-    def matter(self) -> Mapping[str, Any]:
+    def result_settings(self) -> Mapping[str, Any]:
         """Return the settings that can change results."""
         return {"skip_unreliable": self.most} if self.skip else {}
 
@@ -103,7 +103,7 @@ class References(Value, kw_only=True):
 
 
 async def judge_references(
-    judge: Judging,
+    judge: SubmissionJudge,
     problems: Mapping[str, Problem],
     solutions: Callable[[str], tuple[Solution, ...]],
     *,
@@ -189,7 +189,7 @@ async def check_references(
             field="references",
             remedy="Packages are checked with `ioi-eval validate`",
         )
-    setup.tell(ReferencesStarted(most=options.most, problems=len(problems)))
+    setup.on_event(ReferencesStarted(most=options.most, problems=len(problems)))
     async with judging(setup, problems.packages) as (judge, workers):
         found = await judge_references(
             judge.but(trusts=True),
@@ -202,7 +202,7 @@ async def check_references(
             timing=setup.options.timing,
             here=await judge.capabilities(),
             prepare=judge.prepare,
-            on_event=setup.tell,
+            on_event=setup.on_event,
         )
     unreliable = found.labels(Reliability.UNRELIABLE)
     return problems.without(unreliable, LEFT_OUT) if options.skip else problems, found
@@ -298,7 +298,7 @@ def _places(
         own = [fingerprints[submission.problem_id], submission.language, submission.code]
         tools = find_language(submission.language).tools if here is not None else ()
         by = sorted(tool.identity for name in tools if here is not None for tool in here.offered(name))
-        made_of = [*begin, *own, *sorted(timing.matter.items()), *by]
+        made_of = [*begin, *own, *sorted(timing.result_settings.items()), *by]
         found[submission.key] = hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
     return found
 

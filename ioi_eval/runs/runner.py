@@ -63,7 +63,7 @@ _MIN_COMPUTED_S, _MIN_WAITED_S = 2.0, 10.0
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
 
 
-class Judging(Protocol):
+class SubmissionJudge(Protocol):
     """The part of the judge that the runner uses."""
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
@@ -116,7 +116,7 @@ class IndexedSubmissions(Protocol):
 
 
 async def judge_all(
-    judge: Judging,
+    judge: SubmissionJudge,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission] | AsyncIterable[Submission],
     journal: ResultStore,
@@ -222,7 +222,7 @@ class _Run:
 
     def __init__(
         self,
-        judge: Judging,
+        judge: SubmissionJudge,
         problems: Mapping[str, Problem],
         journal: ResultStore,
         limited: Callable[[Problem], Awaitable[Problem]] | None,

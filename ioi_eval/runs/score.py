@@ -132,16 +132,16 @@ async def score_dump(
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = (early := rows.beginning(loaded, setup)) or looked_through(rows, loaded, setup)
-            setup.tell(RowsUnderstood(rows=dump.info.understood))
+            setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable, found = await check_references(loaded, references, setup)
             if usable is not loaded:
                 dump = (early := rows.beginning(usable, setup)) or rows.open(usable)
-            matter = {**(references.matter if references else {}), **setup.matter}
+            result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
             limit = rows.selection.limit
             asked: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
             asked |= {} if limit is None else {LIMIT: limit}
             settings = {**asked, **_remarks(dump, found, references)}
-            work = rows.work(dump, usable, matter, settings)
+            work = rows.work(dump, usable, result_settings, settings)
             if early is None:
                 call = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
@@ -163,7 +163,9 @@ async def score_dump(
         dump=dump.info,
         summary=write_reports(
             setup.folder,
-            on_progress=lambda read, pages: setup.tell(ReportProgress(folder=folder, read=read, pages=pages)),
+            on_progress=lambda read, pages: setup.on_event(
+                ReportProgress(folder=folder, read=read, pages=pages)
+            ),
         ),
         failures=setup.failures(dump.info.keys),
         references=found,
@@ -202,7 +204,7 @@ class DumpTail:
         for file in (*self._beginning.info.files, *whole.info.files):
             file.check_unchanged()  # what is judged already is of the same rows
         self.whole = whole
-        self._setup.tell(RowsRead(rows=whole.info.rows, selected=len(whole)))
+        self._setup.on_event(RowsRead(rows=whole.info.rows, selected=len(whole)))
         made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)
         self._settle(made_of, _remarks(whole, None, None), whole.info.keys)
         write_index(self._setup.folder, whole.index)
@@ -221,7 +223,7 @@ class DumpTail:
         def tell(number: int) -> None:
             if self._stopped:
                 raise InterruptedError
-            loop.call_soon_threadsafe(self._setup.tell, RowsRead(rows=number))
+            loop.call_soon_threadsafe(self._setup.on_event, RowsRead(rows=number))
 
         looking = asyncio.create_task(
             asyncio.to_thread(looked_through, self._rows, self._problems, self._setup, tell)
@@ -245,7 +247,7 @@ def looked_through(
 ) -> Dump:
     """Report faults before anything is judged; where there are many, a file has all of them."""
     try:
-        return rows.open(problems, on_rows or (lambda number: setup.tell(RowsRead(rows=number))))
+        return rows.open(problems, on_rows or (lambda number: setup.on_event(RowsRead(rows=number))))
     except BadRows as error:
         if len(error.errors) == 1:
             raise
@@ -342,9 +344,9 @@ class Rows(NamedTuple):
         return open_beginning(self.places, problems, self.reading, self.selection)
 
     def work(
-        self, dump: Dump, problems: Problems, matter: Mapping[str, Any], settings: Mapping[str, Any]
+        self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Work:
-        """`matter`: what else than how rows are read can change results."""
+        """`result_settings`: what else than how rows are read can change results."""
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
         reading |= reading.pop("repairs")  # flat, as a fingerprint names it
         del reading["skip_bad_rows"]  # changes no result
@@ -353,7 +355,7 @@ class Rows(NamedTuple):
             submissions=dump,
             keys=dump.info.keys,
             others=dump.info.passed_over,
-            made_of=fingerprint_of(dump.info.sha256, problems, {**reading, **matter}),
+            made_of=fingerprint_of(dump.info.sha256, problems, {**reading, **result_settings}),
             settings=settings,
             shard=str(self.selection.shard or ""),
         )
@@ -420,7 +422,7 @@ def forecast_dump(
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = rows.open(loaded)
-            work = rows.work(dump, loaded, setup.matter, {})
+            work = rows.work(dump, loaded, setup.result_settings, {})
             with journal_of(work, setup) as journal:
                 again = superseded_results(work, journal)
                 new, without = _to_judge(work, journal)

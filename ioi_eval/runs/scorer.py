@@ -1,4 +1,4 @@
-"""The front door for programs: an engine in, scores out."""
+"""`Scorer`, the interface for programs that score submissions on an engine."""
 
 from __future__ import annotations
 
@@ -31,20 +31,28 @@ _T = TypeVar("_T")
 
 
 class Scorer:
-    """Scores submissions on an engine, which it opens and closes with itself.
+    """Scores submissions on an engine. The engine is opened and closed with the scorer.
 
         async with Scorer() as scorer:
             result = await scorer.score(problem, submission)
             print(result.points, [test.status for test in result.tests])
 
-    Without `engine`, this machine judges, and without `store` what is built is then remembered in a private
-    folder where temporary files go; of an engine that is given, for as long as the scorer is open.
-    `score` may be called as often and as concurrently as one likes; the engine's slots bound what runs.
-    `trusted`: builds proctor, checkers and managers for an engine elsewhere, if it can be opened here.
+    `score` may be called concurrently; the engine's slots limit the number of jobs that run at the same time.
     In tests, use a `FakeEngine`:
 
         async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
             assert (await scorer.score(problem, submission)).tests[1].status == "TLE"
+
+    Args:
+        engine: Executes jobs. By default this machine.
+        store: Cache of builds. By default a private folder among the temporary files; if `engine` is given, a
+            folder that is removed when the scorer is closed.
+        options: How submissions are judged.
+        builds: How programs are built.
+        trusted: Builds proctor, checkers and managers for `engine`, if it can be opened.
+
+    Raises:
+        InputError: `engine` is a string or a path.
     """
 
     def __init__(
@@ -75,7 +83,7 @@ class Scorer:
             tests = await opening.enter_async_context(opened(engine, store, self._builds))
             trusted: Builder | None = None
             if self._trusted is not None:
-                with contextlib.suppress(EngineUnavailable):  # without a compiler here the other one builds
+                with contextlib.suppress(EngineUnavailable):  # without a compiler, `engine` builds
                     here = await opening.enter_async_context(opened(self._trusted, store, self._builds))
                     trusted = here.builder
             limits = self._builds.limits if self._builds is not None else None
@@ -91,33 +99,37 @@ class Scorer:
 
     @property
     def judge(self) -> Judge:
-        """The judge at work, for callers that run many submissions."""
+        """Return the judge, for callers that run many submissions. Raises IoiEvalError if it is not open."""
         if self._judge is None:
             raise IoiEvalError("the scorer is not open: use it as `async with Scorer(engine) as scorer`")
         return self._judge
 
     @property
     def slots(self) -> int:
-        """The number of builds and batches that run at the same time."""
+        """Return the number of builds and batches that run at the same time."""
         return self.judge.slots
 
     def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
-        """Return a judge at the same engine, with the same programs built, that differs in this."""
+        """Return a judge with other options, which shares the engine and the built programs."""
         return self.judge.but(all_tests=all_tests, borderline=borderline, echo=echo)
 
     async def prepare(self, problem: Problem) -> None:
-        """Build the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""
+        """Build the problem's checker and manager. Raises ProgramBroken if one of them does not compile."""
         await self.judge.prepare(problem)
 
     async def score(
         self, problem: Problem, submission: Submission, *, deduplication: Deduplication | None = None
     ) -> SubmissionResult:
-        """Return what a submission is worth, with a verdict for every test.
+        """Return the result of a submission: its points, and a verdict for every test.
 
-        Equal programs that have one `Deduplication` (of `ioi_eval.scoring`) are judged once.
+        Args:
+            problem: The problem of the submission.
+            submission: The program.
+            deduplication: Judges equal programs once. Pass the same object for all of them.
+
         Raises:
-            InputError: if the problem cannot be judged, or the submission names another problem.
-            JudgeFailure: if the judge cannot say.
+            InputError: The problem cannot be judged, or the submission names another problem.
+            JudgeFailure: The judge itself failed.
         """
         _refuse_another_problem(problem, submission)
         judge = self.judge if deduplication is None else self.judge.but(deduplication=deduplication)
@@ -126,16 +138,16 @@ class Scorer:
 
 
 def check_kind(value: object, kind: type, field: str, remedy: str) -> None:
-    """Raise InputError if an argument is not of the kind that is expected."""
+    """Raise InputError if an argument does not have the expected type."""
     if not isinstance(value, kind):
-        said = f"{field} must be a {kind.__name__}, not {type(value).__name__}"
-        raise InputError(said, field=field, remedy=remedy)
+        message = f"{field} must be a {kind.__name__}, not {type(value).__name__}"
+        raise InputError(message, field=field, remedy=remedy)
 
 
 def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
-    """Raise InputError for anything but a problem and a submission of it."""
-    of_problem = 'Give load_problems(...)["id"], or Problem.of(tests=[("1 2", "3")])'
-    check_kind(problem, Problem, "problem", of_problem)
+    """Raise InputError unless the arguments are a problem and a submission to it."""
+    problem_remedy = 'Give load_problems(...)["id"], or Problem.of(tests=[("1 2", "3")])'
+    check_kind(problem, Problem, "problem", problem_remedy)
     check_kind(submission, Submission, "submission", "Give a Submission with key, problem_id and code")
     names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
     is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
@@ -153,7 +165,7 @@ def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
 async def run_classic(
     engine: Engine, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
-    """Return a test's result by a classic job. JudgeFailure where our scripts, or the engine, cannot say."""
+    """Judge a test by a classic job, and return its result. Raises JudgeFailure if the engine fails."""
     _refuse_another_problem(problem, submission)
     if submission.code is None:
         return not_compiled(test.name, NO_CODE)
@@ -174,8 +186,8 @@ def score_sync(
 
         result = score_sync(problem, Submission(key="1", problem_id=problem.id, code=source))
 
-    Without `engine`, this machine judges. Without `store`, what is built is remembered in a private folder
-    where temporary files go. For more than a few submissions use a `Scorer`: it keeps all cores busy.
+    By default this machine judges, and builds are cached in a private folder among the temporary files. For
+    more than a few submissions, use a `Scorer`, which uses all cores.
     """
 
     async def score() -> SubmissionResult:
@@ -186,7 +198,10 @@ def score_sync(
 
 
 def run_alone(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
-    """Return what a call gives. It is not begun where an event loop runs: `instead` can be awaited there."""
+    """Run an async call, and return its result. Raises IoiEvalError if an event loop is running.
+
+    `instead`: the expression that can be awaited there.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -195,7 +210,7 @@ def run_alone(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
 
 
 def _this_machine(store: Store, options: JudgeOptions | None) -> Engine:
-    from ioi_eval.engines.embedded import EmbeddedEngine  # only who judges here loads it
+    from ioi_eval.engines.embedded import EmbeddedEngine  # loaded only if this machine judges
 
     unconfined = options is not None and options.allow_unconfined
     return EmbeddedEngine(store=store, allow_unconfined=unconfined, python=CALLER)

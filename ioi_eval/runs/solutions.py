@@ -40,7 +40,7 @@ from ioi_eval.rules.expectations import KeyedExpectation, max_points, of_package
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
-from ioi_eval.runs.runner import Judging
+from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.runs.score import Rows, looked_through, rows_left_out, run_name
 from ioi_eval.runs.sources import Source, opened, source_name
 from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, judging, synchronous
@@ -200,7 +200,7 @@ def _plan_of_file(
         official = read_reference_scores(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
         yield _ValidationPlan(
-            work=msgspec.structs.replace(rows.work(dump, usable, setup.matter, named), trusted=True),
+            work=msgspec.structs.replace(rows.work(dump, usable, setup.result_settings, named), trusted=True),
             cases=official.cases,
             note=". ".join(
                 [f"Column {official.column} is taken for expected {official.kind}", *rows_left_out(dump.info)]
@@ -277,7 +277,7 @@ def _plan_of_packages(
             submissions=chosen,
             keys=tuple(submission.key for submission in chosen),
             others=frozenset(case.key for case in cases_of_all) - keys,
-            made_of=fingerprint_of(_digest(submissions), problems, setup.matter),
+            made_of=fingerprint_of(_digest(submissions), problems, setup.result_settings),
             settings={"solutions": where},
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
@@ -435,7 +435,7 @@ calibrate_sync = synchronous(calibrate)
 
 
 async def _measure_solutions(
-    problems: Problems, judge: Judging, reach: float, semaphore: asyncio.Semaphore, on_event: OnEvent
+    problems: Problems, judge: SubmissionJudge, reach: float, semaphore: asyncio.Semaphore, on_event: OnEvent
 ) -> Calibration:
     """Judge all solutions with extended time limits, and return the calibration."""
     submissions, _ = of_packages(problems)

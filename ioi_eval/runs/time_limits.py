@@ -1,6 +1,7 @@
-"""Limits of problems that leave them to their solutions: measured at the first submission.
+"""Measured limits: the limits of problems whose packages derive them from their accepted solutions.
 
-The time limit where the package has none, and the number of processes where its own file starts some.
+Measured are the time limit if the package has none, and the number of processes if a file of the package
+starts processes. A problem's solutions run before its first submission is judged.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.expectations import measured_limit
-from ioi_eval.runs.runner import Judging
+from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.store.folder import (
     MeasuredLimit,
     accepted,
@@ -27,26 +28,28 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, room_of
 
-_LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
-_MOST_FORKS = 15  # processes beside the first one while a solution is measured
+_MAX_CPU_S = 60.0  # CPU limit of a solution on a test while it is measured, in seconds
+_MAX_FORKS = 15  # maximum number of further processes while a solution is measured
 _PHASE = "measuring the time limit"
 _COUNTING = "counting processes"
 _REMEDY = "Give the package a time limit, or set time_limit=..."
-_ENDED_WELL = frozenset({Verdict.AC, Verdict.PA})
+_MEASURABLE = frozenset({Verdict.AC, Verdict.PA})  # verdicts of tests whose times count
 
 
 class TimeLimits:
-    """The limits of problems that have none: measured by `judge` when they are first asked for.
+    """Adds limits to problems, and measures those that packages leave open.
 
-    `known` are measured limits by `identity`, so that a run that is continued goes on with the limits that
-    it began with, as far as the problems are what they were; `others` are those of runs whose results are
-    taken over. `on_measured` is told of each new one. `factor` is for the other problems: a limit that was
-    measured here knows the hardware.
+    Args:
+        judge: Judges the accepted solutions.
+        known: Limits that this run measured earlier, by problem identity (`store.folder.identity`).
+        on_measured: Called with the identity and the limit of each measured problem.
+        others: Limits of the runs whose results are reused. They are used instead of measuring again.
+        factor: Factor on the time limits of all other problems. Measured limits fit the hardware already.
     """
 
     def __init__(
         self,
-        judge: Judging,
+        judge: SubmissionJudge,
         known: Mapping[str, MeasuredLimit] | None = None,
         on_measured: Callable[[str, MeasuredLimit], None] | None = None,
         *,
@@ -54,27 +57,28 @@ class TimeLimits:
         factor: float = 1.0,
     ) -> None:
         self._judge, self._known, self._others, self._factor = judge, dict(known or {}), others, factor
-        self._tell = on_measured or (lambda key, found: None)
+        self._on_measured = on_measured or (lambda key, limit: None)
         self._failed: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        # By name: problems, and what they are with their limits.
+        # Pairs of a problem without and with its limits, by name
         self._limited = LruCache[tuple[Problem, Problem]](MOST_PROBLEMS)
 
     async def limited(self, problem: Problem) -> Problem:
-        """Return the problem with its time limit: the same one for the same problem, as long as it is kept.
+        """Return the problem with its limits: for the same problem the same object, as long as it is cached.
 
-        JudgeFailure where its solutions do not give a limit.
+        Raises JudgeFailure if the limit cannot be measured with the problem's solutions.
         """
         if not is_measured(problem) and self._factor == 1:
             return problem
         name = f"{problem.id} {problem.year}"
-        kept = self._limited.get(name)
-        if kept is None or kept[0] is not problem:
-            kept = problem, await self._with_limits(problem)
-            self._limited.keep(name, kept, room_of(problem))
-        return kept[1]
+        cached = self._limited.get(name)
+        if cached is None or cached[0] is not problem:
+            cached = problem, await self._with_limits(problem)
+            self._limited.keep(name, cached, room_of(problem))
+        return cached[1]
 
     async def _with_limits(self, problem: Problem) -> Problem:
+        """Return the problem with its limits, which are measured if they are unknown."""
         if not is_measured(problem):
             return with_time_factor(problem, self._factor)
         key = identity(problem)
@@ -83,38 +87,38 @@ class TimeLimits:
                 raise JudgeFailure(
                     failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
                 )
-            if not _is_of(self._known.get(key), problem):
+            if not _is_valid(self._known.get(key), problem):
                 other = self._others.get(key)
                 try:
-                    measured = other if other and _is_of(other, problem) else await self._measure(problem)
+                    measured = other if other and _is_valid(other, problem) else await self._measure(problem)
                 except JudgeFailure as failed:
                     self._failed[key] = failed
                     raise
-                self._tell(key, measured)
+                self._on_measured(key, measured)
                 self._known[key] = measured
-        found = self._known[key]
+        limit = self._known[key]
         if problem.forks_by:
-            problem = with_forks(problem, found.processes - 1)
+            problem = with_forks(problem, limit.processes - 1)
         if is_timed(problem):
-            return with_limit(problem, found.cpu_time)
+            return with_limit(problem, limit.cpu_time)
         return problem if self._factor == 1 else with_time_factor(problem, self._factor)
 
     async def _measure(self, problem: Problem) -> MeasuredLimit:
-        """Take one solution after the other: all that wait for the limit are submissions of the same problem.
+        """Judge the accepted solutions one after another, and return the limits.
 
-        One in a language that is not here is left out; the others set the limit.
+        Solutions in a language that cannot run here are skipped. Raises JudgeFailure if no solution is left.
         """
-        roomy = (
-            with_limit(problem, _LONGEST) if is_timed(problem) else with_time_factor(problem, self._factor)
+        raised = (
+            with_limit(problem, _MAX_CPU_S) if is_timed(problem) else with_time_factor(problem, self._factor)
         )
-        roomy = with_forks(roomy, _MOST_FORKS) if problem.forks_by else roomy
-        times, left_out, processes = list[tuple[float, str, str]](), list[str](), 1
+        raised = with_forks(raised, _MAX_FORKS) if problem.forks_by else raised
+        times, skipped, processes = list[tuple[float, str, str]](), list[str](), 1
         for solution in accepted(problem):
             try:
                 if solution.language:
                     find(solution.language)
                 result = await self._judge.judge(
-                    roomy,
+                    raised,
                     Submission(
                         key=f"limit of {problem.id}: {solution.name}",
                         problem_id=problem.id,
@@ -125,30 +129,32 @@ class TimeLimits:
                     ),
                 )
             except (ToolMissing, ModuleMissing) as missing:
-                left_out.append(f"{solution.name}: {missing.reason}")
+                skipped.append(f"{solution.name}: {missing.reason}")
             except InputError as unknown:
                 if unknown.field != "language":
                     raise
-                left_out.append(f"{solution.name}: {unknown.problem}")
+                skipped.append(f"{solution.name}: {unknown.problem}")
             else:
-                wrong = next((test for test in result.tests if test.status not in _ENDED_WELL), None)
-                if problem.forks_by and wrong is not None:
-                    left_out.append(f"{solution.name}: {wrong.status} on {wrong.test_name}, {wrong.feedback}")
+                failed = next((test for test in result.tests if test.status not in _MEASURABLE), None)
+                if problem.forks_by and failed is not None:
+                    skipped.append(
+                        f"{solution.name}: {failed.status} on {failed.test_name}, {failed.feedback}"
+                    )
                     continue
                 times.extend(_times(solution, result))
                 processes = max(processes, *(test.processes or 1 for test in result.tests))
         if not times:
-            raise _no_measure(problem, left_out)
+            raise _measuring_failure(problem, skipped)
         slowest, solution_name, test = max(times)
         multiplier = (problem.time_from_solutions or 1.0) if is_timed(problem) else 0.0
-        own = problem.limits.cpu_time or 0.0
+        package_limit = problem.limits.cpu_time or 0.0
         return MeasuredLimit(
             problem=problem.id,
             processes=processes,
             forks_by=problem.forks_by,
             cpu_time=measured_limit(slowest, multiplier, problem.time_resolution)
             if is_timed(problem)
-            else own,
+            else package_limit,
             slowest=slowest,
             solution=solution_name,
             test=test,
@@ -157,27 +163,31 @@ class TimeLimits:
         )
 
 
-def _is_of(limit: MeasuredLimit | None, problem: Problem) -> bool:
-    """Return True if a limit was measured on the problem as it is."""
+def _is_valid(limit: MeasuredLimit | None, problem: Problem) -> bool:
+    """Return True if a limit was measured with the current version of the problem."""
     return limit is not None and limit.made_of in ("", problem_digest(problem))
 
 
 def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
-    """Yield the times of a solution on the tests that it got right; a wrong one is no hindrance."""
+    """Yield CPU time, solution and test for each test that the solution passes at least in part.
+
+    Raises JudgeFailure if the solution exceeds the time limit for measuring.
+    """
     for test in result.tests:
         if test.status is Verdict.TLE:
             raise JudgeFailure(
-                f"the accepted solution {solution.name} takes longer than {_LONGEST:g} s",
+                f"the accepted solution {solution.name} takes longer than {_MAX_CPU_S:g} s",
                 phase=_PHASE,
                 test=test.test_name,
                 remedy=_REMEDY,
             )
-        if test.status in _ENDED_WELL:
+        if test.status in _MEASURABLE:
             yield test.cpu_time or 0.0, solution.name, test.test_name
 
 
-def _no_measure(problem: Problem, left_out: Sequence[str]) -> JudgeFailure:
-    why = f" ({'; '.join(left_out)})" if left_out else ""
+def _measuring_failure(problem: Problem, skipped: Sequence[str]) -> JudgeFailure:
+    """Return the error for a problem without a measurable solution. `skipped`: solutions with reasons."""
+    why = f" ({'; '.join(skipped)})" if skipped else ""
     if problem.forks_by:
         return JudgeFailure(
             f"{problem.forks_by[0]} starts processes, and no accepted solution passes with fork, pipe and "
@@ -185,9 +195,8 @@ def _no_measure(problem: Problem, left_out: Sequence[str]) -> JudgeFailure:
             phase=_COUNTING,
             remedy="Only files that need no other calls can be judged",
         )
-    without = f"problem {problem.id} has no time limit"
     return JudgeFailure(
-        f"{without}, and no accepted solution that a limit could be taken from{why}",
+        f"problem {problem.id} has no time limit and no accepted solution from which to measure it{why}",
         phase=_PHASE,
         remedy=_REMEDY,
     )

@@ -1,4 +1,4 @@
-"""Shared parts of use cases: options of a run, its folder, the engine and the judge."""
+"""Parts that the use cases share: options of a run, its folder, the engine and the judge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.limits import read_borderline
 from ioi_eval.runs.engine import AnyEngine, servers_found, telling_of_servers, watch
 from ioi_eval.runs.events import (
-    Changed,
     EngineStarting,
     EngineStopped,
     Event,
@@ -43,6 +42,7 @@ from ioi_eval.runs.events import (
     LimitMeasured,
     OnEvent,
     ProgressWriter,
+    ResultChange,
     RunSummary,
     ServersFound,
 )
@@ -64,13 +64,13 @@ from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
 from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 
-# Submissions under way for each slot: while one is between two jobs, another one uses the slot.
-_PER_SLOT = 2
+# Submissions in progress for each slot: while one is between two jobs, another one uses the slot.
+_SUBMISSIONS_PER_SLOT = 2
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-# --- how it is to go ---------------------------------------------------------------------------------
+# --- options -----------------------------------------------------------------------------------------
 
 
 class Timing(Value):
@@ -89,14 +89,14 @@ class Timing(Value):
     )
 
     @property
-    def matter(self) -> Mapping[str, Any]:
-        """Return the settings that differ from the defaults, and so can change results."""
+    def result_settings(self) -> Mapping[str, Any]:
+        """Return the settings that differ from the defaults, which can change results."""
         band = {} if self.borderline == Borderline() else {"borderline": str(self.borderline or "1:1")}
         return {**band, **({} if self.factor == 1 else {"time_factor": self.factor})}
 
 
 class RunOptions(Value):
-    """Options of a run, whatever it judges."""
+    """Options of a run, for dumps, solutions and generated programs."""
 
     timing: Timing = Timing()
     fresh: Annotated[bool, CliOption(help="Discard earlier results and start over.")] = False
@@ -113,17 +113,17 @@ class RunOptions(Value):
         CliOption(help="Store the start of the first failing test's input and output.", file_only=True),
     ] = False
     all_tests: AllTests = False
-    command: str = ""  # what goes on with the run, for the reader of a report
+    command: str = ""  # the command that continues the run, for reports
 
 
 class RunSetup(NamedTuple):
-    """The setting of one call: where it writes, how it judges, and who is told."""
+    """The settings of one call: output folder, engine, options, cache, and event callback."""
 
     folder: Path
     engine: AnyEngine
     options: RunOptions
     store: Store
-    tell: OnEvent
+    on_event: OnEvent
 
     @classmethod
     def of(
@@ -132,35 +132,42 @@ class RunSetup(NamedTuple):
         engine: AnyEngine | None,
         options: RunOptions | None,
         store: Store | None,
-        tell: OnEvent,
+        on_event: OnEvent,
     ) -> Self:
-        """Raise InputError where a run would be written between files that have nothing to do with it."""
+        """Return the settings with defaults for what is missing.
+
+        Raises InputError if the folder contains files that do not belong to a run.
+        """
         check_folder(Path(folder))
         return cls(
-            Path(folder), engine or EngineChoice(), options or RunOptions(), store or Store.private(), tell
+            Path(folder),
+            engine or EngineChoice(),
+            options or RunOptions(),
+            store or Store.private(),
+            on_event,
         )
 
     @property
-    def matter(self) -> Mapping[str, Any]:
-        """Return the settings that can change results. Classic jobs limit programs as their scripts do."""
+    def result_settings(self) -> Mapping[str, Any]:
+        """Return the settings that can change results. Classic jobs have the limits of their scripts."""
         classic = isinstance(self.engine, EngineChoice) and self.engine.job == "classic"
         shape = {"job": "classic"} if classic else {}
-        return {"all_tests": self.options.all_tests, **shape, **self.options.timing.matter}
+        return {"all_tests": self.options.all_tests, **shape, **self.options.timing.result_settings}
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """For the reader of a report."""
+        """Return the settings that reports show."""
         engine = self.engine.settings if isinstance(self.engine, EngineChoice) else {}
-        return {"command": self.options.command, **engine, **self.options.timing.matter}
+        return {"command": self.options.command, **engine, **self.options.timing.result_settings}
 
     def failures(self, keys: Collection[str]) -> dict[str, str]:
-        """Why there is no result, of those keys that have none."""
-        found = read_failures(self.folder)
-        return {key: str(found[key]["reason"]) for key in keys if key in found}
+        """Return the reasons of the judge failures among some keys."""
+        failures = read_failures(self.folder)
+        return {key: str(failures[key]["reason"]) for key in keys if key in failures}
 
 
 def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
-    """Return the twin of an async function: the same name and `_sync`, the same arguments and result."""
+    """Return a function that runs an async function. Its name ends in `_sync`."""
 
     @functools.wraps(call)
     def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -170,30 +177,30 @@ def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]
     return twin
 
 
-# --- what is judged ----------------------------------------------------------------------------------
+# --- judging -----------------------------------------------------------------------------------------
 
 
 class Work(Value):
-    """The submissions to judge, and their sources."""
+    """The submissions to judge, with their problems and their fingerprint."""
 
     problems: Problems
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]
     made_of: Fingerprint
-    keys: Collection[str] | None = None  # None: submissions come as a stream
-    others: Collection[str] = ()  # keys that belong to the run and are not asked for now
-    expected: int | None = None  # of a stream; None: not known before it has ended
-    check: Callable[[Judge], Awaitable[None]] | None = None  # before the first submission of a stream
-    settings: Mapping[str, Any] = {}  # for the reader of a report
-    shard: str = ""  # I/N: the submissions are those of shard I of N alone
+    keys: Collection[str] | None = None  # `None` means that the submissions are a stream
+    others: Collection[str] = ()  # keys that belong to the run and are not selected by this call
+    expected: int | None = None  # number of submissions of a stream; `None` means unknown until its end
+    check: Callable[[Judge], Awaitable[None]] | None = None  # called before the first submission of a stream
+    settings: Mapping[str, Any] = {}  # further settings that reports show
+    shard: str = ""  # I/N means that the submissions are shard I of N
     settled_by: Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None = (
         None
     )
-    """Is given what writes down the fingerprint, settings and keys, once a stream knows them."""
-    trusted: bool = False  # solutions, whose imports are the judge's to have
+    """Receives `ResultLog.settle`, which a stream calls when it knows its fingerprint, settings and keys."""
+    trusted: bool = False  # solutions of a package: a missing module is a judge failure
 
 
 def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
-    """`dump`: a hash of the submissions."""
+    """Return the fingerprint of a run. `dump`: a hash of the submissions."""
     hashes = fingerprint(problems)
     for label, problem in problems.items():
         if is_measured(problem):  # its limit depends on its solutions
@@ -204,19 +211,19 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
 
 
 async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
-    """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
+    """Judge all submissions without a result. If cancelled, the run's folder contains complete results."""
     fresh = setup.options.fresh
-    written = ProgressWriter(setup.folder, setup.tell)
-    with journal_of(work, setup) as journal, contextlib.closing(written):
+    progress = ProgressWriter(setup.folder, setup.on_event)
+    with journal_of(work, setup) as journal, contextlib.closing(progress):
 
-        def tell(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if isinstance(event, ServersFound):
                 journal.note(event.settings)
-            written(event)
+            progress(event)
 
-        setup = setup._replace(tell=tell)
+        setup = setup._replace(on_event=on_event)
         if (again := superseded_results(work, journal)) is not None:
-            setup.tell(again)
+            setup.on_event(again)
         keys, done_before = work.keys, journal.done
         if keys is None:
             journal.expect_number(work.expected)
@@ -226,7 +233,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )
         if is_done and not fresh:
-            journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
+            journal.begin()  # creates the files also if there are no submissions
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(keys or ()))
 
@@ -253,7 +260,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 if isinstance(work.submissions, Dump)
                 else work.submissions,
                 journal,
-                # What waits for another build leaves its place to others.
+                # Submissions that wait for the build of an equal program do not count.
                 workers=lambda: (
                     workers() + min(workers(), deduplication.waiting if deduplication is not None else 0)
                 ),
@@ -263,7 +270,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 expected=work.expected,
                 share=deduplication is not None,
                 outputs=setup.options.keep_outputs,
-                on_event=setup.tell,
+                on_event=setup.on_event,
             )
             await describe_problems(work, setup, journal, limited)
             return done
@@ -277,23 +284,29 @@ async def describe_problems(
     *,
     untried: bool = False,
 ) -> None:
-    """Write down what the report says of the problems that have results, and of the `untried`.
+    """Write the descriptions of the problems with results, and the contestants' results, for reports.
 
-    `limited` gives a problem its limits; None: nothing is judged, so that only limits of its own are known.
+    Args:
+        work: The work of the run.
+        setup: The settings of the call.
+        journal: The run's results.
+        limited: Returns a problem with its limits. `None` means that nothing is judged: measured limits are
+            then missing.
+        untried: Also describe problems without results.
     """
     factor = setup.options.timing.factor
     before, tried = read_tasks(setup.folder), journal.problems
     hashes = {name: work.made_of.problems.get(name, "") for name in tried}
-    if untried:  # described once more when somebody tries them
+    if untried:  # without a hash, they are described again when they have results
         hashes |= dict.fromkeys(work.problems.keys() - tried, "")
     tasks = dict(before)
     for name, sha256 in sorted(hashes.items()):
         problem = work.problems.get(name)
         if problem is None or (name in before and before[name].sha256 == sha256):
             continue
-        with contextlib.suppress(JudgeFailure):  # no limit could be measured: the rows say so
-            known = limited if name in tried else None
-            problem = await known(problem) if known else with_time_factor(problem, factor)
+        with contextlib.suppress(JudgeFailure):  # no limit could be measured; rows have the reason
+            add_limits = limited if name in tried else None
+            problem = await add_limits(problem) if add_limits else with_time_factor(problem, factor)
         tasks[name] = Task.of(problem, sha256)
     if tasks != before:
         write_tasks(setup.folder, tasks)
@@ -309,6 +322,7 @@ async def describe_problems(
 
 
 def journal_of(work: Work, setup: RunSetup) -> ResultLog:
+    """Open the result log of a run."""
     return ResultLog.open(
         setup.folder,
         work.made_of,
@@ -321,7 +335,10 @@ def journal_of(work: Work, setup: RunSetup) -> ResultLog:
 
 
 def superseded_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
-    """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
+    """Supersede the results of changed submissions and problems, and return an event about them.
+
+    Of a stream, only the problems are compared: its programs are compared by their author.
+    """
     if journal.unchanged:
         return None
     if not (journal.done or journal.failed or journal.superseded):
@@ -335,9 +352,9 @@ def superseded_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
 
 
 def added(dump: Dump, journal: ResultLog) -> Dump | None:
-    """Return the dump without the rows that it had when the run's results were last compared with it.
+    """Return the rows that were appended to the dump since the run's results were compared with it.
 
-    None where other rows, or other problems, may have changed since.
+    `None` means that other rows, or problems, may have changed.
     """
     if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited:
         return None
@@ -348,31 +365,36 @@ def added(dump: Dump, journal: ResultLog) -> Dump | None:
 async def judging(
     setup: RunSetup, packages: Collection[str] = ()
 ) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
-    """A judge on the call's engine, and how many submissions it is to get at a time.
+    """Context manager: a judge on the call's engine, and a function that returns the number of workers.
 
-    A scorer that is given is open, and stays so; every other engine is opened here.
+    A scorer is used as it is, and stays open. Any other engine is opened and closed.
     """
     chosen = setup.engine
     if isinstance(chosen, Scorer):
-        how = _how(setup)
+        how = _judge_options(setup)
         judge = chosen.judge_with(all_tests=how.all_tests, borderline=how.borderline, echo=how.echo)
-        yield judge, lambda: _PER_SLOT * judge.slots
+        yield judge, lambda: _SUBMISSIONS_PER_SLOT * judge.slots
         return
     engine, trusted = open_engine(chosen, setup.store, tuple(packages))
-    how, name = _how(setup), chosen.text if isinstance(chosen, EngineChoice) else type(engine).__name__
-    setup.tell(EngineStarting(engine=name))
-    watch(engine, setup.tell)
+    how, name = (
+        _judge_options(setup),
+        chosen.text if isinstance(chosen, EngineChoice) else type(engine).__name__,
+    )
+    setup.on_event(EngineStarting(engine=name))
+    watch(engine, setup.on_event)
     try:
-        async with Scorer(engine, store=setup.store, options=how, trusted=trusted) as scorer:
+        async with Scorer(
+            engine, store=setup.store, options=_judge_options(setup), trusted=trusted
+        ) as scorer:
             if (found := servers_found(engine)) is not None:
-                setup.tell(found)
-            async with telling_of_servers(engine, setup.tell):
-                yield scorer.judge, lambda: _PER_SLOT * engine.slots
+                setup.on_event(found)
+            async with telling_of_servers(engine, setup.on_event):
+                yield scorer.judge, lambda: _SUBMISSIONS_PER_SLOT * engine.slots
     finally:
-        setup.tell(EngineStopped())
+        setup.on_event(EngineStopped())
 
 
-def _how(setup: RunSetup) -> JudgeOptions:
+def _judge_options(setup: RunSetup) -> JudgeOptions:
     chosen, options = setup.engine, setup.options
     how = JudgeOptions(
         all_tests=options.all_tests,
@@ -385,23 +407,23 @@ def _how(setup: RunSetup) -> JudgeOptions:
 
 
 def time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits:
-    """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
+    """Return the source of limits. It stores measured limits in the run's folder, for later calls."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
     others = dict[str, MeasuredLimit]()
-    for folder in setup.options.reuse:  # the first that is named counts, as of results
+    for folder in setup.options.reuse:  # as for results, the first folder counts
         others = {**read_limits(Path(folder)), **others}
 
-    def remember(identity: str, limit: MeasuredLimit) -> None:
+    def store_limit(identity: str, limit: MeasuredLimit) -> None:
         limits[identity] = limit
         journal.begin()
         write_limits(setup.folder, limits)
-        setup.tell(LimitMeasured(limit=limit))
+        setup.on_event(LimitMeasured(limit=limit))
 
     factor = setup.options.timing.factor
-    return TimeLimits(judge.but(trusts=True), limits, remember, others=others, factor=factor)
+    return TimeLimits(judge.but(trusts=True), limits, store_limit, others=others, factor=factor)
 
 
-# --- results of earlier calls that count no longer ---------------------------------------------------
+# --- outdated results of earlier calls ---------------------------------------------------------------
 
 
 def superseded(
@@ -410,25 +432,28 @@ def superseded(
     submissions: Iterable[Submission],
     others: Collection[str],
 ) -> JudgedAgain | None:
-    """Give up the results of submissions that are no longer the same, or that nobody asks for any more.
+    """Supersede the results of submissions that have changed or are gone, and return an event about them.
 
-    `others`: keys that belong to the run and are not asked for now. Raises InputError, and gives up nothing,
-    where the folder would lose most of its results: that is another dump.
+    `others`: keys that belong to the run and are not selected by this call. Raises InputError if the folder
+    would lose most of its results: the dump is then a different one, and nothing is superseded.
     """
-    reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.COLUMNS: journal.relabelled})
+    reasons = Counter(
+        {ResultChange.PROBLEM: journal.edited.total(), ResultChange.COLUMNS: journal.relabelled}
+    )
     before = {*journal.done, *journal.superseded}
     seen, programs, edited = set(others), set[str](), set[str]()
     for submission in submissions:
         seen.add(submission.key)
         problem = problems.get(submission.problem_id)
-        given = submission.code is not None or submission.outputs  # rows without a program are not equal
-        if problem is not None and given and submission.key not in before:
+        has_program = submission.code is not None or submission.outputs  # others are not equal
+        if problem is not None and has_program and submission.key not in before:
             programs.add(rows.identity(problem, submission))
         if (reason := _changed(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
-            edited |= {submission.key} if reason is Changed.PROGRAM else set()
-            journal.edited[submission.problem_id] += reason is Changed.PROBLEM
+            edited |= {submission.key} if reason is ResultChange.PROGRAM else set()
+            if reason is ResultChange.PROBLEM:
+                journal.edited[submission.problem_id] += 1
     absent = (journal.row(key) for key in before if key not in seen)
     lost = sum(row.get("submission_sha256") not in programs for row in absent)
     if 2 * lost > len(before):
@@ -440,24 +465,28 @@ def superseded(
         )
     for key in [key for key in (*journal.done, *journal.failed) if key not in seen]:
         if journal.problem(key) in problems:
-            reasons[Changed.GONE] += key in journal.done
+            reasons[ResultChange.GONE] += key in journal.done
             journal.supersede(key)
             edited.add(key)
-    for key in journal.repeating(edited):  # their rows name programs that are not there any more
-        reasons[Changed.COLUMNS] += 1
+    for key in journal.repeating(edited):  # the rows that they name are gone
+        reasons[ResultChange.COLUMNS] += 1
         journal.supersede(key)
-    found = {reason: number for reason, number in reasons.items() if number}
-    return JudgedAgain(reasons=found, problems=tuple(sorted(journal.edited))) if found else None
+    if not (reasons := +reasons):
+        return None
+    return JudgedAgain(reasons=reasons, problems=tuple(sorted(journal.edited)))
 
 
-def _changed(journal: ResultLog, problems: Mapping[str, Problem], submission: Submission) -> Changed | None:
+def _changed(
+    journal: ResultLog, problems: Mapping[str, Problem], submission: Submission
+) -> ResultChange | None:
+    """Return why the result of a submission is outdated, or None."""
     problem = problems.get(submission.problem_id)
     if submission.key not in journal.done or problem is None:
         return None
     row = journal.row(submission.key)
     before = row.get("submission_sha256")
     if before and before != rows.identity(problem, submission):
-        return Changed.PROGRAM
-    if row["problem_id"] != submission.problem_id:  # it has another name, and is not what it was
-        return Changed.PROBLEM
-    return None if rows.has_columns_of(row, submission, problem) else Changed.COLUMNS
+        return ResultChange.PROGRAM
+    if row["problem_id"] != submission.problem_id:  # the label and the problem have changed
+        return ResultChange.PROBLEM
+    return None if rows.has_columns_of(row, submission, problem) else ResultChange.COLUMNS

@@ -82,7 +82,7 @@ class NoteFile(Generic[T]):
             self._decoder = msgspec.json.Decoder(kind)
         self._lines: dict[bytes, bytes] = {}  # oldest first
         # Of the file that was read: its inode, the offset read so far, and the number of its lines
-        self._inode, self._cancel, self._number = 0, 0, 0
+        self._inode, self._offset, self._number = 0, 0, 0
 
     def get(self, key: str) -> T | None:
         """Return the value of a key, or None."""
@@ -105,18 +105,18 @@ class NoteFile(Generic[T]):
         """Read the lines that this process and others have appended since the last call."""
         try:
             status = self._path.stat()
-            if status.st_ino == self._inode and status.st_size == self._cancel:
+            if status.st_ino == self._inode and status.st_size == self._offset:
                 return
             with self._path.open("rb") as stream:
-                if status.st_ino != self._inode or status.st_size < self._cancel:
+                if status.st_ino != self._inode or status.st_size < self._offset:
                     self._lines.clear()
-                    self._inode, self._cancel, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
-                stream.seek(self._cancel)
+                    self._inode, self._offset, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
+                stream.seek(self._offset)
                 data = stream.read()
         except OSError:
             return
         complete_lines = data[: data.rfind(b"\n") + 1]
-        self._cancel += len(complete_lines)
+        self._offset += len(complete_lines)
         for line in complete_lines.splitlines():
             key, _, value = line.partition(b" ")
             self._lines.pop(key, None)

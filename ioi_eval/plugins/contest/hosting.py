@@ -130,7 +130,9 @@ async def open_contest(
         work = Work(
             problems=problems,
             submissions=(),
-            made_of=fingerprint_of("contest", problems, {**setup.matter, **settings, WITH_FEEDBACK: True}),
+            made_of=fingerprint_of(
+                "contest", problems, {**setup.result_settings, **settings, WITH_FEEDBACK: True}
+            ),
             settings={"contest": source_name(source), **settings},
         )
         with journal_of(work, setup) as journal:

@@ -27,7 +27,7 @@ from ioi_eval.runs.references import (
     judge_references,
     reliability,
 )
-from ioi_eval.runs.runner import Judging
+from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.testing import FakeEngine
 
 OLD = "print sum(map(int, raw_input().split()))"  # of Python 2
@@ -37,7 +37,7 @@ WRONG = "print(3)"
 class Counting:
     """A judge that knows what it was asked, and may fail."""
 
-    def __init__(self, judge: Judging, failing: Sequence[str] = ()) -> None:
+    def __init__(self, judge: SubmissionJudge, failing: Sequence[str] = ()) -> None:
         self._judge, self._failing = judge, failing
         self.codes: list[str | None] = []
         self.limits: list[float | None] = []
@@ -51,7 +51,7 @@ class Counting:
 
 
 async def judged(
-    judge: Judging,
+    judge: SubmissionJudge,
     problems: LoadedProblems,
     folder: Path,
     *,

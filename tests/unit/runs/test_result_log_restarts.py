@@ -16,7 +16,10 @@ import pytest
 from journal_rows import MADE_OF, failure, keys, row
 from run_samples import in_any_order
 
+from ioi_eval import Problem, Submission
 from ioi_eval.errors import InputError
+from ioi_eval.runs import ResultChange
+from ioi_eval.runs.work import superseded
 from ioi_eval.store.folder import Fingerprint, decoded, read_failures, read_info, read_rows
 from ioi_eval.store.result_log import ResultLog
 
@@ -59,6 +62,18 @@ def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
     with ResultLog.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
         found = journal.find(of_problem("a2", "sum")["submission_sha256"], "sum")
         assert found is not None and found["key"] == "a2"
+
+
+def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> None:
+    problems = {name: Problem(id=name) for name in ("sum", "tree")}
+    submissions = [
+        Submission(key=key, problem_id=name, code="x")
+        for key, name in (("a1", "sum"), ("b1", "tree"), ("a2", "sum"))
+    ]
+    with ResultLog.open(of_two, EDITED) as journal:
+        event = superseded(journal, problems, submissions, ())
+    assert event is not None and event.problems == ("sum",)
+    assert event.reasons == {ResultChange.PROBLEM: 2, ResultChange.PROGRAM: 1}
 
 
 @pytest.mark.parametrize("how", ["edited", "fresh", "removed"])
