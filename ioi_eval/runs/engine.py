@@ -1,4 +1,4 @@
-"""The engine of a run while it works, and what a user should know of its servers."""
+"""The engine of a run: events about its servers, and errors if they cannot judge."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from ioi_eval.model.values import ServerState
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.runs.scorer import Scorer
 
-_LOOK = 5.0  # seconds between two looks at the servers
+_CHECK_S = 5.0  # seconds between two checks of the servers' states
 
-
-# What a use case judges on: opened and closed by the call, but for a scorer, which is open and stays so.
+# The engine of a use case. The call opens and closes it, except a scorer, which is open and stays open.
 AnyEngine = EngineChoice | Engine | Scorer
 
 
 async def stop(*tasks: asyncio.Task[None]) -> None:
-    """Cancel tasks, and wait until each has ended. Raises what one failed with."""
+    """Cancel tasks, and wait until they have ended. Raises the exception of a task that failed."""
     for task in tasks:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
 
-def watch(engine: Engine, tell: OnServer) -> None:
-    """Have an engine tell of its servers while it works, if it has any."""
+def watch(engine: Engine, on_server: OnServer) -> None:
+    """Set the callback for events about an engine's servers, if it has servers."""
     if (cluster := cluster_of(engine)) is not None:
-        cluster.tell = tell
+        cluster.tell = on_server
 
 
 def servers_found(engine: Engine) -> ServersFound | None:
-    """Return what a user should know of the servers of an engine that was entered; None where it has none."""
+    """Return the event about the servers of an open engine, or None if it has no servers."""
     if (cluster := cluster_of(engine)) is None:
         return None
     servers = cluster.servers()
@@ -55,8 +54,8 @@ def servers_found(engine: Engine) -> ServersFound | None:
 
 
 @contextlib.asynccontextmanager
-async def telling_of_servers(engine: Engine, tell: OnEvent) -> AsyncIterator[None]:
-    """Tell how the engine's servers do, at first and when something about them has changed."""
+async def server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None]:
+    """Context manager: emit the states of the engine's servers at the start, after changes, and at the end."""
     cluster = cluster_of(engine)
     if cluster is None:
         yield
@@ -66,27 +65,27 @@ async def telling_of_servers(engine: Engine, tell: OnEvent) -> AsyncIterator[Non
         last: tuple[ServerState, ...] = ()
         while True:
             if (now := cluster.servers().now()) != last:
-                tell(ServersNow(servers=now))
+                on_event(ServersNow(servers=now))
                 last = now
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_S)
 
     watching = asyncio.create_task(watch())
     try:
         yield
     finally:
         await stop(watching)
-        tell(ServersNow(servers=cluster.servers().now()))
+        on_event(ServersNow(servers=cluster.servers().now()))
 
 
 def refuse_unfit(used: Mapping[str, Sequence[HealthCheck]]) -> None:
-    """Raise InputError where not one server can judge, as the doctor says: every row would fail there."""
+    """Raise InputError if no server can judge submissions. `used`: health checks by server."""
     lacking = {url: [line for line in lines if line.ok is False] for url, lines in used.items()}
     if not lacking or not all(lacking.values()):
         return
     first, *others = lacking
-    what = "; ".join(f"{line.name} {line.detail}" for line in lacking[first])
+    reasons = "; ".join(f"{line.name} {line.detail}" for line in lacking[first])
     raise InputError(
-        f"submissions cannot be judged there: {what}",
+        f"submissions cannot be judged there: {reasons}",
         where=f"{first} and {len(others)} more" if others else first,
         remedy="; ".join(dict.fromkeys(line.remedy for line in lacking[first] if line.remedy)),
     )

@@ -47,9 +47,9 @@ class WrittenReports(Value):
     """Reports that were written."""
 
     summaries: Mapping[str, Summary]  # by folder
-    runs: tuple[ComparedRun, ...]  # the same under the names that they have in a comparison
-    page: str  # for a browser: the run's, or the comparison's where there are several
-    differences: Differences | None = None  # where there are two: of the submissions of both
+    runs: tuple[ComparedRun, ...]  # the summaries with the names of the runs in a comparison
+    page: str  # path of the HTML page: of the run, or of the comparison of several
+    differences: Differences | None = None  # of two runs: submissions with different results
 
 
 async def report(
@@ -59,21 +59,27 @@ async def report(
     out: str | Path | None = None,
     on_event: OnEvent = ignore,
 ) -> WrittenReports:
-    """Write the reports of runs anew, also while they go on, and a comparison of several into `out`.
+    """Write the reports of runs, and a comparison if there are several. The runs may still be in progress.
 
-    `out` is "runs/comparison" if it is not given. The folders of one run's shards are made one run: its
-    folder is `out`, or lies beside the first shard.
+        reports = await report(["runs/monday", "runs/tuesday"], on_event=print)
+        print(reports.page)
 
-        found = await report(["runs/monday", "runs/tuesday"], on_event=print)
-        print(found.page)
+    Args:
+        folders: Folders of runs, folders of the shards of one run, or files with rows that were judged
+            elsewhere. A file is converted to a run's folder next to `out`. Read-only folders are compared,
+            and get no report.
+        options: Options of the reports.
+        out: Folder of the comparison, by default runs/comparison. For shards, folder of the merged run, by
+            default next to the first shard.
+        on_event: Receives events.
 
-    Runs that may only be read are compared, and not written to. A file of rows that were judged elsewhere
-    becomes a run's folder beside `out`.
+    Raises:
+        InputError: There is no run, or two files would be converted to the same folder.
     """
     if not folders:
         raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
     named_places = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
-    places = {place.resolve(): place for place in named_places}.values()  # each once, whatever its names
+    places = {place.resolve(): place for place in named_places}.values()  # each folder once
     shards = find_shards(named_places)
     beside = Path(out or _COMPARISON).parent
     _refuse_one_folder(places, beside)
@@ -87,66 +93,71 @@ async def report(
         ]
     summaries = dict[Path, Summary]()
     for folder in runs:
-        asked = options or ReportOptions()
-        tell = _from_a_thread(on_event, str(folder))
-        found, written = await asyncio.to_thread(_summary, folder, asked, tell, alone=len(runs) == 1)
-        summaries[folder] = found
-        on_event(RunReported(folder=str(folder), submissions=found.submissions, written=written))
-    done = await asyncio.to_thread(_compared, summaries, Path(out or _COMPARISON))
-    on_event(ReportFinished(page=done.page))
-    return done
+        on_progress = _progress_callback(on_event, str(folder))
+        run_summary, written = await asyncio.to_thread(
+            _summary, folder, options or ReportOptions(), on_progress, alone=len(runs) == 1
+        )
+        summaries[folder] = run_summary
+        on_event(RunReported(folder=str(folder), submissions=run_summary.submissions, written=written))
+    reports = await asyncio.to_thread(_compared, summaries, Path(out or _COMPARISON))
+    on_event(ReportFinished(page=reports.page))
+    return reports
 
 
 report_sync = synchronous(report)
 
 
 def _compared(summaries: Mapping[Path, Summary], out: Path) -> WrittenReports:
+    """Return the reports, and write the comparison of several runs."""
     folders, runs = list(summaries), tuple(named(summaries))
-    differ = None
+    run_differences = None
     if len(folders) == 2:
-        pairs = paired(*summaries.values())
-        differ = differences(folders[0], folders[1], pairs)
-    page = folders[0] / "report.html" if len(folders) == 1 else write_comparison(runs, out, differ)
-    of = {str(path): found for path, found in summaries.items()}
-    return WrittenReports(summaries=of, runs=runs, page=str(page), differences=differ)
+        run_differences = differences(folders[0], folders[1], paired(*summaries.values()))
+    page = folders[0] / "report.html" if len(folders) == 1 else write_comparison(runs, out, run_differences)
+    by_folder = {str(path): run_summary for path, run_summary in summaries.items()}
+    return WrittenReports(summaries=by_folder, runs=runs, page=str(page), differences=run_differences)
 
 
-def _from_a_thread(on_event: OnEvent, folder: str) -> OnProgress:
-    """Return what tells of a report's progress in the loop's own thread, where all events are told."""
+def _progress_callback(on_event: OnEvent, folder: str) -> OnProgress:
+    """Return a callback for another thread, which emits the progress of a report in this event loop."""
     loop = asyncio.get_running_loop()
 
-    def tell(read: int, pages: int | None) -> None:
+    def on_progress(read: int, pages: int | None) -> None:
         loop.call_soon_threadsafe(on_event, ReportProgress(folder=folder, read=read, pages=pages))
 
-    return tell
+    return on_progress
 
 
-def _summary(folder: Path, options: ReportOptions, tell: OnProgress, *, alone: bool) -> tuple[Summary, bool]:
-    """And whether reports were written. A run that may only be read is compared, and keeps its reports."""
+def _summary(
+    folder: Path, options: ReportOptions, on_progress: OnProgress, *, alone: bool
+) -> tuple[Summary, bool]:
+    """Return the summary of a run, and True if its reports were written.
+
+    If the folder is read-only, no reports are written. That is an InputError if the run is `alone`.
+    """
     if os.access(folder, os.W_OK | os.X_OK):
-        return write_reports(folder, options, on_progress=tell), True
-    found = summary(folder, options)
+        return write_reports(folder, options, on_progress=on_progress), True
     if alone:
         raise InputError(
             "the folder cannot be written",
             where=str(folder),
             remedy="A run's reports lie in its folder: copy it to where you may write, and name the copy",
         )
-    return found, False
+    return summary(folder, options), False
 
 
 # --- rows that were judged elsewhere -----------------------------------------------------------------
-# Rows that were judged elsewhere, or taken out of a run: made a run's folder, so that they are reported.
+# A file with such rows, or with rows taken from a run, is converted to a run's folder.
 
-
-_KEYS = ("key", "uuid", "id")
-_EARNED, _WORTH = ("points", "all_subtasks_points", "score"), ("max_points",)
-_DONE = ("solved", "resolved", "passed", "correct")
+# Names of columns, in order of preference
+_KEY_COLUMNS = ("key", "uuid", "id")
+_POINTS_COLUMNS, _MAX_POINTS_COLUMNS = ("points", "all_subtasks_points", "score"), ("max_points",)
+_SOLVED_COLUMNS = ("solved", "resolved", "passed", "correct")
 _NESTED = ("all_subtasks_results", "all_subtasks_exact_scores", "test_results", "repairs", "confinement")
-_WORDS = {"true": True, "false": False}  # as CSV has them
+_WORDS = {"true": True, "false": False}  # in CSV files
 _BITS = {"1": True, "0": False}
-# What a row of ours says of how it was judged, and others do not.
-_UNSAID: Mapping[str, Any] = {
+# Default values of columns that rows from elsewhere lack
+_DEFAULTS: Mapping[str, Any] = {
     "code_compiles": True,
     "compile_output": "",
     "repairs": [],
@@ -154,13 +165,13 @@ _UNSAID: Mapping[str, Any] = {
     "compiler": "",
     "confinement": {},
 }
-_MAX_VALUE = 80  # characters of one in a message
-_WHAT = "docs/results.md says what a row of results has"
-_FROM = "rows of"  # in the settings of such a run
+_MAX_VALUE = 80  # maximum length of a value in a message, in characters
+_REMEDY = "docs/results.md says what a row of results has"
+_FROM = "rows of"  # name of the setting with the file from which the run was made
 
 
 def _refuse_one_folder(places: Collection[Path], runs: Path) -> None:
-    """Refuse files of one name: the second would take the place of the first."""
+    """Raise InputError if two files would be converted to the same folder."""
     first = dict[Path, Path]()
     for place in places:
         folder = _folder_of(place, runs) if place.is_file() else place
@@ -173,11 +184,12 @@ def _refuse_one_folder(places: Collection[Path], runs: Path) -> None:
 
 
 def _folder_of(file: Path, runs: Path) -> Path:
+    """Return the folder of the run that is made from a file."""
     return runs / bare_name(file)
 
 
 def run_of_rows(file: Path, runs: Path) -> Path:
-    """The folder of a run in `runs` with the rows of a file; made anew each time, and of nothing else."""
+    """Convert a file to a run's folder in `runs`, and return the folder. An earlier version is replaced."""
     folder = _folder_of(file, runs)
     info = read_info(folder)
     if info is not None and _FROM not in info.settings:
@@ -188,13 +200,13 @@ def run_of_rows(file: Path, runs: Path) -> Path:
         )
     scan(file)
     years = dict[str, set[int | None]]()
-    for row in _result_rows(file):  # all are looked at before anything is written
+    for row in _result_rows(file):  # raises errors before anything is written
         years.setdefault(row["problem_id"], set()).add(traits_of(row).year)
     with ResultLog.open(
         folder, Fingerprint(dump=""), settings={_FROM: str(file), "problems": "judged elsewhere"}, fresh=True
     ) as journal:
         for row in _result_rows(file):
-            if len(years[row["problem_id"]]) > 1:  # as `score` calls them
+            if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
                 row["problem_id"] += f"@{traits_of(row).year or 'none'}"
             journal.record(row, known=True)
         journal.begin()
@@ -202,81 +214,90 @@ def run_of_rows(file: Path, runs: Path) -> Path:
 
 
 def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file as rows of results.jsonl. Raises InputError for invalid rows."""
     seen = set[str]()
-    # By problem and year, and from which row.
-    worths = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
+    # Points of the subtasks, and the number of the first row with the problem, by problem and year
+    known_points = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
     for number, row in enumerate(read_rows(file), start=1):
-        found = _result_row(row.columns, str(file), number)
-        if found["key"] in seen:
-            raise InputError(f"key {found['key']!r} is there twice", where=str(file), row=number)
-        seen.add(found["key"])
-        problem, parts = found["problem_id"], found["all_subtasks_results"]
-        worth = {part["subtask"]: part["points"] for part in parts}
-        first, before = worths.setdefault((problem, traits_of(found).year), (worth, number))
-        if worth != first:
-            here, there = math.fsum(worth.values()), math.fsum(first.values())
+        result_row = _result_row(row.columns, str(file), number)
+        if result_row["key"] in seen:
+            raise InputError(f"duplicate key {result_row['key']!r}", where=str(file), row=number)
+        seen.add(result_row["key"])
+        problem = result_row["problem_id"]
+        points = {part["subtask"]: part["points"] for part in result_row["all_subtasks_results"]}
+        year = traits_of(result_row).year
+        first_points, first_row = known_points.setdefault((problem, year), (points, number))
+        if points != first_points:
+            total, first_total = math.fsum(points.values()), math.fsum(first_points.values())
             raise InputError(
-                f"problem {problem!r} has {here:g} points here and {there:g} in line {before}"
-                if here != there
-                else f"problem {problem!r} has other subtasks here than in line {before}",
+                f"problem {problem!r} has {total:g} points here and {first_total:g} in line {first_row}"
+                if total != first_total
+                else f"problem {problem!r} has other subtasks here than in line {first_row}",
                 where=str(file),
                 row=number,
                 remedy="Give each row of a problem the same `max_points`, or subtasks of the same points",
             )
-        yield found
+        yield result_row
 
 
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
-    """A row as results.jsonl has it. Raise InputError that names what is missing."""
+    """Return a row as results.jsonl has it. Raises InputError for missing or invalid columns."""
     columns = plain(columns)
-    # Also of a results.jsonl. A table has a null where only other rows have a value.
-    silent = {name for name in (*_NESTED, *_UNSAID) if columns.get(name) is None}
-    with _telling(where, number):
-        columns = whole({name: value for name, value in columns.items() if name not in silent}, {})
-    row = {**_UNSAID, **columns, **{name: _within(columns[name]) for name in _NESTED if name in columns}}
+    # In a table, a column that only other rows have is null.
+    empty_columns = {name for name in (*_NESTED, *_DEFAULTS) if columns.get(name) is None}
+    with _row_errors(where, number):
+        columns = whole({name: value for name, value in columns.items() if name not in empty_columns}, {})
+    row = {
+        **_DEFAULTS,
+        **columns,
+        **{name: _structured(columns[name]) for name in _NESTED if name in columns},
+    }
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
-        raise _missing(columns, where, number, PROBLEM_COLUMNS)
+        raise _missing_error(columns, where, number, PROBLEM_COLUMNS)
     row["problem_id"] = str(problem)
     row["key"] = str(
-        next((columns[name] for name in _KEYS if columns.get(name) not in (None, "")), f"{PLACE}{number}")
+        next(
+            (columns[name] for name in _KEY_COLUMNS if columns.get(name) not in (None, "")),
+            f"{PLACE}{number}",
+        )
     )
-    row |= {name: _UNSAID[name] for name in ("repairs", "confinement") if row[name] is None}
-    for name in ("verdict", "submission_sha256"):  # others may mean something else by them
+    row |= {name: _DEFAULTS[name] for name in ("repairs", "confinement") if row[name] is None}
+    for name in ("verdict", "submission_sha256"):  # elsewhere, the names may have another meaning
         if not isinstance(row.get(name), str):
             row.pop(name, None)
     row["code_compiles"] = {**_WORDS, **_BITS}.get(str(row["code_compiles"]).lower())
     if row["code_compiles"] is None:
-        raise _unread(columns, where, number, "code_compiles", "true or false")
+        raise _invalid_error(columns, where, number, "code_compiles", "true or false")
     if isinstance(parts := row.get("all_subtasks_results"), list):
         scores = [part.get("score") if isinstance(part, Mapping) else None for part in parts]
         row.setdefault("all_subtasks_exact_scores", scores)
         row["all_subtasks_points"] = next(_numbers(columns, ("all_subtasks_points",)), None)
     elif columns.get("all_subtasks_results") not in (None, ""):
-        raise _unread(columns, where, number, "all_subtasks_results", "a list")
+        raise _invalid_error(columns, where, number, "all_subtasks_results", "a list")
     else:
-        earned, worth = _worth(columns, where, number)
-        if not 0 <= earned <= worth or not worth:
+        points, max_points = _points(columns, where, number)
+        if not 0 <= points <= max_points or not max_points:
             raise InputError(
-                f"{earned:g} points of {worth:g}",
+                f"{points:g} points of {max_points:g}",
                 where=where,
                 row=number,
                 remedy="Give `max_points`, the points of the whole problem",
             )
-        part = earned / worth
+        score = points / max_points
         subtask = {
             "problem": row["problem_id"],
             "subtask": "all",
-            "points": worth,
-            "score": part,
-            "weighted_score": earned,
+            "points": max_points,
+            "score": score,
+            "weighted_score": points,
             "score_precision": 9,
-            "status": Verdict.AC if part == 1 else Verdict.WA if part == 0 else Verdict.PA,
+            "status": Verdict.AC if score == 1 else Verdict.WA if score == 0 else Verdict.PA,
             "test_results": [],
         }
-        row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [part]
-        row["all_subtasks_points"] = earned
-    with _telling(where, number):
+        row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [score]
+        row["all_subtasks_points"] = points
+    with _row_errors(where, number):
         result = result_of({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
     if row["all_subtasks_points"] is None:
         row["all_subtasks_points"] = math.fsum(part.weighted_score for part in result.subtasks)
@@ -284,18 +305,21 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
 
 
 @contextmanager
-def _telling(where: str, number: int) -> Iterator[None]:
-    """Have errors that are raised inside name the file, the row, and what a row has."""
+def _row_errors(where: str, number: int) -> Iterator[None]:
+    """Context manager: InputErrors of the code inside name the file, the row and a remedy."""
     try:
         yield
     except InputError as error:
-        raise error.but(where=where, row=number, remedy=_WHAT) from error
+        raise error.but(where=where, row=number, remedy=_REMEDY) from error
 
 
-def _within(value: Any) -> Any:
-    """Return a structured column; of a table's text with the whole numbers that it made fractions of."""
-    found = structured(value)
-    return _whole_numbers(plain(found)) if isinstance(value, str) else found
+def _structured(value: Any) -> Any:
+    """Return the value of a structured column, which may be a JSON string in a table.
+
+    Tables turn whole numbers into floats, which become integers again.
+    """
+    content = structured(value)
+    return _whole_numbers(plain(content)) if isinstance(value, str) else content
 
 
 def _whole_numbers(value: Any) -> Any:
@@ -306,36 +330,39 @@ def _whole_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:
-    """Return a row's points and their maximum; a word for right and wrong is one point or none."""
-    earned = next(_numbers(columns, _EARNED), None)
-    if earned is not None:
-        return earned, next(_numbers(columns, _WORTH), 1.0)
-    # CSV holds texts.
-    words = (_WORDS.get(str(columns.get(name)).lower()) for name in _DONE)
-    right = next((word for word in words if word is not None), None)
-    if right is None:
-        raise _missing(columns, where, number, ("all_subtasks_results", *_EARNED, *_DONE))
-    return float(right), 1.0
+def _points(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:
+    """Return a row's points and maximum points. A row that is only solved or not has 1 or 0 points of 1."""
+    points = next(_numbers(columns, _POINTS_COLUMNS), None)
+    if points is not None:
+        return points, next(_numbers(columns, _MAX_POINTS_COLUMNS), 1.0)
+    solved_values = (_WORDS.get(str(columns.get(name)).lower()) for name in _SOLVED_COLUMNS)
+    is_solved = next((value for value in solved_values if value is not None), None)
+    if is_solved is None:
+        names = ("all_subtasks_results", *_POINTS_COLUMNS, *_SOLVED_COLUMNS)
+        raise _missing_error(columns, where, number, names)
+    return float(is_solved), 1.0
 
 
 def _numbers(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[float]:
+    """Yield the numbers in some columns."""
     return (number for name in names if (number := as_number(columns.get(name))) is not None)
 
 
-def _unread(columns: Mapping[str, Any], where: str, number: int, name: str, expected: str) -> InputError:
+def _invalid_error(
+    columns: Mapping[str, Any], where: str, number: int, name: str, expected: str
+) -> InputError:
     value = bounded(repr(columns[name]), _MAX_VALUE)
     return InputError(
         f"{name} is {value}", where=where, row=number, remedy=f"Give {expected}, or leave the column out"
     )
 
 
-def _missing(columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]) -> InputError:
-    there = [f"{name} is {bounded(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
-    found = ", ".join(there) or f"The columns are: {', '.join(map(str, columns))}"
+def _missing_error(columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]) -> InputError:
+    values = [f"{name} is {bounded(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
+    detail = ", ".join(values) or f"The columns are: {', '.join(map(str, columns))}"
     return InputError(
-        f"{'no value' if there else 'missing column'}: one of {', '.join(names)}. {found}",
+        f"{'no value' if values else 'missing column'}: one of {', '.join(names)}. {detail}",
         where=where,
         row=number,
-        remedy=_WHAT,
+        remedy=_REMEDY,
     )

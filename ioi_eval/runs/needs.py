@@ -1,4 +1,4 @@
-"""The needs of a source's problems, held against an engine before anything is judged."""
+"""Check whether an engine has what the problems of a source need, before anything is judged."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from ioi_eval.runs.sources import check_source, language_of, packages_of
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 
-_NAMED = 3  # problems; of the others, how many they are
+_MAX_NAMED = 3  # maximum number of problems that a condition names
 
 
 class Need(Value):
-    """A need of judging one problem that is not met."""
+    """Something that a problem needs and that the engine lacks."""
 
     problem: str
-    ok: bool | None  # False: nothing of it can be judged; None: some of it, or nothing can mend it
+    ok: bool | None  # False if the problem cannot be judged; None if it can in part, or if nothing can help
     detail: str
     remedy: str = ""
-    of_solution: bool = False  # of one that the problem brings, not of the problem
+    of_solution: bool = False  # True if only a solution of the package needs it
 
 
 async def needs(
     source: str, choice: BenchmarkOptions, engine: EngineChoice, *, store: Store
 ) -> tuple[HealthCheck, ...]:
-    """Return what the problems of a source ask for and an engine, or a package, does not have.
+    """Return health checks about what the problems of a source need and an engine or a package lacks.
 
-    The first condition says how many problems can be judged in the language that rows without one have.
-    Nothing but what confines programs is built. Raises InputError for a source without problems.
+    The first condition has the number of problems that can be judged in the default language. No program of
+    a problem is built. Raises InputError if the source has no problems.
     """
     packages, default = check_source(source, choice, store), language_of(source)
     broken = [
@@ -53,24 +53,24 @@ async def needs(
     opened, trusted = open_engine(engine, store, packages_of(source, choice))
     how = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
     async with Scorer(opened, store=store, options=how, trusted=trusted) as scorer:
-        found = [need for problem in problems for need in await _of(problem, default, scorer.judge)]
+        unmet = [need for problem in problems for need in await _needs_of(problem, default, scorer.judge)]
         promises = await _promises(source, choice, scorer.judge)
-    unfit = {need.problem for need in found if not need.of_solution}
+    unfit = {need.problem for need in unmet if not need.of_solution}
     number = sum(bool(package.problem or package.errors) for package in packages)
-    good = len(problems) - len(unfit)
-    whole = HealthCheck(
+    number_fit = len(problems) - len(unfit)
+    overall = HealthCheck(
         name="problems",
-        ok=bool(good) and not broken and all(need.ok is not False for need in found),
-        detail=f"{good} of {counted(number, 'problem')} of {source} can be judged",
+        ok=bool(number_fit) and not broken and all(need.ok is not False for need in unmet),
+        detail=f"{number_fit} of {counted(number, 'problem')} of {source} can be judged",
     )
-    return (whole, *promises, *broken, *_together(found))
+    return (overall, *promises, *broken, *_conditions(unmet))
 
 
 needs_sync = synchronous(needs)
 
 
 async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
-    """Return the condition of the packages that programs in Python may count on, where any are promised."""
+    """Return a condition about the Python packages that the source promises, or nothing if there are none."""
     promised = packages_of(source, choice)
     if not promised:
         return []
@@ -81,27 +81,27 @@ async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list
     return [HealthCheck(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
 
 
-async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:
-    """Return the needs of one problem that are not met, and those of the solutions that it brings."""
+async def _needs_of(problem: Problem, default: str, judge: Judge) -> list[Need]:
+    """Return the unmet needs of a problem and of its solutions."""
     language = find(choose_language(problem, default=default).language)
-    found = await judge.lacks(problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language)
-    needs = [_need(problem, error) for error in found]
-    if not problem.unusable and any(_is_final(error) for error in found):
+    errors = await judge.lacks(problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language)
+    needs = [_need(problem, error) for error in errors]
+    if not problem.unusable and any(_is_final(error) for error in errors):
         others = [other.name for other in admitted(problem) if not await judge.lacks(problem, other)]
-        needs = [need for need, error in zip(needs, found, strict=True) if not _is_final(error)]
+        needs = [need for need, error in zip(needs, errors, strict=True) if not _is_final(error)]
         detail = f"not in {language.name}: only in {' or '.join(others) or 'no language that is here'}"
         needs.append(Need(problem=problem.id, ok=None if others else False, detail=detail))
-    listed = {str(error) for error in found}
+    listed = {str(error) for error in errors}
     for solution in problem.solutions:
         if solution.program is not None:
             try:
-                own = find(solution.language)
+                solution_language = find(solution.language)
             except InputError as error:
                 needs.append(
                     Need(problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True)
                 )
                 continue
-            lacking = await judge.lacks(problem, own, "" if solution.files else solution.code)
+            lacking = await judge.lacks(problem, solution_language, "" if solution.files else solution.code)
             for need in (_need(problem, error) for error in lacking if str(error) not in listed):
                 detail = f"a solution: {need.detail}"
                 needs.append(msgspec.structs.replace(need, ok=None, detail=detail, of_solution=True))
@@ -121,14 +121,14 @@ def _need(problem: Problem, error: JudgeFailure | InputError) -> Need:
     )
 
 
-def _together(found: Iterable[Need]) -> Iterator[HealthCheck]:
-    """A condition for each need, with the problems that have it in common."""
+def _conditions(needs: Iterable[Need]) -> Iterator[HealthCheck]:
+    """Yield a condition for each distinct need, which names the problems that have it."""
     groups = dict[tuple[bool | None, str, str], dict[str, None]]()
-    for need in found:
+    for need in needs:
         detail = need.detail.replace(f"problem {need.problem} ", "the problem ")
         groups.setdefault((need.ok, detail, need.remedy), {})[need.problem] = None
     for (ok, detail, remedy), names in groups.items():
-        first, more = list(names)[:_NAMED], len(names) - _NAMED
+        first, more = list(names)[:_MAX_NAMED], len(names) - _MAX_NAMED
         yield HealthCheck(
             name=", ".join(first) + (f" and {more} more" if more > 0 else ""),
             ok=ok,

@@ -29,10 +29,9 @@ from ioi_eval.registries import MissingPlugin
 from ioi_eval.reports.document import counted
 from ioi_eval.store import Store
 
-_FILES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
+_ROW_SUFFIXES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 
-
-Source = str | Path | Problems  # what problems are taken from, or those that are loaded already
+Source = str | Path | Problems  # a source of problems, or loaded problems
 
 
 @contextmanager
@@ -42,7 +41,10 @@ def opened(
     store: Store,
     mentioned: Callable[[], Collection[str] | None] = lambda: None,
 ) -> Iterator[Problems]:
-    """The problems of a source, for as long as they are used. Those that are loaded stay open."""
+    """Context manager: the problems of a source. Loaded problems stay open afterwards.
+
+    `mentioned`: returns the labels of the needed problems, or None for all.
+    """
     check_kind(source)
     if not isinstance(source, Problems):
         with closing(open_source(str(source), options or BenchmarkOptions(), store, mentioned)) as problems:
@@ -58,17 +60,17 @@ def opened(
 
 
 def check_kind(source: object) -> None:
-    """Raise InputError for what is no source, such as problems in a dict."""
+    """Raise InputError if the argument is not a source, for example a dict of problems."""
     if not isinstance(source, Source):
         raise InputError(
-            f"{type(source).__name__} is no source of problems",
+            f"{type(source).__name__} is not a source of problems",
             field="problems",
             remedy="Give a path, a benchmark's name, or ioi_eval.sources.Problems([problem, ...])",
         )
 
 
 def source_name(source: Source) -> str:
-    """For the reader of a report."""
+    """Return the name of a source in reports."""
     check_kind(source)
     return f"{counted(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
 
@@ -79,7 +81,10 @@ def open_source(
     store: Store,
     mentioned: Callable[[], Collection[str] | None] = lambda: None,
 ) -> Problems:
-    """The problems of a source. Of a benchmark only those that are mentioned are made; None: all."""
+    """Return the problems of a source.
+
+    `mentioned`: returns the labels of the needed problems, or None for all.
+    """
     benchmark = benchmark_of(source)
     if benchmark is None:
         _check_unused(options)
@@ -92,7 +97,7 @@ def open_source(
             change=change,
             packages=options.packages or (),
         )
-    if Path(source).suffix.lower() in _FILES:
+    if Path(source).suffix.lower() in _ROW_SUFFIXES:
         options = msgspec.structs.replace(options, dataset=source)
     return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
 
@@ -104,7 +109,7 @@ def load_problems(
     only: Collection[str] = frozenset(),
     cache: str | Path | None = None,
 ) -> Problems:
-    """Return the problems of whatever `score --problems` takes. Raise InputError for anything else.
+    """Return the problems of a source, as `score --problems` reads them. Raises InputError for anything else.
 
         problems = load_problems("examples/problems")
         some = load_problems("apps", BenchmarkOptions(first=10))
@@ -126,7 +131,7 @@ def load_problems(
 
 
 def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:
-    """Every problem of a source with what is wrong with it. Of a benchmark the first fault is raised."""
+    """Return the problems of a source with the errors in them. Raises the first error of a benchmark."""
     benchmark = benchmark_of(source)
     if benchmark is None:
         _check_unused(options)
@@ -169,7 +174,7 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     source, path = str(source), Path(source)
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)
-    if path.is_file() and path.suffix.lower() in _FILES:
+    if path.is_file() and path.suffix.lower() in _ROW_SUFFIXES:
         names = column_names(path)
         row = next((row.columns for row in read_rows(path)), {})
         return of_columns(names, where=source, row=row)

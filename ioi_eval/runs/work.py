@@ -33,7 +33,7 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.limits import read_borderline
-from ioi_eval.runs.engine import AnyEngine, servers_found, telling_of_servers, watch
+from ioi_eval.runs.engine import AnyEngine, server_events, servers_found, watch
 from ioi_eval.runs.events import (
     EngineStarting,
     EngineStopped,
@@ -388,7 +388,7 @@ async def judging(
         ) as scorer:
             if (found := servers_found(engine)) is not None:
                 setup.on_event(found)
-            async with telling_of_servers(engine, setup.on_event):
+            async with server_events(engine, setup.on_event):
                 yield scorer.judge, lambda: _SUBMISSIONS_PER_SLOT * engine.slots
     finally:
         setup.on_event(EngineStopped())
