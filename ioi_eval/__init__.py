@@ -1,4 +1,4 @@
-"""ioi_eval scores programs that models wrote for olympiad problems: exactly, and never with a guess.
+"""ioi_eval scores programs that language models wrote for olympiad problems.
 
     from ioi_eval import Scorer, Submission, load_problems
 

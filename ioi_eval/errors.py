@@ -1,4 +1,4 @@
-"""Every exception that the package raises on purpose, below one root."""
+"""The exceptions of the package. All are subclasses of `IoiEvalError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that engines, problems, submissions and results are made of."""
+"""The value types of problems, submissions, results and engines."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The registries by which plugins extend the core: groups of entry points of installed packages.
+"""Registries: groups of entry points through which installed packages extend ioi_eval.
 
-The plugins in `ioi_eval/plugins` register in the package's own pyproject.toml, exactly as other people's
-packages do. Nothing outside that folder imports one, so that the core runs when a plugin is removed.
-docs/extending.md has an example for each registry.
+The plugins in `ioi_eval/plugins` are registered in pyproject.toml, like those of other packages. No module
+outside that folder imports a plugin, so plugins may be removed. docs/extending.md has an example for each
+registry.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ _PLUGINS, _FOLDER = "ioi_eval.plugins", Path(__file__).parent / "plugins"
 
 
 class MissingPlugin(InputError):
-    """Something that only a plugin of ours can do, and the plugin was removed."""
+    """A plugin in `ioi_eval/plugins` is needed, and was removed."""
 
 
 class Registry(StrEnum):
-    """A group of entry points, by what its entries are."""
+    """A group of entry points."""
 
     FORMATS = "ioi_eval.formats"  # a module or an object with the three functions of a package format
     BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
     ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine
-    COMMANDS = "ioi_eval.commands"  # a function of one command of ioi-eval, as for typer; or COMMAND.PART
-    ROUTES = "ioi_eval.routes"  # makes PluginRoutes of WorkerParts; `view.NAME`: a page of the live view
+    COMMANDS = "ioi_eval.commands"  # a typer function of a command of ioi-eval; or COMMAND.PART
+    ROUTES = "ioi_eval.routes"  # a function from WorkerParts to PluginRoutes; `view.NAME`: a page of the live view
     REPORT_SECTIONS = "ioi_eval.report_sections"  # a class derived from `ReportPart`
 
 
 def registered(registry: Registry) -> dict[str, Any]:
-    """Load all entries of a registry, by name. Raise InputError if one cannot be loaded."""
+    """Load and return all entries of a registry, by name. Raises InputError if one cannot be loaded."""
     return {entry.name: _loaded(entry) for entry in _entries(registry) if not removed_plugin(entry)}
 
 
 def registered_names(registry: Registry) -> list[str]:
-    """Return the names of the entries that can be loaded, in order, and load none."""
+    """Return the sorted names of a registry's entries without loading them."""
     return [entry.name for entry in _entries(registry) if not removed_plugin(entry)]
 
 
 def registered_versions(registry: Registry) -> list[str]:
-    """Return what tells the code of the entries apart: their names, places and packages' versions."""
+    """Return a string for each entry with its name, its object, and its package's name and version."""
     return [
         f"{entry.name} {entry.value} {entry.dist.name if entry.dist else ''}"
         f" {entry.dist.version if entry.dist else ''}"
@@ -54,10 +54,10 @@ def registered_versions(registry: Registry) -> list[str]:
 
 
 def find_registered(registry: Registry, name: str) -> Any:
-    """Load one entry; None if the registry has none of this name.
+    """Load and return an entry, or return None if the registry has no such entry.
 
     Raises:
-        MissingPlugin: The entry belongs to a plugin of ours that was removed.
+        MissingPlugin: The entry belongs to a plugin in `ioi_eval/plugins` that was removed.
         InputError: The entry cannot be loaded.
     """
     for entry in _entries(registry):
@@ -69,10 +69,7 @@ def find_registered(registry: Registry, name: str) -> Any:
 
 
 def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
-    """Return the error about something that only a plugin of ours can do, if that plugin was removed.
-
-    `subject`: the beginning of the message, as "DMOJ packages need".
-    """
+    """Return the error for a removed plugin. `subject`: start of the message, such as "DMOJ packages need"."""
     remedy = (
         f"Install an ioi-eval that has ioi_eval/plugins/{plugin}; an installed checkout: install it again"
     )
@@ -80,7 +77,7 @@ def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
 
 
 def removed_plugin(entry: EntryPoint) -> str:
-    """Return the name of the plugin of ours that an entry belongs to if it was removed; else nothing."""
+    """Return the name of an entry's plugin if it was removed from `ioi_eval/plugins`, else an empty string."""
     if not entry.module.startswith(f"{_PLUGINS}."):
         return ""
     plugin = entry.module.split(".")[2]

@@ -1,4 +1,4 @@
-"""Parts of scorers and rewards: the program in a reply, the tests of a row, the worth of a result.
+"""Functions for scorers and rewards: extract a program from a reply, read tests, compute points.
 
     language = find_language("python")
     problem = with_tests(Problem(id="row 1", limits=limits), row["input_output"], Blob.of)
@@ -7,7 +7,7 @@
     result = await scorer.score(problem, submission)
     reward = pass_rate(result).pass_rate
 
-What judges and what reports is loaded when it is first used.
+Names of the judge and of reports are loaded when they are first used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Problems by a word, which names a benchmark, packages or a file of rows, and prompts that ask for them.
+"""Sources of problems: benchmarks, packages and files of rows; and prompts for their problems.
 
-Also what a benchmark or a format of packages of your own is made of.
+Also the base classes of your own benchmarks and package formats.
 
     problems = open_problems("apps", BenchmarkOptions(first=10), Store.usual())
     ask = Prompts("", benchmark="apps", language=language_of("apps"))

@@ -1,4 +1,4 @@
-"""An engine for tests of what you build on ioi_eval: it runs nothing and gives the outcomes that you name."""
+"""A fake engine for tests of code that uses ioi_eval. It runs no programs and returns given outcomes."""
 
 from __future__ import annotations
 

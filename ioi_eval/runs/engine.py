@@ -55,7 +55,7 @@ def servers_found(engine: Engine) -> ServersFound | None:
 
 @contextlib.asynccontextmanager
 async def server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None]:
-    """Context manager: emit the states of the engine's servers at the start, after changes, and at the end."""
+    """Context manager: emit the states of the servers at the start, after changes, and at the end."""
     cluster = cluster_of(engine)
     if cluster is None:
         yield

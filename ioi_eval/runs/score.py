@@ -74,24 +74,25 @@ if TYPE_CHECKING:
 
 
 class ScoredDump(Value):
-    """A dump's scores: this call's part and the whole run's."""
+    """The outcome of `score_dump`."""
 
     out: str  # the run's folder
-    call: RunSummary
+    call: RunSummary  # numbers of this call
     dump: DumpInfo
-    summary: Summary
-    failures: Mapping[str, str]  # why, by key: of the submissions asked for, those without a result
-    references: References | None = None  # where they were asked for
+    summary: Summary  # numbers of the whole run
+    failures: Mapping[str, str]  # reasons by key, for the submissions of this call without a result
+    references: References | None = None  # outcomes of the benchmark's own solutions, if requested
 
     def to_frame(self) -> Frame:
         """Return a row for each submission of the run, as `Results.to_frame` does."""
         return Results.open(self.out).to_frame()
 
     def tests_frame(self) -> Frame:
-        """Return a row for each submission that was judged and each of its tests."""
+        """Return a row for each test of each judged submission."""
         return Results.open(self.out).tests_frame()
 
     def as_json(self) -> dict[str, Any]:
+        """Return the content of the command's JSON output."""
         names = ("left_out", "rejected", "noted", "other_files", "understood")
         rows = {name: getattr(self.dump, name) for name in names}
         json = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
@@ -114,44 +115,58 @@ async def score_dump(
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> ScoredDump:
-    """Score what a dump holds, into the folder `out`; called again, go on where the last call stopped.
+    """Score the submissions of a dump, and write the results and reports into a folder.
 
         scored = await score_dump("generations.jsonl", "packages", out="runs/mine", on_event=print)
         print(scored.summary.models[0].points, scored.failures)
 
-    `dumps`: files, folders, datasets on the hub, or rows: a frame, a `datasets.Dataset`, a list of dicts.
-    `problems`: packages, a benchmark's name, a file of its rows, or problems that are loaded; `choice` and
-    `selection` say which. `engine` may be a scorer that is open. `trust`: an audit's file; the report then
-    also has the numbers without the problems that the audit does not trust. Raises InputError before anything
-    is written; of a large dump that is new, only for faults of its first rows: others end the run, and what
-    was judged stays. Cancelled, it leaves whole results and nothing else.
+    A repeated call continues where the last one stopped. If the call is cancelled, the folder contains
+    complete results.
+
+    Args:
+        dumps: Files, folders, datasets on the hub, or rows: a frame, a `datasets.Dataset`, a list of dicts.
+        problems: Packages, a benchmark's name, a file of its rows, or loaded problems.
+        out: The folder of the run.
+        choice: The selection of problems.
+        reading: How the rows are read.
+        selection: The selection of submissions.
+        references: Judge a benchmark's own solutions first.
+        trust: The file of an audit. The report then also has the numbers without the untrusted problems.
+        engine: Executes the programs. It may be an open scorer.
+        options: Options for judging.
+        store: The cache.
+        on_event: Receives events.
+
+    Raises:
+        InputError: The input is unusable. Nothing has been written, except if the dump is new and large: then
+            only its first rows are checked before judging starts.
     """
     with as_files(dumps) as named:
         paths, audit = tuple(map(called, named)), None if trust is None else read_audit(trust)
-        setup = RunSetup.of(out or _usual_folder(paths[0], selection), engine, options, store, on_event)
+        setup = RunSetup.of(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
-            dump = (early := rows.beginning(loaded, setup)) or looked_through(rows, loaded, setup)
+            dump = (early := rows.beginning(loaded, setup)) or read_dump(rows, loaded, setup)
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
-            usable, found = await check_references(loaded, references, setup)
+            usable, reference_outcomes = await check_references(loaded, references, setup)
             if usable is not loaded:
                 dump = (early := rows.beginning(usable, setup)) or rows.open(usable)
             result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
             limit = rows.selection.limit
             asked: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
             asked |= {} if limit is None else {LIMIT: limit}
-            settings = {**asked, **_remarks(dump, found, references)}
+            settings = {**asked, **_remarks(dump, reference_outcomes, references)}
             work = rows.work(dump, usable, result_settings, settings)
             if early is None:
                 call = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
             else:
-                behind = DumpTail(rows, early, usable, setup)
-                call = await judge_work(behind.work(work), setup)
-                dump = behind.whole
+                tail = DumpTail(rows, early, usable, setup)
+                call = await judge_work(tail.work(work), setup)
+                dump = tail.whole
             write_rejected(setup.folder, dump.rejected)
-    if found is not None:
-        write_json(setup.folder / REFERENCES, found)
+    if reference_outcomes is not None:
+        write_json(setup.folder / REFERENCES, reference_outcomes)
     if audit is not None:
         write_json(setup.folder / TRUST, audit)
     else:
@@ -168,7 +183,7 @@ async def score_dump(
             ),
         ),
         failures=setup.failures(dump.info.keys),
-        references=found,
+        references=reference_outcomes,
     )
 
 
@@ -176,15 +191,15 @@ score_dump_sync = synchronous(score_dump)
 
 
 class DumpTail:
-    """The rows of a large dump behind its beginning, looked through while the beginning is judged."""
+    """The rows of a large dump after its beginning, which are read while the beginning is judged."""
 
     def __init__(self, rows: Rows, beginning: Dump, problems: Problems, setup: RunSetup) -> None:
         self._rows, self._beginning, self._problems, self._setup = rows, beginning, problems, setup
         self._stopped = False
-        self.whole = beginning  # the dump, once it is looked through
+        self.whole = beginning  # the whole dump, once it has been read
 
     def work(self, work: Work) -> Work:
-        """Return the work of the whole dump, of that of its beginning."""
+        """Return the work for the whole dump. `work`: the work for its beginning."""
         self._made_of = work.made_of
         return msgspec.structs.replace(
             work,
@@ -199,53 +214,54 @@ class DumpTail:
     ) -> None:
         self._settle = settle
 
-    def _know(self, whole: Dump) -> None:
-        """Write down at once what the dump is: a run that is killed later need not look through it again."""
+    def _finish_reading(self, whole: Dump) -> None:
+        """Write the dump's index and fingerprint, so that a later call need not read the dump again."""
         for file in (*self._beginning.info.files, *whole.info.files):
-            file.check_unchanged()  # what is judged already is of the same rows
+            file.check_unchanged()  # the judged rows must not have changed
         self.whole = whole
         self._setup.on_event(RowsRead(rows=whole.info.rows, selected=len(whole)))
         made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)
         self._settle(made_of, _remarks(whole, None, None), whole.info.keys)
         write_index(self._setup.folder, whole.index)
-        whole.index = None  # of a million rows 150 MB
+        whole.index = None  # 150 MB for a million rows
 
     async def _check(self, judge: Judge) -> None:
-        """Try the beginning's problems and languages before anything is judged."""
+        """Check the problems and languages of the beginning before anything is judged."""
         names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
         await judge.keep_promises(self._problems.packages, languages)
         await prepare_all(judge.prepare, [self._problems[name] for name in names])
 
     async def _submissions(self) -> AsyncGenerator[Submission]:
+        """Yield the submissions of the beginning, then those of the tail."""
         loop = asyncio.get_running_loop()
 
-        def tell(number: int) -> None:
+        def on_rows(number: int) -> None:
             if self._stopped:
                 raise InterruptedError
             loop.call_soon_threadsafe(self._setup.on_event, RowsRead(rows=number))
 
-        looking = asyncio.create_task(
-            asyncio.to_thread(looked_through, self._rows, self._problems, self._setup, tell)
+        reading = asyncio.create_task(
+            asyncio.to_thread(read_dump, self._rows, self._problems, self._setup, on_rows)
         )
         try:
             for submission in self._beginning:
                 yield submission
-                if looking.done():
-                    looking.result()  # a fault need not wait for the beginning's end
-            self._know(await looking)
+                if reading.done():
+                    reading.result()  # raises errors of the tail at once
+            self._finish_reading(await reading)
             for submission in islice(self.whole, len(self._beginning), None):
                 yield submission
         finally:
             self._stopped = True
-            await asyncio.wait([looking])
-            looking.exception()  # whoever gets here by a fault has it already
+            await asyncio.wait([reading])
+            reading.exception()  # the error was raised above
 
 
-def looked_through(
+def read_dump(
     rows: Rows, problems: Problems, setup: RunSetup, on_rows: Callable[[int], None] | None = None
 ) -> Dump:
-    """Report faults before anything is judged; where there are many, a file has all of them."""
+    """Read a dump. Raises BadRows for unusable rows; several are listed in rejected.jsonl."""
     try:
         return rows.open(problems, on_rows or (lambda number: setup.on_event(RowsRead(rows=number))))
     except BadRows as error:
@@ -254,24 +270,25 @@ def looked_through(
         raise BadRows(error.errors, str(write_rejected(setup.folder, error.errors))) from error
 
 
-def _remarks(dump: Dump, found: References | None, references: ReferenceOptions | None) -> dict[str, Any]:
+def _remarks(dump: Dump, outcomes: References | None, references: ReferenceOptions | None) -> dict[str, Any]:
+    """Return settings for reports: notes about the rows, and the outcomes of reference solutions."""
     remarks: dict[str, Any] = {"rows": rows} if (rows := rows_left_out(dump.info)) else {}
-    if found is None or references is None:
+    if outcomes is None or references is None:
         return remarks
-    return {**remarks, "own_solutions": conclusion(found, references)}
+    return {**remarks, "own_solutions": conclusion(outcomes, references)}
 
 
-_NAMED = 3  # files
+_MAX_NAMED = 3  # maximum number of files that a note names
 
 
 def rows_left_out(info: DumpInfo) -> list[str]:
-    """Rows not judged, and rows understood in one of several ways. What the user asked for is no news."""
+    """Return notes about rows that are not judged, except by the user's choice, and about ambiguous rows."""
     news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
     left = [f"Left out {counted(number, 'row')}: {reason}" for reason, number in sorted(news.items())]
     if info.rejected:
         left.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
     if others := info.other_files:
-        names = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        names = ", ".join(others[:_MAX_NAMED]) + (", ..." if len(others) > _MAX_NAMED else "")
         left.append(f"Left out {counted(len(others), 'file')} whose suffix is of no format of rows: {names}")
     return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
 
@@ -280,14 +297,14 @@ def rows_left_out(info: DumpInfo) -> list[str]:
 
 
 class Rows(NamedTuple):
-    """The rows of dumps that are to be judged, and how they are read."""
+    """The rows of dumps, and how they are read."""
 
-    paths: Sequence[str]
+    paths: Sequence[str]  # names of the dumps
     places: Sequence[RowFile]
     reading: DumpOptions
     selection: Selection
-    known_in: Path | None = None  # a run's folder, in which an earlier call left an index
-    others: tuple[str, ...] = ()  # files in the dumps' folders that are none
+    known_in: Path | None = None  # the run's folder, if an earlier call may have left an index there
+    others: tuple[str, ...] = ()  # files in the dumps' folders that are not dumps
 
     @classmethod
     def of(
@@ -298,7 +315,7 @@ class Rows(NamedTuple):
         problems: Source,
         setup: RunSetup,
     ) -> Self:
-        """A run goes on with the rule of keys that it was begun with."""
+        """Return the rows of dumps. A continued run keeps its rule for keys."""
         reading, before = reading or DumpOptions(), None if setup.options.fresh else read_info(setup.folder)
         if before is not None and not before.fingerprint.options.get("keys_of_content"):
             reading = msgspec.structs.replace(reading, keys_of_content=False)
@@ -311,10 +328,14 @@ class Rows(NamedTuple):
         return cls(names, places, reading, selection or Selection(), known_in, others)
 
     def mentioned(self) -> Collection[str] | None:
-        """Return the names of their problems; None where they do not say."""
+        """Return the names of the problems in the rows, or None if they are unknown."""
         return mentioned(self.places, self.reading.problem_column, self.reading.prompt_column)
 
     def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
+        """Read the rows. Raises InputError if there is no submission.
+
+        `on_rows`: called with the number of rows so far.
+        """
         dump = open_dump(
             self.places,
             problems=problems,
@@ -338,7 +359,10 @@ class Rows(NamedTuple):
         )
 
     def beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
-        """Return a large dump's beginning, where it can be judged before the rest is seen: in a new run."""
+        """Return the beginning of a large dump, to judge it before the rest is read.
+
+        `None` means that the dump is small, or that the run is continued.
+        """
         if read_info(setup.folder) is not None:
             return None
         return open_beginning(self.places, problems, self.reading, self.selection)
@@ -346,9 +370,12 @@ class Rows(NamedTuple):
     def work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Work:
-        """`result_settings`: what else than how rows are read can change results."""
+        """Return the work for a dump.
+
+        `result_settings`: settings that can change results, without those of reading. `settings`: for reports.
+        """
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
-        reading |= reading.pop("repairs")  # flat, as a fingerprint names it
+        reading |= reading.pop("repairs")  # a fingerprint has no nested options
         del reading["skip_bad_rows"]  # changes no result
         return Work(
             problems=problems,
@@ -361,8 +388,8 @@ class Rows(NamedTuple):
         )
 
 
-def _usual_folder(dump: str, selection: Selection | None) -> Path:
-    """Return the folder of a run that has no `out`."""
+def _default_folder(dump: str, selection: Selection | None) -> Path:
+    """Return the folder of a run for which the user gives no folder."""
     shard = None if selection is None else selection.shard
     part = "" if shard is None else f"-shard-{shard.index}-of-{shard.number}"
     return Path("runs") / f"{run_name(dump)}{part}"
@@ -374,7 +401,7 @@ def called(dump: str | Path | RowFile) -> str:
 
 
 def run_name(dump: str) -> str:
-    """Return the name of a folder for a dump's results, made of a dataset's name where it is one."""
+    """Return the name of the default folder for the results of a dump or a dataset on the hub."""
     if Path(dump).exists() or is_dump(Path(dump)):
         return bare_name(Path(dump).resolve())
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"
@@ -383,25 +410,25 @@ def run_name(dump: str) -> str:
 # --- a forecast --------------------------------------------------------------------------------------
 
 
-_HOUR = 3600.0
+_HOUR_S = 3600.0  # seconds in an hour
 
 
 class Forecast(Value):
     """A forecast of one call of `score_dump` with the same arguments."""
 
-    out: str
-    rows: int  # that were asked for
-    known: int  # of these, those that have a result, here or by an equal row
-    judged: int  # programs that would be built and run
+    out: str  # the run's folder
+    rows: int  # number of selected rows
+    known: int  # selected rows with a result, possibly of an equal row
+    judged: int  # programs that would be judged
     without: int  # rows without a result and without a program
-    tests: int  # that they have, all together
-    problems: int  # that they are for
-    cpu_hours: float | None  # where each test took its whole limit; None: a limit is not known yet
-    expected_cpu_hours: float | None  # by what the run's programs took so far; None: there are none
-    rejected: int  # rows that cannot be used
+    tests: int  # total number of tests of the programs that would be judged
+    problems: int  # number of problems of these programs
+    cpu_hours: float | None  # CPU time if each test took its whole limit; `None` if a limit is unknown
+    expected_cpu_hours: float | None  # CPU time at the mean of the run's results; `None` without results
+    rejected: int  # unusable rows
     understood: DetectedColumns
-    notes: tuple[str, ...]  # of rows left out, or understood in one of several ways
-    again: JudgedAgain | None = None  # results that would count no longer
+    notes: tuple[str, ...]  # notes about rows that are not judged and about ambiguous rows
+    again: JudgedAgain | None = None  # outdated results of earlier calls
 
 
 def forecast_dump(
@@ -416,9 +443,11 @@ def forecast_dump(
     options: RunOptions | None = None,
     store: Store | None = None,
 ) -> Forecast:
-    """Look through a dump and its run's folder. Raise InputError for what `score_dump` would refuse."""
+    """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
     with as_files(dumps) as named:
-        setup = RunSetup.of(out or _usual_folder(called(named[0]), selection), engine, options, store, ignore)
+        setup = RunSetup.of(
+            out or _default_folder(called(named[0]), selection), engine, options, store, ignore
+        )
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = rows.open(loaded)
@@ -446,7 +475,7 @@ def forecast_dump(
                     without=without,
                     tests=sum(tests for _, tests in limits),
                     problems=len({submission.problem_id for submission in new}),
-                    cpu_hours=None if None in most else math.fsum(filter(None, most)) / _HOUR,
+                    cpu_hours=None if None in most else math.fsum(filter(None, most)) / _HOUR_S,
                     expected_cpu_hours=_expected(journal, new),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
@@ -456,8 +485,8 @@ def forecast_dump(
 
 
 def _to_judge(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
-    """The submissions without a result, equal ones once and without their texts; and how many hold none."""
-    found: dict[str, Submission] = {}
+    """Return the submissions that would be judged, without their code, and the number of empty ones."""
+    distinct: dict[str, Submission] = {}
     without = 0
     for submission in work.submissions if isinstance(work.submissions, Iterable) else ():
         if submission.key in journal.done:
@@ -465,18 +494,21 @@ def _to_judge(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
         if submission.code is None:
             without += 1
             continue
-        same = identity(work.problems[submission.problem_id], submission)
-        if same not in found and not journal.find(same, submission.problem_id):
-            found[same] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
-    return list(found.values()), without
+        submission_identity = identity(work.problems[submission.problem_id], submission)
+        if submission_identity in distinct or journal.find(submission_identity, submission.problem_id):
+            continue
+        distinct[submission_identity] = Submission(
+            key=submission.key, problem_id=submission.problem_id, code=None
+        )
+    return list(distinct.values()), without
 
 
 def _expected(journal: ResultLog, new: Iterable[Submission]) -> float | None:
-    """Return the expected hours: a problem's mean so far, or the mean of all where it has none."""
-    took: Mapping[str, list[float]] = journal.cpu_times()
-    times = [seconds for own in took.values() for seconds in own]
-    if not times:
+    """Return the expected CPU hours, by the mean of the problem's results or else of all results."""
+    times_by_problem: Mapping[str, list[float]] = journal.cpu_times()
+    all_times = [seconds for times in times_by_problem.values() for seconds in times]
+    if not all_times:
         return None
-    usual = math.fsum(times) / len(times)
-    means = {problem: math.fsum(own) / len(own) for problem, own in took.items()}
-    return math.fsum(means.get(submission.problem_id, usual) for submission in new) / _HOUR
+    mean = math.fsum(all_times) / len(all_times)
+    means = {problem: math.fsum(times) / len(times) for problem, times in times_by_problem.items()}
+    return math.fsum(means.get(submission.problem_id, mean) for submission in new) / _HOUR_S

@@ -1,4 +1,4 @@
-"""The shards of one run, made one run again: a folder with the rows of all of them."""
+"""Merge the shards of a run into one folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ioi_eval.store.folder import (
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.tasks import read_people, read_tasks, write_people, write_tasks
 
-LIMIT = "limit"  # setting of a run: the number of rows that were chosen
+LIMIT = "limit"  # setting of a run: the maximum number of rows
 _ENGINE, _COMMAND = "engine", "command"  # settings that may differ between shards
 _SUFFIX = re.compile(r"-shard-[0-9]+-of-[0-9]+$")
 
@@ -40,10 +40,10 @@ class ShardFolder(NamedTuple):
 
 
 def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
-    """Return the shards of one run that several folders hold, by number; none if no folder is a shard's.
+    """Return the shards in several folders, by number, or nothing if no folder is a shard.
 
     Raises:
-        InputError: A shard is there twice, a folder is not a shard's, or the shards are not of one run.
+        InputError: A shard occurs twice, a folder is not a shard, or the shards belong to different runs.
     """
     infos = {folder: read_info(folder) for folder in folders if folder.is_dir()}
     shards = [
@@ -70,14 +70,14 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     by_number = dict[int, Path]()
     for each in shards:
         if each.shard.index in by_number:
-            what = f"shard {each.shard} is in {by_number[each.shard.index]} already"
-            raise InputError(what, where=str(each.folder), remedy="Name one folder for each shard")
+            reason = f"shard {each.shard} is in {by_number[each.shard.index]} already"
+            raise InputError(reason, where=str(each.folder), remedy="Name one folder for each shard")
         by_number[each.shard.index] = each.folder
     return sorted(shards, key=lambda each: each.shard.index)
 
 
 def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
-    """Return why two shards are not of one run."""
+    """Return the reasons why two shards do not belong to one run."""
     before, now = one.info.fingerprint, other.info.fingerprint
     found = [
         f"{what}: {old} -> {new}"
@@ -94,21 +94,21 @@ def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
 
 
 def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
-    """Write a folder with the rows of all `shards`, in place of an earlier one, and return it.
+    """Write a folder with the rows of all shards, and return it. It replaces an earlier merged folder.
 
     Args:
         shards: At least one, as `find_shards` returns them.
-        out: The folder. `None` means beside the first shard.
+        out: The folder. `None` means a folder next to the first shard.
 
     Raises:
-        InputError: The folder holds something else, or shards cannot be mixed.
+        InputError: The folder has other content, or the shards cannot be merged.
     """
     first = shards[0]
     folder = out or first.folder.parent / f"{_SUFFIX.sub('', first.folder.resolve().name)}-merged"
     before = read_info(folder)
     if before is not None and not before.merged:
-        what = "a run that was judged is in this folder, and the shards would take its place"
-        raise InputError(what, where=str(folder), remedy="Choose another out=FOLDER")
+        reason = "a run that was judged is in this folder, and the shards would take its place"
+        raise InputError(reason, where=str(folder), remedy="Choose another out=FOLDER")
     limits = _common_limits(shards)
     with ResultLog.open(
         folder,
@@ -143,11 +143,11 @@ def _common_settings(shards: Sequence[ShardFolder]) -> Mapping[str, Any]:
 
 
 def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
-    """Return the limits that shards measured. Raise InputError if two of them differ."""
-    found = dict[str, MeasuredLimit]()
+    """Return the limits that the shards measured. Raises InputError if two shards differ."""
+    limits = dict[str, MeasuredLimit]()
     for each in shards:
         for name, limit in read_limits(each.folder).items():
-            known = found.setdefault(name, limit)
+            known = limits.setdefault(name, limit)
             if (known.cpu_time, known.processes) != (limit.cpu_time, limit.processes):
                 raise InputError(
                     f"its measured limits of {limit.problem}, {_shown(limit)}, differ from those of another"
@@ -156,7 +156,7 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
                     remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
                     " whose limits are taken over",
                 )
-    return found
+    return limits
 
 
 def _shown(limit: MeasuredLimit) -> str:
@@ -175,7 +175,7 @@ def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
 
 
 def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:
-    """Copy what a report says of the problems, of people and of rows that cannot be used."""
+    """Copy the descriptions of problems, the results of people, and the list of rejected rows."""
     tasks = [read_tasks(shard) for shard in shards]
     write_tasks(folder, dict(sorted((name, task) for each in tasks for name, task in each.items())))
     if people := next((found for shard in shards if (found := read_people(shard)) is not None), None):

@@ -41,7 +41,7 @@ from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
 from ioi_eval.runs.runner import SubmissionJudge
-from ioi_eval.runs.score import Rows, looked_through, rows_left_out, run_name
+from ioi_eval.runs.score import Rows, read_dump, rows_left_out, run_name
 from ioi_eval.runs.sources import Source, opened, source_name
 from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, judging, synchronous
 from ioi_eval.store import Store
@@ -196,7 +196,7 @@ def _plan_of_file(
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions in a file."""
     with opened(problems, choice, setup.store, rows.mentioned) as usable:
-        dump = looked_through(rows, usable, setup)
+        dump = read_dump(rows, usable, setup)
         official = read_reference_scores(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
         yield _ValidationPlan(

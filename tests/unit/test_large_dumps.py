@@ -66,13 +66,13 @@ async def test_the_first_job_waits_for_the_first_rows_only(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look through the dump ends only after the first result."""
-    judged, truly = threading.Event(), use_case.looked_through
+    judged, truly = threading.Event(), use_case.read_dump
 
-    def looked_through(*given: Any) -> Any:
+    def read_dump(*given: Any) -> Any:
         assert judged.wait(60)
         return truly(*given)
 
-    monkeypatch.setattr(use_case, "looked_through", looked_through)
+    monkeypatch.setattr(use_case, "read_dump", read_dump)
     done = await large.score(tell=lambda event: judged.set() if isinstance(event, SubmissionJudged) else None)
     assert done.judged == 12
     (understood,) = (event for event in large.events if isinstance(event, RowsUnderstood))
@@ -129,7 +129,7 @@ async def test_a_dump_that_changes_while_it_is_looked_through_is_compared_again(
 ) -> None:
     """Its first rows were read as they were: nothing may say that they are those of the new file."""
     monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 0)
-    truly, truly_scan = use_case.looked_through, dumps.scan
+    truly, truly_scan = use_case.read_dump, dumps.scan
 
     def change(*given: Any) -> Any:
         large.rows[0] = row("k0", "// another")
@@ -137,7 +137,7 @@ async def test_a_dump_that_changes_while_it_is_looked_through_is_compared_again(
         return (truly_scan if late else truly)(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((dumps, "scan") if late else (use_case, "looked_through")), change)
+        patch.setattr(*((dumps, "scan") if late else (use_case, "read_dump")), change)
         with pytest.raises(InputError, match="changed while it was being scored"):
             await large.score()
     await large.score()
@@ -159,7 +159,7 @@ async def test_a_run_that_is_cancelled_looks_no_further(
 ) -> None:
     begun, ended = asyncio.Event(), threading.Event()
 
-    def looked_through(*given: Any) -> Any:
+    def read_dump(*given: Any) -> Any:
         try:
             while True:
                 given[-1](1)
@@ -167,7 +167,7 @@ async def test_a_run_that_is_cancelled_looks_no_further(
         finally:
             ended.set()
 
-    monkeypatch.setattr(use_case, "looked_through", looked_through)
+    monkeypatch.setattr(use_case, "read_dump", read_dump)
     call = asyncio.create_task(
         large.score(tell=lambda event: begun.set() if isinstance(event, RowsRead) else None)
     )
