@@ -69,7 +69,7 @@ def find_registered(registry: Registry, name: str) -> Any:
 
 
 def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
-    """Return the error for a removed plugin. `subject`: start of the message, such as "DMOJ packages need"."""
+    """Return the error for a removed plugin. `subject`: start of the message, as "DMOJ packages need"."""
     remedy = (
         f"Install an ioi-eval that has ioi_eval/plugins/{plugin}; an installed checkout: install it again"
     )
@@ -77,7 +77,7 @@ def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
 
 
 def removed_plugin(entry: EntryPoint) -> str:
-    """Return the name of an entry's plugin if it was removed from `ioi_eval/plugins`, else an empty string."""
+    """Return the name of an entry's plugin if it was removed from `ioi_eval/plugins`, else an empty name."""
     if not entry.module.startswith(f"{_PLUGINS}."):
         return ""
     plugin = entry.module.split(".")[2]

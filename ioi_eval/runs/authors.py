@@ -59,26 +59,27 @@ AnyAuthor = ModelOptions | AgentOptions | Function
 
 
 class Asking(Value):
-    """A request to an author."""
+    """What an author is asked for: number of programs, language, and prompt."""
 
     samples: Annotated[Count, CliOption(metavar="N", help="Programs for each problem.")] = 1
-    language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
-    prompt: str = ""  # a benchmark's name, or a template's file; empty: the benchmark's own
+    language: str = ""  # by default the problem's only language, or the benchmark's, or C++
+    prompt: str = ""  # a benchmark's name or the file of a template; by default the benchmark's own prompt
     concurrency: Annotated[Count, CliOption(metavar="N", help="Requests or agents at a time.")] = 8
 
 
 class GeneratedRun(Value):
-    """An author's text, and its worth."""
+    """The outcome of `run`."""
 
     out: str  # the run's folder
-    call: RunSummary
-    summary: Summary
-    instances: tuple[Mapping[str, Any], ...]  # a line for each program that was asked for
-    failures: Mapping[str, str]  # submissions that could not be judged, by key
-    unwritten: Mapping[str, str]  # why there is no program, by key
-    unasked: tuple[str, ...] = ()  # those of them that no call asks for
+    call: RunSummary  # numbers of this call
+    summary: Summary  # numbers of the whole run
+    instances: tuple[Mapping[str, Any], ...]  # lines of instances.jsonl, one for each requested program
+    failures: Mapping[str, str]  # reasons of the judge failures, by key
+    unwritten: Mapping[str, str]  # reasons why there is no program, by key
+    unasked: tuple[str, ...] = ()  # keys in `unwritten` for which no program was requested
 
     def as_json(self) -> dict[str, Any]:
+        """Return the content of the command's JSON output."""
         call = {"out": self.out, "this_call": self.call, "instances": self.instances}
         return {**call, "unwritten": self.unwritten, **self.summary.as_json()}
 
@@ -98,17 +99,31 @@ async def run(
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> GeneratedRun:
-    """Ask a model, an agent or a function for programs, and score them as they come; called again, go on.
+    """Ask a model, an agent or a function for programs, and score each program when it arrives.
 
-        made = await run("apps", ModelOptions(name="otter", base_url="http://127.0.0.1:8000/v1"))
-        print(made.summary.headline.models[0].value, made.unwritten)
+        outcome = await run("apps", ModelOptions(name="otter", base_url="http://127.0.0.1:8000/v1"))
+        print(outcome.summary.headline.models[0].value, outcome.unwritten)
 
-    A function takes a prompt and returns the reply; it may be `async`. Its name is the model's, so that a run
-    goes on only with a function of the same name.
+    A repeated call continues where the last one stopped. If the call is cancelled, the folder contains
+    complete programs and results.
 
-    `key` is the model's secret. `rejudge` judges programs again that are there, `options.fresh` asks for
-    them again, too. Raises InputError before anything is asked. Cancelled, it leaves whole programs and
-    results.
+    Args:
+        problems: Packages, a benchmark's name, a file of its rows, or loaded problems.
+        author: The options of a model or an agent, or a function from a prompt to a reply. The function may
+            be async. Its name is the model's name, with which alone the run can be continued.
+        out: The folder of the run.
+        key: The secret key of the model's server.
+        budget: Limits on tokens and costs.
+        choice: The selection of problems.
+        asking: What the author is asked for.
+        engine: Executes the programs. It may be an open scorer.
+        options: Options for judging. With `fresh`, the author is asked again for all programs.
+        rejudge: Judge all programs again, without asking for new ones.
+        store: The cache.
+        on_event: Receives events.
+
+    Raises:
+        InputError: The input is unusable. The author has not been asked for anything.
     """
     _check_author(author)
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
@@ -133,10 +148,9 @@ def prompts_of(
     asking: Asking | None = None,
     store: Store | None = None,
 ) -> list[str]:
-    """The prompts as a model would get them, or an agent."""
-    wanted = asking or Asking()
+    """Return the prompts that a model would get, or an agent."""
     with _opened(problems, choice, store or Store.private()) as usable:
-        return [ask.prompt for ask in _asked(problems, usable, wanted, agent=agent).asks]
+        return [ask.prompt for ask in _requests(problems, usable, asking or Asking(), agent=agent).asks]
 
 
 class _Call(NamedTuple):
@@ -151,12 +165,14 @@ class _Call(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Return the author's name."""
         return author_name(self.author)
 
 
 async def _generated(call: _Call, problems: Problems, rejudge: bool) -> GeneratedRun:
+    """Ask for the programs, judge them, and write the reports."""
     setup, settings, unwritten = call.setup, settings_of(call.author), dict[str, str]()
-    asked = _asked(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
+    asked = _requests(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
     asks = asked.asks
     of_asks = fingerprint(asks, call.name, settings)
     with Generations(setup.folder, of_asks, call.name, fresh=setup.options.fresh) as generations:
@@ -173,46 +189,48 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
         try:
             done = await judge_work(work, setup._replace(options=again))
         except InputError as error:
-            # What makes results stale leaves programs as they are, and they may have been paid for.
+            # Only results are outdated. Programs are kept, because they may have cost money.
             raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
-        found = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_place))
-        replace(setup.folder / INSTANCES, [as_json(instance) + b"\n" for instance in found])
-        whole = write_reports(setup.folder)
+        instances = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_natural_order))
+        replace(setup.folder / INSTANCES, [as_json(instance) + b"\n" for instance in instances])
+        summary = write_reports(setup.folder)
     return GeneratedRun(
         out=str(setup.folder),
         call=done,
-        summary=whole,
-        instances=found,
+        summary=summary,
+        instances=instances,
         failures={key: str(row["reason"]) for key, row in read_failures(setup.folder).items()},
         unwritten=unwritten,
         unasked=tuple(unwritten.keys() - {ask.key for ask in asks}),
     )
 
 
-# --- what is asked -----------------------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> Iterator[Problems]:
+    """Context manager: the problems of a source. Raises InputError if there are none."""
     with opened(source, choice, store) as problems:
         if not problems:
             raise no_problem(source)
         yield problems
 
 
-class _Asked(NamedTuple):
-    """The requests to an author, and the problems that nobody is asked about."""
+class _RequestList(NamedTuple):
+    """The requests to an author, and the problems without requests."""
 
     asks: tuple[Ask, ...]
-    refused: Mapping[str, str]  # by label: why no program in the problem's language could be judged
+    refused: Mapping[str, str]  # reasons why no program could be judged, by the problem's label
 
 
 def _takes_files(problem: Problem) -> bool:
+    """Return True if submissions are output files instead of programs."""
     return problem.task_type is TaskType.OUTPUT_ONLY
 
 
 class Requests:
-    """The language and the prompt in which an author is asked for a problem's program."""
+    """Chooses the language and writes the prompt of each request."""
 
     def __init__(self, source: Source, asking: Asking, *, agent: bool) -> None:
         self._benchmark, self._asking, self._agent = benchmark_of(source), asking, agent
@@ -221,13 +239,13 @@ class Requests:
         self._filled: dict[str, Prompts] = {}
 
     def language(self, problem: Problem) -> ChosenLanguage:
-        """Return the language that an author is asked for; replies are read as that."""
+        """Return the language of a problem's program in the prompt and in the reply."""
         return choose_language(problem, option=self._option, default=self._default)
 
     def refusal(self, problem: Problem, *, files: bool = False) -> str:
-        """Return why no program in the problem's language could be judged. InputError: in no language.
+        """Return the reason why no program could be judged, or an empty string.
 
-        `files`: the author may hand in files, too.
+        `files`: the author may submit output files. Raises InputError if no language is possible.
         """
         if problem.unusable:
             return problem.unusable
@@ -240,11 +258,14 @@ class Requests:
         return ""
 
     def spoken(self, problem: Problem) -> str:
-        """Return the language of programs that can be judged, or "" where there are none."""
+        """Return the language of a problem's program, or an empty string if no program could be judged."""
         return "" if self.refusal(problem) else self.language(problem).language
 
     def prompt(self, problem: Problem, language: str) -> str:
-        """Raise InputError for a problem that is incomplete, and for a language that agents cannot write."""
+        """Return the prompt for a problem.
+
+        Raises InputError if the problem is incomplete or if agents cannot write the language.
+        """
         if self._agent and language not in SOLUTIONS:
             raise InputError(
                 f"agents cannot write {language}", field="language", remedy=f"Choose {' or '.join(SOLUTIONS)}"
@@ -260,8 +281,11 @@ class Requests:
         return self._filled[language](problem)
 
 
-def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _Asked:
-    """Raise InputError for a problem that is incomplete, and where the language is wrong for all of them."""
+def _requests(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _RequestList:
+    """Return the requests for the problems.
+
+    Raises InputError if a problem is incomplete, or if the language is wrong for all problems.
+    """
     requests, refused, usable = Requests(source, asking, agent=agent), dict[str, str](), []
     for label, problem in problems.items():
         if reason := requests.refusal(problem):
@@ -271,12 +295,13 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
     if not usable and (wrong := [refused[label] for label in refused if not problems[label].unusable]):
         field = "choice" if all(map(_takes_files, problems.values())) else "language"
         raise InputError(wrong[0], where=source_name(source), field=field, remedy="Choose another one")
-    return _Asked(asks_of(usable, requests.prompt, samples=asking.samples), refused)
+    return _RequestList(asks_of(usable, requests.prompt, samples=asking.samples), refused)
 
 
 async def _refuse_lacking(
     judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
 ) -> None:
+    """Raise InputError if the engine cannot judge one of the programs that are not written yet."""
     unwritten = [ask for ask in asks if ask.key not in generations]
     asked = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
     pairs = [(problems.find(name, year), language) for (name, year), language in asked.items()]
@@ -286,7 +311,7 @@ async def _refuse_lacking(
 async def refuse_lacking(
     judge: Judge, packages: Collection[str], asked: Collection[tuple[Problem, str]]
 ) -> None:
-    """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
+    """Raise InputError if the engine cannot judge programs. `asked`: pairs of problem and language."""
     await judge.keep_promises(packages, {language for _, language in asked})
     for problem, language in asked:
         for error in await judge.lacks(problem, find(language)):
@@ -294,30 +319,32 @@ async def refuse_lacking(
 
 
 def _check_author(author: object) -> None:
+    """Raise InputError unless the argument is an author."""
     if isinstance(author, ModelOptions | AgentOptions) or (callable(author) and not isinstance(author, type)):
         return
-    what = author.__name__ if isinstance(author, type) else f"a value of type {type(author).__name__}"
+    subject = author.__name__ if isinstance(author, type) else f"a value of type {type(author).__name__}"
     raise InputError(
-        f"{what} is no author",
+        f"{subject} is no author",
         field="author",
         remedy="Give ModelOptions(...), AgentOptions(...), or a function from a prompt to a reply",
     )
 
 
 def author_name(author: AnyAuthor) -> str:
+    """Return the name of an author, which is the model's name in rows."""
     if isinstance(author, AgentOptions):
         return name_of(author.command)
     return author.name if isinstance(author, ModelOptions) else function_name(author)
 
 
 def settings_of(author: AnyAuthor) -> dict[str, Any]:
-    """Return the settings that decide what is written, but for the prompts. No key is among them."""
+    """Return the settings on which an author's programs depend, except the prompts and the secret key."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}
     if not isinstance(author, ModelOptions):
         return {}
-    own = {"system": author.system, **msgspec.structs.asdict(author.sampling)}
-    return {name: value for name, value in own.items() if value not in (None, "", {})}
+    settings = {"system": author.system, **msgspec.structs.asdict(author.sampling)}
+    return {name: value for name, value in settings.items() if value not in (None, "", {})}
 
 
 @contextlib.asynccontextmanager
@@ -328,45 +355,45 @@ async def opened_author(
     key: Secret,
     access: Access | None = None,
 ) -> AsyncIterator[Author]:
-    """Yield what writes programs: a model, or an agent whose folders lie in the run's `folder`."""
+    """Context manager: an author that is ready for requests. By default, agents work in the run's folder."""
     if isinstance(author, AgentOptions):
-        own = author.folder or str((folder / "agents").absolute())
-        yield Agent(msgspec.structs.replace(author, folder=own), access)
+        agents_folder = author.folder or str((folder / "agents").absolute())
+        yield Agent(msgspec.structs.replace(author, folder=agents_folder), access)
         return
     if not isinstance(author, ModelOptions):
         yield FunctionAuthor(author)
         return
-    from ioi_eval.generate.chat import ChatModel  # loads what talks to servers: as much as all the rest
+    from ioi_eval.generate.chat import ChatModel  # its HTTP client is slow to load
 
     async with ChatModel(author, budget, key=key) as model:
         yield model
 
 
-# --- what comes --------------------------------------------------------------------------------------
+# --- submissions -------------------------------------------------------------------------------------
 
 
 async def _submissions(
     call: _Call,
     problems: Problems,
-    asked: _Asked,
+    asked: _RequestList,
     generations: Generations,
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
-    """Every program as it comes; why there is none goes into `unwritten`."""
+    """Yield each program when it arrives. Reasons for missing programs are added to `unwritten`."""
     language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
     for label in asked.refused:
-        # In the place of programs that nobody could judge: why not is to be found where all failures are.
-        problem, spoken = problems[label], language(problems[label])
+        # An empty submission is a judge failure, so that the reason is with those of all failures.
+        problem, chosen_language = problems[label], language(problems[label])
         key = key_of(problem, 0)
-        if _takes_files(problem) and not problem.unusable:  # none of them is judged: nothing is worth 0
+        if _takes_files(problem) and not problem.unusable:  # an empty submission would score 0
             unwritten[key] = asked.refused[label]
             continue
         yield Submission(
             key=key,
             problem_id=label,
             code="",
-            language=spoken.language,
-            language_from=spoken.source,
+            language=chosen_language.language,
+            language_from=chosen_language.source,
             year=problem.year,
             row={"uuid": key, "problem_id": problem.id, "model": call.name},
         )
@@ -375,9 +402,9 @@ async def _submissions(
         budget.spend(row.get("metadata", {}).get("usage", {}))
     async with (
         opened_author(call.author, call.setup.folder, budget, call.key) as author,
-        Producing(asked.asks, author, generations, at_once=call.asking.concurrency) as news,
+        Producing(asked.asks, author, generations, at_once=call.asking.concurrency) as answers,
     ):
-        async for answer in news:
+        async for answer in answers:
             if isinstance(answer, Failed):
                 unwritten[answer.key] = answer.reason
             else:
@@ -387,8 +414,9 @@ async def _submissions(
 def _submission(
     row: Mapping[str, Any], problems: Problems, asked: Callable[[Problem], ChosenLanguage]
 ) -> Submission:
+    """Return the submission of a generation. `asked`: returns the requested language of a problem."""
     problem = problems.find(row["problem_id"], row.get("year"))
-    language, spoken = find(row["language"]), asked(problem)
+    language, requested = find(row["language"]), asked(problem)
     code = row.get("code")
     code = code if isinstance(code, str) else extract(row["generation"], language)
     return Submission(
@@ -397,19 +425,19 @@ def _submission(
         code=code,
         no_program=why_no_program(row["generation"]) if code is None else "",
         language=language.name,
-        language_from=spoken.source if language.name == spoken.language else LanguageFrom.ROW,
+        language_from=requested.source if language.name == requested.language else LanguageFrom.ROW,
         year=problem.year,
         row=row,
     )
 
 
-# --- what is said of each problem --------------------------------------------------------------------
+# --- instances.jsonl ---------------------------------------------------------------------------------
 
 
 def _instances(
-    out: Path, problems: Problems, asked: _Asked, unwritten: Mapping[str, str]
+    out: Path, problems: Problems, asked: _RequestList, unwritten: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """A line for each program that was asked for, and for each problem that nobody can be judged on."""
+    """Yield a line for each requested program, and for each problem without requests."""
     results = {row["key"]: row for row in read_rows(out)}
     failures = read_failures(out)
     several = len({ask.number for ask in asked.asks}) > 1
@@ -427,7 +455,7 @@ def _instances(
         yield {"instance_id": label, "resolved": False, "error": reason}
 
 
-def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the key of an order by name and number: apps_9 before apps_10."""
+def _natural_order(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return a sort key with which apps_9 comes before apps_10."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
     return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]

@@ -34,17 +34,17 @@ from ioi_eval.store.memory import recalled, remembered
 from ioi_eval.store.rows import bounded, result_of
 
 REFERENCES = "references.json"
-LEFT_OUT = "its own solutions do not pass"
-MOST = 3  # solutions of a problem, where the user does not say
-_RIGHT = "correct"  # as the benchmarks call what their datasets call right
+LEFT_OUT = "its own solutions do not pass"  # reason for excluding a problem
+MOST = 3  # default maximum number of solutions of a problem
+_RIGHT = "correct"  # expected result of right solutions in benchmarks
 _WRONG = frozenset({Verdict.WA, Verdict.PA, Verdict.OLE})
 _NONE, _OTHER_LANGUAGES = "the dataset has none", "none is in a language that is known here"
 _VERSION = 1
-_MAX_REASON = 300  # characters
+_MAX_REASON = 300  # maximum length of a reason, in characters
 
 
 class ReferenceOptions(Value):
-    """The options for judging a benchmark's own solutions, ahead of all others."""
+    """Options for judging a benchmark's own solutions before the submissions."""
 
     most: Annotated[
         Count,
@@ -66,9 +66,11 @@ class ReferenceOptions(Value):
 
 
 class Reliability(StrEnum):
+    """Whether a problem's own solutions pass its tests."""
+
     RELIABLE = "reliable"
     UNRELIABLE = "unreliable"
-    UNKNOWN = "unknown"  # the dataset has no solution of it, or none could be judged
+    UNKNOWN = "unknown"  # there is no solution, or none could be judged
 
 
 class Reference(Value, kw_only=True):
@@ -76,29 +78,32 @@ class Reference(Value, kw_only=True):
 
     solution: str
     language: str
-    status: Verdict | None = None  # None: it could not be judged
+    status: Verdict | None = None  # `None` means that it could not be judged
     passed: int = 0
     total: int = 0
-    test: str = ""  # the first that it did not pass
+    test: str = ""  # the first test that it does not pass
     reason: str = ""
 
 
 class ProblemReferences(Value, kw_only=True):
+    """The outcomes of a problem's solutions."""
+
     problem: str
     reliability: Reliability
     references: tuple[Reference, ...] = ()
-    others: int = 0  # solutions that are called right and were not judged: too many, or in no known language
-    note: str = ""  # why there are none
+    others: int = 0  # right solutions that were not judged: too many, or in an unknown language
+    note: str = ""  # reason why no solution was judged
 
 
 class References(Value, kw_only=True):
-    """references.json of a run's folder."""
+    """The content of references.json in a run's folder."""
 
     version: int = _VERSION
-    most: int  # solutions of a problem that were to be judged
+    most: int  # maximum number of judged solutions of a problem
     problems: tuple[ProblemReferences, ...]
 
     def labels(self, reliability: Reliability) -> tuple[str, ...]:
+        """Return the problems with this reliability."""
         return tuple(problem.problem for problem in self.problems if problem.reliability is reliability)
 
 
@@ -116,39 +121,48 @@ async def judge_references(
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> References:
-    """Judges at most `most` solutions of each problem, given by label, that are called right.
+    """Judge the right solutions of some problems, and return their outcomes.
 
-    `store` keeps each outcome for its problem, the timing, and the compiler or interpreter `here`: where one
-    of them differs the solution is judged again. `fresh` judges all again.
+    Args:
+        judge: Judges the solutions.
+        problems: The problems by label.
+        solutions: Returns the solutions of a problem by its label.
+        store: Cache of outcomes, which are valid for the same problem, timing, and compiler or interpreter.
+        most: Maximum number of solutions of each problem.
+        workers: Number of solutions at a time, or a function that returns it.
+        fresh: Judge all solutions again.
+        timing: Factor on time limits, and borderline times.
+        here: The engine's compilers and interpreters.
+        prepare: Builds the programs of a problem.
+        on_event: Receives events.
     """
     timing = timing or Timing()
 
     async def limited(problem: Problem) -> Problem:
         return with_time_factor(problem, timing.factor)
 
-    asked = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
-    submissions = {submission.key: submission for ask in asked for submission in ask.submissions()}
-    places = _places(submissions.values(), fingerprint(problems), timing, here)
-    memory = _Memory(store, places, fresh=fresh)
-    if submissions.keys() - memory.done:
-        wanted = list(submissions.values())
+    selected = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
+    submissions = {submission.key: submission for each in selected for submission in each.submissions()}
+    cache_keys = _cache_keys(submissions.values(), fingerprint(problems), timing, here)
+    outcomes = _OutcomeCache(store, cache_keys, fresh=fresh)
+    if submissions.keys() - outcomes.done:
         await judge_all(
             judge,
             problems,
-            wanted,
-            memory,
+            list(submissions.values()),
+            outcomes,
             workers=workers,
             prepare=prepare,
             limited=limited,
             on_event=on_event,
         )
-    return References(most=most, problems=tuple(ask.outcome(memory) for ask in asked))
+    return References(most=most, problems=tuple(each.outcome(outcomes) for each in selected))
 
 
 def with_references(problems: Problems, most: int) -> tuple[Problems, dict[str, int]]:
-    """Return the problems with solutions of their dataset, at most `most` of each kind.
+    """Return the problems with at most `most` solutions of each kind, and the number of excluded solutions.
 
-    Next to them, how many solutions and problems are left out, by reason. Packages have all their solutions.
+    The numbers are by reason and include excluded problems. Problems of packages are unchanged.
     """
     left_out = Counter[str]()
     if not isinstance(problems, LoadedProblems):
@@ -177,9 +191,9 @@ def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> 
 async def check_references(
     problems: Problems, options: ReferenceOptions | None, setup: RunSetup
 ) -> tuple[Problems, References | None]:
-    """The problems that are to be judged, and what became of their own solutions where that is asked for.
+    """Judge a benchmark's own solutions, and return the problems to use with the outcomes.
 
-    Cancelled, it leaves what was judged in the store.
+    Without `options`, nothing is judged. If the call is cancelled, outcomes so far are in the store.
     """
     if options is None:
         return problems, None
@@ -191,7 +205,7 @@ async def check_references(
         )
     setup.on_event(ReferencesStarted(most=options.most, problems=len(problems)))
     async with judging(setup, problems.packages) as (judge, workers):
-        found = await judge_references(
+        outcomes = await judge_references(
             judge.but(trusts=True),
             problems,
             problems.references,
@@ -204,25 +218,26 @@ async def check_references(
             prepare=judge.prepare,
             on_event=setup.on_event,
         )
-    unreliable = found.labels(Reliability.UNRELIABLE)
-    return problems.without(unreliable, LEFT_OUT) if options.skip else problems, found
+    unreliable = outcomes.labels(Reliability.UNRELIABLE)
+    return problems.without(unreliable, LEFT_OUT) if options.skip else problems, outcomes
 
 
-def conclusion(found: References, options: ReferenceOptions) -> str:
-    numbers = {reliability: len(found.labels(reliability)) for reliability in Reliability}
+def conclusion(outcomes: References, options: ReferenceOptions) -> str:
+    """Return a summary in one sentence."""
+    numbers = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
     left_out = " (left out)" if options.skip and numbers[Reliability.UNRELIABLE] else ""
     return (
-        f"up to {found.most} of each of {counted(len(found.problems), 'problem')} judged: "
+        f"up to {outcomes.most} of each of {counted(len(outcomes.problems), 'problem')} judged: "
         f"{numbers[Reliability.RELIABLE]} reliable, {numbers[Reliability.UNRELIABLE]} unreliable{left_out}, "
         f"{numbers[Reliability.UNKNOWN]} unknown"
     )
 
 
-# --- what is asked -----------------------------------------------------------------------------------
+# --- solutions ---------------------------------------------------------------------------------------
 
 
 class _Solutions(Value):
-    """The solutions of one problem that are to be judged."""
+    """The selected solutions of one problem."""
 
     label: str
     solutions: tuple[Solution, ...] = ()
@@ -237,7 +252,7 @@ class _Solutions(Value):
             return cls(label=label, note=problem.unusable)
         try:
             right = [solution for solution in solutions(label) if solution.expected == _RIGHT]
-        except InputError as error:  # of this row alone
+        except InputError as error:  # only this row is unusable
             return cls(label=label, note=str(error))
         chosen = tuple(solution for solution in right if _is_known(solution.language))[:most]
         why = _OTHER_LANGUAGES if right else _NONE
@@ -252,12 +267,14 @@ class _Solutions(Value):
                 language=solution.language,
             )
 
-    def outcome(self, memory: _Memory) -> ProblemReferences:
-        found = tuple(memory.reference(_key(self.label, solution), solution) for solution in self.solutions)
+    def outcome(self, outcomes: _OutcomeCache) -> ProblemReferences:
+        references = tuple(
+            outcomes.reference(_key(self.label, solution), solution) for solution in self.solutions
+        )
         return ProblemReferences(
             problem=self.label,
-            reliability=reliability(found),
-            references=found,
+            reliability=reliability(references),
+            references=references,
             others=self.others,
             note=self.note,
         )
@@ -276,6 +293,7 @@ def _is_known(language: str) -> bool:
 
 
 def reliability(references: Iterable[Reference]) -> Reliability:
+    """Return the reliability of a problem. It is reliable if a solution passes and none is wrong."""
     statuses = {reference.status for reference in references if reference.status is not None}
     if not statuses:
         return Reliability.UNKNOWN
@@ -283,35 +301,37 @@ def reliability(references: Iterable[Reference]) -> Reliability:
     return Reliability.RELIABLE if passes else Reliability.UNRELIABLE
 
 
-# --- what is known -----------------------------------------------------------------------------------
+# --- cached outcomes ---------------------------------------------------------------------------------
 
 
-def _places(
+def _cache_keys(
     submissions: Iterable[Submission],
     fingerprints: Mapping[str, str],
     timing: Timing,
     here: Capabilities | None,
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
-    found, begin = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
+    cache_keys, prefix = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
     for submission in submissions:
-        own = [fingerprints[submission.problem_id], submission.language, submission.code]
+        program = [fingerprints[submission.problem_id], submission.language, submission.code]
         tools = find_language(submission.language).tools if here is not None else ()
-        by = sorted(tool.identity for name in tools if here is not None for tool in here.offered(name))
-        made_of = [*begin, *own, *sorted(timing.result_settings.items()), *by]
-        found[submission.key] = hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
-    return found
+        versions = sorted(tool.identity for name in tools if here is not None for tool in here.offered(name))
+        content = [*prefix, *program, *sorted(timing.result_settings.items()), *versions]
+        cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+    return cache_keys
 
 
-class _Memory:
-    """Takes the rows of a run, and keeps in the store what they say. A runner's journal."""
+class _OutcomeCache:
+    """A `ResultStore` for the runner that caches the outcomes of solutions in the store."""
 
-    def __init__(self, store: Store, places: Mapping[str, str], *, fresh: bool) -> None:
-        """`places`: the key in the store of each submission's outcome."""
-        self._store, self._places, self._failures = store, places, dict[str, str]()
-        asked = () if fresh else places.items()
-        read = ((key, recalled(store, place, Reference)) for key, place in asked)
-        self._known = {key: found[0] for key, found in read if found is not None}
+    def __init__(self, store: Store, cache_keys: Mapping[str, str], *, fresh: bool) -> None:
+        """`cache_keys`: the key in the store, by submission. `fresh`: ignore cached outcomes."""
+        self._store, self._cache_keys, self._failures = store, cache_keys, dict[str, str]()
+        cached = (
+            (key, recalled(store, cache_key, Reference))
+            for key, cache_key in (() if fresh else cache_keys.items())
+        )
+        self._known = {key: entry[0] for key, entry in cached if entry is not None}
 
     @property
     def done(self) -> Set[str]:
@@ -330,8 +350,8 @@ class _Memory:
         result = result_of(row)
         missed = next((test for test in result.tests if test.status is not Verdict.AC), None)
         reason = (missed.feedback if missed else "") if result.compiles else result.compile_output
-        found = self._known[row["key"]] = Reference(
-            solution="",  # nameless: equal solutions share it
+        outcome = self._known[row["key"]] = Reference(
+            solution="",  # equal solutions share the outcome
             language="",
             status=result.verdict,
             passed=sum(test.status is Verdict.AC for test in result.tests),
@@ -339,16 +359,16 @@ class _Memory:
             test=missed.test_name if missed and result.compiles else "",
             reason=bounded(reason, _MAX_REASON),
         )
-        place = self._places[row["key"]]
-        self._store.remove(place)
+        cache_key = self._cache_keys[row["key"]]
+        self._store.remove(cache_key)
         if not result.compiles and lacks_library(result.compile_output):
             return
-        remembered(self._store, place, Reference, lambda _: found)
+        remembered(self._store, cache_key, Reference, lambda _: outcome)
 
     def fail(self, row: Mapping[str, Any]) -> None:
         self._failures[row["key"]] = row["reason"]
 
     def reference(self, key: str, solution: Solution) -> Reference:
         unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
-        found = self._known.get(key, unjudged)
-        return msgspec.structs.replace(found, solution=solution.name, language=solution.language)
+        outcome = self._known.get(key, unjudged)
+        return msgspec.structs.replace(outcome, solution=solution.name, language=solution.language)

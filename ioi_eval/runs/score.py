@@ -372,7 +372,7 @@ class Rows(NamedTuple):
     ) -> Work:
         """Return the work for a dump.
 
-        `result_settings`: settings that can change results, without those of reading. `settings`: for reports.
+        `result_settings`: settings except `reading` that can change results. `settings`: for reports.
         """
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
         reading |= reading.pop("repairs")  # a fingerprint has no nested options

@@ -1,1 +1,1 @@
-"""Audits of the tests of a source of problems."""
+"""The plugin `audit`: how far the tests of a source of problems can be trusted."""

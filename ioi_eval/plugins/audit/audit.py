@@ -1,4 +1,4 @@
-"""The audit of a source: judge solutions of known worth, diagnose each problem, write what was found."""
+"""Audit a source: judge its right and wrong solutions, diagnose each problem, and write the results."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from ioi_eval.runs import BenchmarkOptions, RunOptions, Timing, ValidatedSolutio
 from ioi_eval.scoring import with_time_factor
 from ioi_eval.sources import Problems, benchmark_of, open_problems, read_solutions, with_references
 
-REFERENCES = 5  # solutions of each kind of a benchmark's problem, if the user does not say
+REFERENCES = 5  # default maximum number of solutions of each kind, for a benchmark's problem
 AUDIT, PAGE, PROBES = "audit.json", "audit.html", "probes.jsonl"
 RUN, MUTANTS = "run", "mutants"
 OnEvent = Callable[[object], None]
 
 
 class AuditOptions(Value):
-    """What an audit judges."""
+    """Options of an audit."""
 
-    references: int = REFERENCES  # solutions of each kind of a benchmark's problem
-    solutions: str = ""  # a dump of programs of known worth
-    column: str | None = None  # of the dump
-    mutants: int = 0  # wrong programs that each problem is brought up to by mutants
-    seed: int = 0  # of the sample and of the mutants
+    references: int = REFERENCES  # maximum number of solutions of each kind, for a benchmark's problem
+    solutions: str = ""  # a dump of further solutions
+    column: str | None = None  # the dump's column with expected scores or verdicts
+    mutants: int = 0  # number of wrong programs per problem; mutants are added up to this number
+    seed: int = 0  # decides the sample and the mutants
     timing: Timing = Timing()
     fresh: bool = False
 
@@ -52,20 +52,25 @@ async def audit(
     options: AuditOptions | None = None,
     on_event: OnEvent = lambda event: None,
 ) -> Audit:
-    """Judge what a source calls right and wrong, and say how far its tests can be trusted.
+    """Judge the right and wrong solutions of a source, and return how far its tests can be trusted.
 
-    Called again with the same `out`, the audit goes on where it stopped.
+    A repeated call with the same `out` continues where the last one stopped.
 
     Args:
-        scorer: an open scorer with the options `all_tests`, and `echo` for outputs that are compared.
-        out: the folder of audit.json, of audit.html and of the runs.
+        source: A benchmark's name, packages, or a file of rows.
+        scorer: An open scorer with the options `all_tests`, and `echo` for outputs that are compared.
+        out: The folder of audit.json, audit.html, the runs and the probes.
+        store: The cache.
+        choice: The selection of problems.
+        options: Options of the audit.
+        on_event: Receives events.
 
     Raises:
-        InputError: the source has no solutions.
+        InputError: The source has no solutions.
     """
     options, choice, out = options or AuditOptions(), choice or BenchmarkOptions(), Path(out)
     with contextlib.closing(open_problems(source, choice, store)) as loaded:
-        problems, left_out = with_references(loaded, options.references)
+        problems, excluded = with_references(loaded, options.references)
         rows = read_solutions(options.solutions, problems, column=options.column) if options.solutions else []
         problems = with_solutions(problems, rows)
         if not any(problem.solutions for problem in problems.values()):
@@ -75,20 +80,20 @@ async def audit(
             timing=options.timing, fresh=options.fresh, keep_outputs=True, all_tests=True, share=True
         )
         judge = partial(validate, engine=scorer, store=store, on_event=on_event)
-        found = await judge(problems, out=out / RUN, options=judging)
+        validated = await judge(problems, out=out / RUN, options=judging)
         origin = _origin(source, choice, options, frozenset(solution.name for _, solution in rows))
-        known = _known(problems, found, out / RUN, origin)
+        judged = _judged_problems(problems, validated, out / RUN, origin)
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
-        mutants = MutantRun(known, probes, wanted=options.mutants, seed=options.seed)
+        mutants = MutantRun(judged, probes, wanted=options.mutants, seed=options.seed)
         if mutants.problems:
-            changed = Problems(mutants.problems, packages=problems.packages)
+            mutated = Problems(mutants.problems, packages=problems.packages)
             timed = replace(
                 judging, timing=replace(options.timing, factor=1.0)
             )  # their limits have the factor
-            await judge(changed, out=out / MUTANTS, options=timed)
+            await judge(mutated, out=out / MUTANTS, options=timed)
             await mutants.read(Results.open(out / MUTANTS))
-        audits = await _diagnosed(known, mutants, probes)
-    result = _summed_up(source, audits, left_out, choice, options)
+        audits = await _diagnosed(judged, mutants, probes)
+    result = _summary(source, audits, excluded, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     (out / PAGE).write_text(page(result), "utf-8")
     return result
@@ -97,6 +102,7 @@ async def audit(
 def _origin(
     source: str, choice: BenchmarkOptions, options: AuditOptions, rows_of_dump: frozenset[str]
 ) -> Origin:
+    """Return where the problems and solutions come from. `rows_of_dump`: names of the dump's solutions."""
     benchmark = benchmark_of(source)
     return Origin(
         source=source,
@@ -111,11 +117,13 @@ def _origin(
     )
 
 
-def _known(problems: Problems, found: ValidatedSolutions, run: Path, origin: Origin) -> list[JudgedProblem]:
-    """Return the problems with the results of their solutions, under the limits that these had."""
+def _judged_problems(
+    problems: Problems, validated: ValidatedSolutions, run: Path, origin: Origin
+) -> list[JudgedProblem]:
+    """Return the problems with the limits that were used, and the results of their solutions."""
     results = {result.key: result for result in Results.open(run)}
-    unjudged = {each.key: each.reason for each in found.validation.unjudged}
-    measured = {limit.problem: limit.cpu_time for limit in found.validation.limits.values()}
+    unjudged = {each.key: each.reason for each in validated.validation.unjudged}
+    measured = {limit.problem: limit.cpu_time for limit in validated.validation.limits.values()}
     return [
         JudgedProblem(
             label=label,
@@ -133,36 +141,39 @@ def _keys(label: str, problem: Problem) -> Iterator[str]:
 
 
 def _limited(problem: Problem, measured: Mapping[str, float], factor: float) -> Problem:
+    """Return the problem with the limits that were used. `measured`: measured time limits, in seconds."""
     if problem.limits.cpu_time is None and problem.id in measured:
         return replace(problem, limits=Limits.contest(measured[problem.id], problem.limits.memory))
     return with_time_factor(problem, factor)
 
 
 async def _diagnosed(
-    known: Sequence[JudgedProblem], mutants: MutantRun, probes: ProbeRunner
+    judged: Sequence[JudgedProblem], mutants: MutantRun, probes: ProbeRunner
 ) -> list[ProblemAudit]:
+    """Diagnose the problems, some at the same time."""
     slots = asyncio.Semaphore(2 * probes.slots)
 
-    async def one(problem: JudgedProblem) -> ProblemAudit:
+    async def diagnosed(problem: JudgedProblem) -> ProblemAudit:
         async with slots:
             counts, killed_by = mutants.of(problem.label)
             return await Diagnoser(problem, probes).audit(counts, killed_by)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(problem)) for problem in known]
+        tasks = [group.create_task(diagnosed(problem)) for problem in judged]
     return [task.result() for task in tasks]
 
 
-# --- the whole ---------------------------------------------------------------------------------------
+# --- summary -----------------------------------------------------------------------------------------
 
 
-def _summed_up(
+def _summary(
     source: str,
     audits: Sequence[ProblemAudit],
-    left_out: Mapping[str, int],
+    excluded: Mapping[str, int],
     choice: BenchmarkOptions,
     options: AuditOptions,
 ) -> Audit:
+    """Return the audit of a source from the audits of its problems. `excluded`: numbers by reason."""
     settings: dict[str, str | int | float] = {
         "references": options.references,
         "mutants": options.mutants,
@@ -178,7 +189,7 @@ def _summed_up(
         sentences=tuple(_sentences(audits)),
         right=_total(each.right for each in audits),
         wrong=_total(each.wrong for each in audits),
-        left_out=dict(sorted(left_out.items())),
+        left_out=dict(sorted(excluded.items())),
         problems=tuple(audits),
         untrusted={
             each.problem: ", ".join(dict.fromkeys(found.fault.value for found in each.diagnoses))
@@ -189,11 +200,13 @@ def _summed_up(
 
 
 def _total(rates: Iterable[Rate]) -> Rate:
+    """Return the rate over all problems."""
     every = list(rates)
     return Rate.make(sum(rate.number for rate in every), sum(rate.of for rate in every))
 
 
 def _sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
+    """Yield the sentences at the top of the page."""
     with_right = [each for each in audits if each.right.of]
     with_wrong = [each for each in audits if each.wrong.of or each.mutants.accepted]
     if with_right:

@@ -1,4 +1,4 @@
-"""Comparisons that accept all that a problem's own one accepts, and more."""
+"""Looser comparisons: they accept every output that a problem's own comparison accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ioi_eval.models import Checker, CheckerKind, Problem, TaskType
 _TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative
 _LOOSEST = _TOLERANCES[-1]
 _WORDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
-# Of each comparison, those that accept all outputs that it accepts. Of others none is known.
+# The looser comparisons of each comparison. Comparisons without an entry have none.
 _LOOSER = {
     CheckerKind.EXACT: (
         CheckerKind.STRIPPED,
@@ -29,12 +29,12 @@ _LOOSER = {
 
 
 def is_compared(problem: Problem) -> bool:
-    """Return True if a built-in comparison of outputs decides."""
+    """Return True if a built-in comparison checks the problem's outputs."""
     return problem.task_type is TaskType.BATCH and not problem.checker.kind.is_program
 
 
 def looser(own: Checker) -> Iterator[tuple[str, Checker]]:
-    """Yield looser comparisons, each with its name."""
+    """Yield the looser comparisons with their names."""
     if own.kind not in _LOOSER:
         return
     for kind in _LOOSER[own.kind]:
@@ -49,7 +49,7 @@ def looser(own: Checker) -> Iterator[tuple[str, Checker]]:
 
 
 def loosest(own: Checker) -> Checker:
-    """Return a comparison that accepts what any of the looser ones accepts."""
+    """Return a comparison that accepts an output if any looser comparison does."""
     if own.kind not in _LOOSER:
         return own
     return _tolerant(replace(_tokens(own), case_sensitive=False), max(_tolerances(own), default=0.0))

@@ -1,4 +1,4 @@
-"""One problem: what its right and wrong solutions show of its tests, and probes that tell the reason."""
+"""Diagnose a problem: what the results of its right and wrong solutions show about its tests."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ioi_eval.plugins.audit.solutions import is_right, key_of, submission_of
 from ioi_eval.scoring import with_time_factor
 
 REACH = 8  # multiple of the time and memory limits that a probe has
-_FACTORS = (2, 4, REACH)  # that a sentence names
+_FACTORS = (2, 4, REACH)  # multiples of the limits that a sentence may name
 _ROW_OUTPUT_BYTES = 400  # bytes of an output that the run of an audit keeps
 _MAX_SHOWN = 200  # bytes of an input, an output and an expected answer
-_MAX_NAMED = 5  # tests and solutions in a sentence
+_MAX_NAMED = 5  # maximum number of tests or solutions that a sentence names
 PASSED = (Verdict.AC, Verdict.SKIPPED)
 _EXCEEDED = (Verdict.TLE, Verdict.MLE)
 _WRONG_OUTPUT = (Verdict.WA, Verdict.PA)
@@ -39,7 +39,10 @@ Failures = dict[str, dict[str, TestResult]]  # by test, then by solution
 
 @dataclass
 class JudgedProblem:
-    """A problem with the results of its solutions, by key."""
+    """A problem with the results of its solutions, by key.
+
+    Right and wrong solutions that say nothing about the tests are `unusable`, with the reason.
+    """
 
     label: str
     problem: Problem
@@ -66,19 +69,21 @@ class JudgedProblem:
         self.wrong = {key: result for key, result in compiled.items() if not worth[key]}
         right = {key: result for key, result in compiled.items() if worth[key]}
         crashing = {key for key, result in right.items() if _crashes_always(result)}
-        if crashing != right.keys():  # an interpreter of another version, as a rule
+        if crashing != right.keys():  # usually because of another interpreter version
             self.unusable |= dict.fromkeys(crashing, "it crashes on every test, and other right ones do not")
             right = {key: result for key, result in right.items() if key not in crashing}
         self.right = right
 
     def submission(self, key: str) -> Submission:
+        """Return a solution as a submission."""
         return submission_of(self.label, self.solutions[key], self.problem.year)
 
     def names(self, keys: Iterable[str]) -> list[str]:
+        """Return the names of solutions."""
         return [self.solutions[key].name for key in keys]
 
     def with_tests(self, names: Collection[str]) -> Problem:
-        """Return the problem with some of its tests, each of which counts."""
+        """Return the problem with only some of its tests, and without subtasks."""
         tests = tuple(test for test in self.problem.tests if test.name in names)
         return replace(self.problem, tests=tests, subtasks=(), grader=None)
 
@@ -88,7 +93,7 @@ def _crashes_always(result: SubmissionResult) -> bool:
 
 
 class Diagnoser:
-    """Finds the reasons why a problem rejects right solutions and accepts wrong ones."""
+    """Finds the reasons why a problem's tests reject right solutions or accept wrong ones."""
 
     def __init__(self, known: JudgedProblem, probes: ProbeRunner) -> None:
         self._known, self._probes = known, probes
@@ -101,7 +106,7 @@ class Diagnoser:
                         self._failures.setdefault(test.test_name, {})[key] = test
 
     async def audit(self, mutants: MutantCounts, killed_by: Collection[str]) -> ProblemAudit:
-        """Return all that is found. `killed_by`: tests that reject mutants."""
+        """Return the audit of the problem. `killed_by`: tests that reject mutants."""
         known = self._known
         rejections = tuple(self._rejections())
         if self._failures:
@@ -109,19 +114,19 @@ class Diagnoser:
                 await self._probe_limits()
                 await self._probe_comparisons()
                 self._explain_rest()
-            except (JudgeFailure, InputError) as failure:  # that they are rejected is known, and why is not
+            except (JudgeFailure, InputError) as failure:  # the reason is unknown
                 self._found.clear()
                 rows = [each.row for each in rejections]
-                words = f"are rejected; the reason could not be judged ({failure})"
-                self._add(Flaw.UNCLEAR, f"{_of(rows, known.right)} {words}", rows)
+                reason = f"are rejected; the reason could not be judged ({failure})"
+                self._add(Flaw.UNCLEAR, f"{_of(rows, known.right)} {reason}", rows)
         accepted = tuple(key for key, result in known.wrong.items() if result.solved) + mutants.accepted
         if accepted:
-            of = f"The source has {len(known.wrong)} wrong solutions"
+            total = f"The source has {len(known.wrong)} wrong solutions"
             by_mutants = f" ({len(mutants.accepted)} mutants)" if mutants.accepted else ""
             own = known.names(key for key in accepted if key in known.solutions)
             self._add(
                 Flaw.WEAK,
-                f"The tests accept {_listed(accepted)}{by_mutants}, which must be rejected. {of}",
+                f"The tests accept {_listed(accepted)}{by_mutants}, which must be rejected. {total}",
                 accepted,
                 command=known.commands.shows(own),
             )
@@ -148,6 +153,7 @@ class Diagnoser:
         )
 
     def _rejections(self) -> Iterator[Rejection]:
+        """Yield the right solutions that the tests reject."""
         tests = {test.name: test for test in self._known.problem.tests}
         for key, result in self._known.right.items():
             failed = [test for test in result.tests if test.status not in PASSED]
@@ -157,7 +163,7 @@ class Diagnoser:
             test = tests[first.test_name]
             expected = "" if test.answer is None else test.answer.beginning(_MAX_SHOWN)
             shown = difference(first.output, expected) if first.output and expected else first.feedback
-            if first.status in _EXCEEDED:  # words that measure time differ from run to run
+            if first.status in _EXCEEDED:  # the judge's text has times, which differ from run to run
                 shown = "It exceeds the limit"
             yield Rejection(
                 row=key,
@@ -178,6 +184,7 @@ class Diagnoser:
         tests: Iterable[str] = (),
         command: str = "",
     ) -> None:
+        """Add a diagnosis. `command`: by default the command that judges the solutions in `rows`."""
         keys = tuple(sorted(set(rows)))
         shows = command or self._known.commands.shows(self._known.names(keys))
         order = {test.name: number for number, test in enumerate(self._known.problem.tests)}
@@ -200,12 +207,12 @@ class Diagnoser:
 
     def _keys(self, statuses: Collection[Verdict]) -> dict[str, list[str]]:
         """Return the tests that right solutions fail with one of these statuses, by solution."""
-        found = dict[str, list[str]]()
+        tests_by_key = dict[str, list[str]]()
         for test, failed in self._failures.items():
             for key, result in failed.items():
                 if result.status in statuses:
-                    found.setdefault(key, []).append(test)
-        return found
+                    tests_by_key.setdefault(key, []).append(test)
+        return tests_by_key
 
     async def _probe_limits(self) -> None:
         """Explain the tests on which right solutions exceed a limit, by one of them under raised limits."""
@@ -261,7 +268,7 @@ class Diagnoser:
         }
 
     async def _probe_comparisons(self) -> None:
-        """Judge rejected outputs by the loosest comparison, and where it accepts them by each looser one."""
+        """Judge rejected outputs by the loosest comparison and, if that accepts them, by each looser one."""
         known, problem = self._known, self._known.problem
         wrong_outputs = self._keys(_WRONG_OUTPUT)
         if not wrong_outputs or not is_compared(problem):
@@ -319,25 +326,25 @@ class Diagnoser:
         return replace(self._known.with_tests(tests), checker=checker)
 
     async def _fits(self, checker: Checker, tests: Collection[str]) -> bool:
-        """Return True if a comparison accepts the right ones on some tests and no more wrong solutions."""
+        """Return True if a comparison accepts all right solutions on some tests, and no more wrong ones."""
         for key in sorted({key for test in tests for key in self._failures[test]}):
             failed = {test for test in tests if key in self._failures[test]}
-            got = await self._probe(self._compared(failed, checker), key)
-            if any(result.status is not Verdict.AC for result in got.values()):
+            results = await self._probe(self._compared(failed, checker), key)
+            if any(result.status is not Verdict.AC for result in results.values()):
                 return False
         for key, result in self._known.wrong.items():
             missed = {test.test_name: test.status for test in result.tests if test.status not in PASSED}
             if result.solved or not set(missed.values()) <= set(_WRONG_OUTPUT):
                 continue
-            got = await self._probe(self._compared(missed, checker), key)
-            if all(test.status is Verdict.AC for test in got.values()):
+            results = await self._probe(self._compared(missed, checker), key)
+            if all(test.status is Verdict.AC for test in results.values()):
                 return False
         return True
 
     # --- the rest ---
 
     def _explain_rest(self) -> None:
-        """Explain what neither limits nor a comparison explain, by tests and outputs."""
+        """Explain the failures that neither limits nor comparisons explain, by their outputs."""
         known, differing, alike, unclear = self._known, set[str](), set[str](), set[str]()
         for test in _in_order(known.problem, self._failures):
             failed = self._failures[test]
@@ -367,10 +374,11 @@ class Diagnoser:
             )
 
     def _is_compared_output(self, test: str) -> bool:
+        """Return True if right solutions fail a test only because of their outputs."""
         return all(result.status in _WRONG_OUTPUT for result in self._failures[test].values())
 
     def _needs_checker(self, test: str, failed: Mapping[str, TestResult]) -> bool:
-        """Return True if right solutions give several outputs on a test that a comparison decides."""
+        """Return True if right solutions have different outputs on a test with a built-in comparison."""
         known = self._known
         if not is_compared(known.problem) or not self._is_compared_output(test):
             return False
@@ -381,16 +389,17 @@ class Diagnoser:
         outputs = {normal(result.output) for result in failed.values()}
         return len(outputs) + (len(failed) < len(known.right)) > 1
 
-    def _explain(self, fault: Flaw, tests: Collection[str], words: str) -> None:
+    def _explain(self, fault: Flaw, tests: Collection[str], reason: str) -> None:
+        """Add a diagnosis of the failures on some tests, with the differences between output and answer."""
         known = self._known
         rows = {key for test in tests for key in self._failures[test]}
         named = _listed(_in_order(known.problem, tests), "test")
         shown = sorted(self._differences(tests))
         evidence = f" ({'; '.join(shown[:2])})" if shown else ""
-        self._add(fault, f"{_of(rows, known.right)} {words}: {named}{evidence}", rows, tests)
+        self._add(fault, f"{_of(rows, known.right)} {reason}: {named}{evidence}", rows, tests)
 
     def _differences(self, tests: Collection[str]) -> set[str]:
-        """Return how outputs differ from the answer on the first of some tests."""
+        """Return the differences between outputs and the answer on the first of some tests."""
         first = _in_order(self._known.problem, tests)[0]
         answer = next(each.answer for each in self._known.problem.tests if each.name == first)
         expected = "" if answer is None else answer.read().decode(errors="replace")
@@ -406,11 +415,13 @@ def _is_whole(output: str) -> bool:
 
 
 def _in_order(problem: Problem, tests: Iterable[str]) -> list[str]:
-    chosen = set(tests)
-    return [test.name for test in problem.tests if test.name in chosen]
+    """Return the names of some tests in the problem's order."""
+    names = set(tests)
+    return [test.name for test in problem.tests if test.name in names]
 
 
 def _of(some: Collection[str], every: Collection[str]) -> str:
+    """Return the start of a sentence, such as `2 of 3 right solutions`."""
     return f"{len(some)} of {len(every)} right solutions"
 
 

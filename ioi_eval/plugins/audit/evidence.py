@@ -1,4 +1,4 @@
-"""EvidenceCommands that show the evidence of a diagnosis."""
+"""Commands that show the evidence of a diagnosis."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _ROWS = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 
 
 class Origin(Value):
-    """The origin of an audit's problems and solutions, as its user named it."""
+    """The origin of an audit's problems and solutions, as the user named it."""
 
     source: str
-    benchmark: str  # empty: problem packages
+    benchmark: str  # empty for problem packages
     references: int
     data_dir: str = ""
     checker: str = ""
     time_factor: float = 1.0
-    dump: str = ""  # with more solutions
-    column: str | None = None  # of the dump
+    dump: str = ""  # a dump of further solutions
+    column: str | None = None  # the dump's column with expected scores or verdicts
     rows_of_dump: frozenset[str] = frozenset()  # names of the dump's solutions
 
 
@@ -37,9 +37,9 @@ class EvidenceCommands:
         """Return the command that judges solutions by their names.
 
         Args:
-            names: the names of the solutions.
-            factor: of the time limits, beyond the factor of the audit.
-            checker: another comparison than the audit's; ignored if it has no name that the command takes.
+            names: Names of the solutions.
+            factor: Factor on the time limits, in addition to the factor of the audit.
+            checker: A comparison instead of the audit's; ignored if the command has no name for it.
         """
         origin = self._origin
         kinds = {kind.value for kind in CheckerKind if not kind.is_program}

@@ -1,4 +1,4 @@
-"""Mutants of right solutions: which ones to judge, and which of those that pass are really wrong."""
+"""Mutants of right solutions: which mutants are judged, and which accepted ones are really wrong."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import MutantCounts
 from ioi_eval.plugins.audit.solutions import key_of, submission_of
 
-_MUTANT = "mutant"  # begins the names of mutants
-_INPUTS = 12  # changed inputs that are tried
-_MAX_INPUT = 4096  # bytes of an input that is changed
+_MUTANT = "mutant"  # prefix of the names of mutants
+_INPUTS = 12  # maximum number of changed inputs
+_MAX_INPUT_BYTES = 4096  # maximum size of an input that is changed
 _NOWHERE = Blob.of("an answer that no program prints: 5c1f7e40")
 _NUMBER = re.compile(r"-?\d+")
 
 
 class MutantRun:
-    """The mutants of an audit: problems to judge, whose solutions are mutants, and what became of them."""
+    """The mutants of an audit: the problems whose solutions are mutants, and the outcomes."""
 
     def __init__(
         self, known: Sequence[JudgedProblem], probes: ProbeRunner, *, wanted: int, seed: int
     ) -> None:
-        """`wanted`: the number of wrong programs that a problem is to have, with its own ones."""
+        """`wanted`: number of wrong programs per problem, including the source's own ones."""
         self._known = {each.label: each for each in known}
         self._probes, self._seed = probes, seed
         self._origins = dict[str, str]()  # by the key of a mutant, the key of its original
@@ -59,11 +59,11 @@ class MutantRun:
             yield replace(original, name=named, code=code, expected="", score=None)
 
     def of(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
-        """Return what became of a problem's mutants, and the tests that reject some of them."""
+        """Return the outcomes of a problem's mutants, and the tests that reject at least one of them."""
         return self._counts.get(label, (MutantCounts(), frozenset()))
 
     async def read(self, results: Results) -> None:
-        """Read what became of all mutants, and try other inputs on those that pass."""
+        """Read the results of the mutants, and try other inputs on the accepted ones."""
         by_key = {result.key: result for result in results}
         for problem in self.problems:
             known = self._known[self._label(problem)]
@@ -90,7 +90,7 @@ class MutantRun:
         )
 
     async def _differing(self, known: JudgedProblem, passing: dict[str, Solution]) -> list[str]:
-        """Return the mutants that an input shows to be wrong, on which all accepted right solutions agree."""
+        """Return the mutants that fail on a changed input on which all accepted right solutions agree."""
         accepted = [key for key, result in known.right.items() if result.solved]
         if not passing or len({known.solutions[key].code for key in accepted}) < 2 or known.problem.manager:
             return []
@@ -108,7 +108,7 @@ class MutantRun:
     async def _agreed(
         self, known: JudgedProblem, accepted: Sequence[str], inputs: Sequence[str]
     ) -> tuple[Test, ...]:
-        """Return tests of changed inputs: a right solution's outputs, which the others' agree with."""
+        """Return tests with changed inputs. The answers are outputs on which all right solutions agree."""
         first, *others = accepted
         asked = tuple(
             Test(name=str(n), input=Blob.of(text), answer=_NOWHERE) for n, text in enumerate(inputs)
@@ -137,6 +137,7 @@ class MutantRun:
         return tests
 
     async def _judged(self, problem: Problem, submission: Submission) -> SubmissionResult | None:
+        """Return the result of a probe, or None if it could not be judged."""
         try:
             return await self._probes.score(problem, submission)
         except JudgeFailure:
@@ -144,8 +145,8 @@ class MutantRun:
 
 
 def changed_inputs(problem: Problem, seed: int) -> Iterator[str]:
-    """Yield inputs of the problem's small tests with some numbers replaced, within their line's bounds."""
-    small = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT]
+    """Yield changed inputs of small tests: some numbers are replaced by others within their line's range."""
+    small = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT_BYTES]
     dice = Random(f"{seed} {problem.id}")
     seen = set[str]()
     for _ in range(_INPUTS * 4):

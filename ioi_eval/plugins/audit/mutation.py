@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from ioi_eval.errors import InputError
 from ioi_eval.scoring import find_language
 
-Mutant = tuple[str, str]  # the name of the change with its line, and the changed program
+Mutant = tuple[str, str]  # name of the change with its line, and the changed program
 
 
 def mutants_of(code: str, language: str, seed: int) -> list[Mutant]:
-    """Return all mutants of a program in an order that the seed decides; none in other languages."""
+    """Return all mutants of a program in Python or C++, in an order that depends on the seed."""
     try:
         syntax = find_language(language).name
     except InputError:
@@ -135,7 +135,7 @@ def _of_cpp(code: str) -> Iterator[Mutant]:
 
 
 def _heads(tokens: list[re.Match[str]]) -> Iterator[bool]:
-    """Yield of each token whether it stands in the parentheses of `for`, `while` or `if`."""
+    """Yield True for each token inside the parentheses of `for`, `while` or `if`, else False."""
     depth, begin, before = 0, 0, ""
     for found in tokens:
         text = found[0]

@@ -1,22 +1,22 @@
-"""Outputs of programs next to expected answers: how they differ, and whether two are alike."""
+"""Compare outputs of programs with expected answers and with each other."""
 
 from __future__ import annotations
 
 from itertools import zip_longest
 
-_SHOWN = 40  # characters of a word in a difference
+_MAX_WORD = 40  # maximum length of a word in a difference, in characters
 
 
 def difference(output: str, expected: str) -> str:
-    """Return in one sentence how an output differs from the expected answer.
+    """Return a sentence about the difference between an output and the expected answer.
 
-    Both may be beginnings of longer texts.
+    Both may be truncated.
     """
     if output.split() == expected.split():
         return "Only white space differs"
     if "".join(output.split()) == "".join(expected.split()):
         return "Only white space differs: words are written together"
-    for same in (_normal, str):  # what most comparisons ignore is shown only if nothing else differs
+    for same in (_normal, str):  # differences that most comparisons ignore come last
         for number, (ours, theirs) in enumerate(zip_longest(output.split(), expected.split()), start=1):
             if ours is None or theirs is None:
                 return f"Word {number} is {'missing' if ours is None else 'too much'}"
@@ -26,11 +26,11 @@ def difference(output: str, expected: str) -> str:
 
 
 def _cut(word: str) -> str:
-    return word if len(word) <= _SHOWN else f"{word[:_SHOWN]}…"
+    return word if len(word) <= _MAX_WORD else f"{word[:_MAX_WORD]}…"
 
 
 def normal(output: str) -> tuple[str, ...]:
-    """Return an output's words without case, numbers to four digits: equal for outputs that agree."""
+    """Return the words of an output in lower case, with numbers rounded to four digits."""
     return tuple(_normal(word) for word in output.split())
 
 

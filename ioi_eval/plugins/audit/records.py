@@ -9,17 +9,17 @@ from enum import StrEnum
 from ioi_eval.models import Value
 
 VERSION = 1
-_Z = 1.959964  # standard deviations of a normal distribution within which 95 % lie
+_Z = 1.959964  # a normal variable is within this number of standard deviations in 95 % of cases
 
 
 class Flaw(StrEnum):
-    """What an audit finds wrong with a problem's tests."""
+    """A fault of a problem's tests."""
 
     CHECKER = "needs a checker"
     STRICT = "comparison too strict"
     BROKEN = "broken test"
     LIMITS = "limits"
-    UNCLEAR = "rejects a right solution"  # and none of the reasons above is shown
+    UNCLEAR = "rejects a right solution"  # for none of the reasons above
     WEAK = "weak"
 
 
@@ -52,7 +52,7 @@ class Rejection(Value):
     tests: tuple[str, ...]  # all tests that reject it
     status: str  # on the first of these
     difference: str  # between the output and the expected answer, or how the program ended
-    input: str = ""  # the beginnings of texts
+    input: str = ""  # input, output and answer may be truncated
     output: str = ""
     expected: str = ""
 
@@ -64,27 +64,27 @@ class Diagnosis(Value):
     sentence: str
     rows: tuple[str, ...]  # keys of solutions in the run
     tests: tuple[str, ...] = ()
-    command: str = ""  # shows the evidence
+    command: str = ""  # the command that shows the evidence
 
 
 class MutantCounts(Value):
-    """The changed copies of right solutions."""
+    """The outcomes of a problem's mutants, which are changed copies of right solutions."""
 
     judged: int = 0
     rejected: int = 0
-    accepted: tuple[str, ...] = ()  # keys: the tests accept them, and another input shows that they are wrong
-    same: int = 0  # the tests accept them, and no input that was tried tells them from their originals
+    accepted: tuple[str, ...] = ()  # keys of mutants that the tests accept and that fail on another input
+    same: int = 0  # number of accepted mutants that no tried input distinguishes from their originals
 
 
 class ProblemAudit(Value):
-    """What solutions of known worth show of a problem's tests."""
+    """The audit of one problem."""
 
     problem: str
     tests: int
     right: Rate  # right solutions that are accepted
     wrong: Rate  # wrong solutions that are rejected
-    unusable: Mapping[str, str] = {}  # solutions that say nothing, with the reason
-    unjudged: tuple[str, ...] = ()  # of these, solutions that could not be judged: another try may help
+    unusable: Mapping[str, str] = {}  # reasons why solutions do not count, by key
+    unjudged: tuple[str, ...] = ()  # keys in `unusable` of judge failures, which the next call judges again
     undecided: tuple[str, ...] = ()  # tests that reject no wrong solution; empty if there is none to reject
     rejections: tuple[Rejection, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -96,7 +96,7 @@ class ProblemAudit(Value):
 
 
 class Audit(Value, kw_only=True):
-    """audit.json. `untrusted` is what `score` reads of it."""
+    """The content of audit.json."""
 
     version: int = VERSION
     source: str
@@ -104,6 +104,6 @@ class Audit(Value, kw_only=True):
     sentences: tuple[str, ...]
     right: Rate
     wrong: Rate
-    left_out: Mapping[str, int] = {}  # solutions and problems, by reason
+    left_out: Mapping[str, int] = {}  # number of excluded solutions and problems, by reason
     problems: tuple[ProblemAudit, ...]
-    untrusted: Mapping[str, str]  # why, by problem
+    untrusted: Mapping[str, str]  # faults by problem; the only part that `score --trust` reads

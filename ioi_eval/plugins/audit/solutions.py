@@ -1,4 +1,4 @@
-"""Solutions of known worth: a source's own, and those of a dump."""
+"""The right and wrong solutions of an audit: those of the source, and those of a dump."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ioi_eval.sources import Problems
 
 
 def with_solutions(problems: Problems, others: Iterable[tuple[str, Solution]]) -> Problems:
-    """Return the problems with the solutions of a dump added, and names that occur once in each problem."""
+    """Return the problems with the solutions of a dump added, and with unique names of solutions."""
     added = dict[str, list[Solution]]()
     for label, solution in others:
         added.setdefault(label, []).append(solution)
@@ -33,12 +33,12 @@ def _named_apart(solutions: Sequence[Solution]) -> Iterator[Solution]:
 
 
 def key_of(label: str, solution: Solution) -> str:
-    """Return the key that `validate` gives to a solution."""
+    """Return the key of a solution in the results of `validate`."""
     return "/".join(part for part in (label, solution.expected, solution.name) if part)
 
 
 def is_right(problem: Problem, solution: Solution) -> bool | None:
-    """Return whether a solution must get full points. `None` means that nobody says so or the opposite."""
+    """Return True if a solution must get full points, False if it must not, and None if it is unknown."""
     if solution.exceptions or solution.test_keywords:
         return None
     if solution.score is not None:
