@@ -30,7 +30,7 @@ class Registry(StrEnum):
     BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
     ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine
     COMMANDS = "ioi_eval.commands"  # a typer function of a command of ioi-eval; or COMMAND.PART
-    ROUTES = "ioi_eval.routes"  # a function from WorkerParts to PluginRoutes; `view.NAME`: a page of the live view
+    ROUTES = "ioi_eval.routes"  # makes PluginRoutes of WorkerParts; `view.NAME`: a page of the live view
     REPORT_SECTIONS = "ioi_eval.report_sections"  # a class derived from `ReportPart`
 
 
