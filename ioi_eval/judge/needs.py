@@ -195,7 +195,7 @@ def refuse_promises(packages: Collection[str], commands: Collection[str], here: 
             raise InputError(tool.refusal, where="the Python for submissions", remedy=SHOW_OR_NAME)
         if tool.modules is not None and (missing := [name for name in promised if name not in tool.modules]):
             raise InputError(
-                f"submissions may use {', '.join(missing)}, which {tool.path} (Python {tool.version})"
+                f"submissions may count on {', '.join(missing)}, which {tool.path} (Python {tool.version})"
                 " does not have",
                 field="choice.packages",
                 remedy=f"{_install(missing, tool)}; packages=none promises nothing, and what a program then"

@@ -83,7 +83,7 @@ async def test_an_incomplete_problem_is_bad_input_before_any_job() -> None:
     async with Scorer(engine) as scorer:
         with pytest.raises(InputError, match="problem 'sum' has no tests"):
             await scorer.score(problem(0, subtasks=()), submission())
-        with pytest.raises(InputError, match="does not say which function"):
+        with pytest.raises(InputError, match="does not name the function"):
             await scorer.score(problem(task_type=TaskType.FUNCTION), submission(language="python"))
     assert engine.jobs == []
 

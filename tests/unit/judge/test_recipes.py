@@ -62,7 +62,7 @@ def test_a_source_may_be_called_like_the_problem() -> None:
 
 @pytest.mark.parametrize("name", ["../b.cpp", "/b.cpp", ""])
 def test_sources_stay_in_their_folder(name: str) -> None:
-    with pytest.raises(JobRejected, match="is no name of a source"):
+    with pytest.raises(JobRejected, match="is not a valid name of a source"):
         submission_recipe(plain_problem(), msgspec.structs.replace(SEVERAL, files=(named(name),)), LIMITS)
 
 
@@ -231,5 +231,5 @@ def test_all_sources_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
     beside = (named("more.h", "/" * 60),)
     fitting, larger = (msgspec.structs.replace(submitted("x" * size), files=beside) for size in (40, 41))
     assert submission_recipe(plain_problem(), fitting, LIMITS)
-    with pytest.raises(JobRejected, match="the source has 101 bytes, and 100 are the most"):
+    with pytest.raises(JobRejected, match="the source has 101 bytes; the maximum is 100"):
         submission_recipe(plain_problem(), larger, LIMITS)

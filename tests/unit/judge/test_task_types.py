@@ -216,7 +216,7 @@ async def test_a_function_is_called_by_the_harness() -> None:
     assert (plan.submission.files, plan.checker.kind) == (("harness.py", "submission"), "json")
     with pytest.raises(JudgeFailure, match="calls a function of a Python submission"):
         await score(engine, calling)
-    with pytest.raises(InputError, match="does not say which function"):
+    with pytest.raises(InputError, match="does not name the function"):
         unnamed = msgspec.structs.replace(calling, options=TaskOptions())
         await score(engine, unnamed, submission("", language="python"))
 
