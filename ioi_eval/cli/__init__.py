@@ -1,6 +1,6 @@
-"""The command line, the only layer that prints, draws and reads the environment.
+"""The command line: the only layer that prints and that reads environment variables.
 
-A command's file is loaded when the command is called: `--help` loads none of them.
+The module of a command is loaded when the command is called; `--help` loads none of them.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from ioi_eval.cli.settings import option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 from ioi_eval.registries import Registry, find_registered, needs_plugin, registered_names
 
-# What each does, as the first line of its own help.
+# The first line of each command's help page.
 COMMANDS = {
     "score": "Score a dump of generations.",
     "judge": "Judge one program and show a table of its tests.",
     "run": "Ask a model for programs and score them as they arrive.",
     "validate": "Check a package: run its reference solutions and list unexpected verdicts.",
-    "audit": "Say how far the tests of SOURCE can be trusted, by solutions of known worth.",
+    "audit": "Check how reliable the tests of SOURCE are, by solutions known to be right or wrong.",
     "contest": "Hold a contest over MCP: agents read statements, try programs, submit them.",
-    "report": "Write the reports of runs again, also of unfinished ones, and compare runs.",
-    "view": "Show a run in a browser while it goes on: progress, verdicts, failures.",
+    "report": "Rebuild the reports of runs, finished or not, and compare runs.",
+    "view": "Show a run in a browser while it is in progress.",
     "export": "Write problem packages as tasks of Harbor, whose tests call `ioi-eval judge`.",
     "problems": "List the problems of SOURCE with their tests, subtasks and limits, and check them.",
     "worker": "Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.",
     "package": "Write the Piston package that runs jobs: scripts and matching limits.",
     "doctor": "Check this machine or servers: list what works, what fails and how to fix it.",
-    "new": "Write something to begin with: a package, the examples, or a configuration.",
+    "new": "Write a starting point: a package, the examples, or a configuration.",
 }
-# The commands on one screen: what people do first, and each in a few words.
+# The overview of commands, with a short description of each.
 _OVERVIEW = {
     "Start": {
-        "doctor": "Check this machine, and say how to fix it",
+        "doctor": "Check this machine or servers",
         "new": "Write examples, a starter package or a configuration",
     },
     "Judge": {
@@ -56,13 +56,13 @@ _OVERVIEW = {
         "contest": "Hold a contest for agents over MCP",
     },
     "Look": {
-        "report": "Write a run's report again, or compare runs",
-        "view": "Show a run in a browser while it goes on",
+        "report": "Rebuild a run's report, or compare runs",
+        "view": "Show a run in a browser while it is in progress",
     },
     "Problems": {
         "problems": "List the problems of a source and check them",
         "validate": "Check a package by its reference solutions",
-        "audit": "Say how far tests can be trusted",
+        "audit": "Check how reliable the tests of problems are",
         "export": "Write packages as tasks of Harbor",
     },
     "Machines": {
@@ -70,11 +70,11 @@ _OVERVIEW = {
         "package": "Write the Piston package that runs jobs",
     },
 }
-# Commands of plugins, by the plugin.
-_OF_PLUGINS = {"audit": "audit", "contest": "contest", "export": "contest"}
-# The others are called as their command.
+# The plugins of commands.
+_PLUGINS = {"audit": "audit", "contest": "contest", "export": "contest"}
+# The modules of commands, if the name differs from the command's.
 _MODULES = {"view": "worker", "package": "worker"}
-# Groups of options, in the order of their help.
+# Headings of options, in the order of a help page.
 _GROUPS = (
     "Arguments",
     "Problems",
@@ -88,7 +88,7 @@ _GROUPS = (
     "Output",
     "Options",
 )
-# What most people use of commands with many options: all that `--help` shows.
+# The options of large commands that most people use. `--help` shows only these.
 _USUAL = {
     "score": "problems problem year difficulty limit columns engine workers time-factor out dry-run",
     "judge": "problems problem year language all-tests time-factor engine json",
@@ -107,21 +107,21 @@ _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": 
 
 
 class Commands(TyperGroup):
-    """Loads a command when it is called, and knows of the others what they do."""
+    """The group of all commands, which loads a command when it is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {name: TyperCommand(name, short_help=does) for name, does in COMMANDS.items()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; one of another package by its name in the registry of commands."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None and cmd_name in _others():
+        """Return a command of this package, or of another package that registers it."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None and cmd_name in _other_commands():
             return TyperCommand(cmd_name)
-        return found
+        return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with _complaining(in_objects="worker" in args and _logs_objects(args)):
+        with _errors_as_events(enabled="worker" in args and _logs_json(args)):
             return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -131,10 +131,10 @@ class Commands(TyperGroup):
             formatter.indent()
             formatter.write_dl([(name.ljust(_LONGEST), text) for name, text in commands.items()])
             formatter.dedent()
-        if others := _others():
+        if others := _other_commands():
             formatter.write("Of other packages\n")
             formatter.indent()
-            formatter.write_dl([(name.ljust(_LONGEST), _about(function_of(name))) for name in others])
+            formatter.write_dl([(name.ljust(_LONGEST), _summary(function_of(name))) for name in others])
             formatter.dedent()
         formatter.write_paragraph()
         formatter.write_text("Options of a command: ioi-eval COMMAND --help")
@@ -157,10 +157,10 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_ALL] = _ALL in args or self.name not in _USUAL
-        ctx.meta[_LOG_FORMAT] = _logs_objects(args) and any(
+        ctx.meta[_LOG_FORMAT] = _logs_json(args) and any(
             _LOG_FORMAT in parameter.opts for parameter in self.params
         )
-        with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
+        with _errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
                 self._refuse_file_only(args)
                 ctx.default_map = option_values(_keys(self), _all_options)
@@ -186,24 +186,27 @@ class Command(TyperCommand):
                 raise InputError("is not an option of commands", field=flag, remedy=remedy)
 
     def invoke(self, ctx: Any) -> Any:
-        with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
+        with _errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = (argument for argument in self.get_params(ctx) if argument.param_type_name == "argument")
         return [
             "[OPTIONS]",
-            *(_shown(argument) if argument.required else f"[{_shown(argument)}]" for argument in arguments),
+            *(
+                _argument_name(argument) if argument.required else f"[{_argument_name(argument)}]"
+                for argument in arguments
+            ),
         ]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        whole, brief = self.help or "", not ctx.meta[_ALL]
-        purpose, _, examples = whole.partition("\b\nExamples:\n")
-        lead = purpose.partition("\n\n")[0] if brief else purpose.rstrip()
-        shown = map(_fitted, examples.splitlines()[: _EXAMPLES if brief else None])
-        self.help = "\n".join((f"{lead}\n\n\b\nExamples:", *shown))
+        full_text, is_brief = self.help or "", not ctx.meta[_ALL]
+        description, _, examples = full_text.partition("\b\nExamples:\n")
+        shown_description = description.partition("\n\n")[0] if is_brief else description.rstrip()
+        shown_examples = map(_wrapped_example, examples.splitlines()[: _MAX_EXAMPLES if is_brief else None])
+        self.help = "\n".join((f"{shown_description}\n\n\b\nExamples:", *shown_examples))
         super().format_help_text(ctx, formatter)
-        self.help = whole
+        self.help = full_text
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         usual = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
@@ -220,7 +223,7 @@ class Command(TyperCommand):
             title = "Arguments" if is_argument else "Options"
             if usual is None:
                 title = getattr(parameter, "rich_help_panel", None) or title
-            name = _shown(parameter) if is_argument else _named(parameter, record[0])
+            name = _argument_name(parameter) if is_argument else _option_names(parameter, record[0])
             sections.setdefault(title, []).append((name, _BOUNDS.sub("", record[1]).rstrip()))
         for title in sorted(sections, key=_GROUPS.index):
             with formatter.section(title):
@@ -235,54 +238,60 @@ class Command(TyperCommand):
 
 
 def _keys(command: TyperCommand) -> dict[str, str]:
-    """Return the parameters of a command's options by their keys in `ioi-eval.toml`."""
-    options = (each for each in command.params if each.param_type_name == "option")
+    """Return the names of a command's parameters by their keys in `ioi-eval.toml`."""
+    options = (parameter for parameter in command.params if parameter.param_type_name == "option")
     return {_long(option).removeprefix("--"): str(option.name) for option in options}
 
 
 def _all_options() -> Iterator[str]:
     """Yield the keys of all commands' options. Loads all commands."""
-    there = registered_names(Registry.COMMANDS)
-    for name in (*(each for each in COMMANDS if each not in _OF_PLUGINS or each in there), *_others()):
+    registered = registered_names(Registry.COMMANDS)
+    names = [name for name in COMMANDS if name not in _PLUGINS or name in registered]
+    for name in (*names, *_other_commands()):
         yield from _keys(loaded(name))
 
 
-def _fitted(example: str) -> str:
-    """Return an example in lines that a usual terminal has room for; what is behind a gap is said of it."""
-    if len(example) <= _ROOM:
+def _wrapped_example(example: str) -> str:
+    """Return an example in lines of up to 80 columns. Text after two spaces is a remark about it."""
+    if len(example) <= _EXAMPLE_WIDTH:
         return example
-    words, _, remark = example.strip().partition("  ")
+    command_line, _, remark = example.strip().partition("  ")
     wrapped = textwrap.wrap(
-        words, _ROOM - 2, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        command_line,
+        _EXAMPLE_WIDTH - 2,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
     )
     return " \\\n".join(wrapped) + (f"\n      {remark.strip()}" if remark else "")
 
 
-_ROOM = 78  # of 80 columns; the page is indented
+_EXAMPLE_WIDTH = 78  # columns; the page is indented by two
 _ALL = "--help-all"
-_EXAMPLES = 4  # of a page that shows some of the options
+_MAX_EXAMPLES = 4  # of a brief help page
 _LOG_FORMAT = "--log-format"
-_TOLD = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)  # among them those raised on purpose
-# What typer raises for words that it cannot read. Its name depends on typer's version.
-_Unreadable = cast(type[typer.BadParameter], typer.BadParameter.__base__)
+# Errors that may be the user's to fix. `_sentence` tells which of them are.
+_USER_ERRORS = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)
+# The base class of typer's errors about the command line. Its name depends on typer's version.
+_UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 
-def _logs_objects(words: Sequence[str]) -> bool:
-    return (_LOG_FORMAT, "json") in pairwise(words) or f"{_LOG_FORMAT}=json" in words
+def _logs_json(args: Sequence[str]) -> bool:
+    return (_LOG_FORMAT, "json") in pairwise(args) or f"{_LOG_FORMAT}=json" in args
 
 
 @contextmanager
-def _complaining(*, in_objects: bool) -> Iterator[None]:
-    """Make errors that we raise on purpose an event of the log, where that consists of objects."""
+def _errors_as_events(*, enabled: bool) -> Iterator[None]:
+    """If enabled, print an error that the user can fix as an event of the worker's JSON log."""
     try:
         yield
-    except (_Unreadable, *_TOLD) as error:
-        words = error.format_message() if isinstance(error, _Unreadable) else _sentence(error)
-        if not in_objects or words is None:
+    except (_UsageError, *_USER_ERRORS) as error:
+        message = error.format_message() if isinstance(error, _UsageError) else _sentence(error)
+        if not enabled or message is None:
             raise
-        from ioi_eval.server import Event  # not for help
+        from ioi_eval.server import Event  # not loaded for help
 
-        console.tell(Event(name="error", message=words).as_json())
+        console.tell(Event(name="error", message=message).as_json())
         raise typer.Exit(console.BAD_INPUT) from None
 
 
@@ -320,18 +329,18 @@ def _key_record(option: Any, ctx: Any) -> tuple[str, str]:
     return f"{key} = {values}", _BOUNDS.sub("", text).rstrip()
 
 
-def _shown(argument: Any) -> str:
+def _argument_name(argument: Any) -> str:
     return f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
 
 
 def _long(option: Any) -> str:
-    if "--help" in option.opts:  # whose names have no order
+    if "--help" in option.opts:  # its names have no order
         return "--help"
     return next((str(name) for name in option.opts if name.startswith("--")), str(option.opts[0]))
 
 
-def _named(option: Any, record: str) -> str:
-    """Return an option's first long name and the letter that it begins with; its other names only work."""
+def _option_names(option: Any, record: str) -> str:
+    """Return the names to show in help: the first long name, and its first letter if that is a name."""
     first = _long(option)
     hidden = {*option.opts} - {first, f"-{first[2]}"}
     for name in hidden:
@@ -340,24 +349,24 @@ def _named(option: Any, record: str) -> str:
 
 
 def function_of(name: str) -> Callable[..., None]:
-    """Load the function of a command, whose parameters are its options."""
+    """Load and return the function of a command; its parameters are the command's options."""
     function: Callable[..., None]
-    if name in COMMANDS and name not in _OF_PLUGINS:
+    if name in COMMANDS and name not in _PLUGINS:
         function = getattr(import_module(f"ioi_eval.cli.{_MODULES.get(name, name)}"), name)
     else:
         function = find_registered(Registry.COMMANDS, name)
         if function is None:
-            raise needs_plugin(f"{name} needs", _OF_PLUGINS[name])
+            raise needs_plugin(f"{name} needs", _PLUGINS[name])
     return function
 
 
-def _others() -> list[str]:
-    """Return the commands of other packages. A name with a dot is a part of a command."""
+def _other_commands() -> list[str]:
+    """Return the names of commands of other packages. Names with a dot are parts of commands."""
     names = registered_names(Registry.COMMANDS)
     return [name for name in names if name not in COMMANDS and "." not in name]
 
 
-def _about(function: Callable[..., None]) -> str:
+def _summary(function: Callable[..., None]) -> str:
     """Return the first line of a command's docstring."""
     return (function.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
 
@@ -367,9 +376,9 @@ def loaded(name: str) -> TyperCommand:
     function = function_of(name)
     add_completions(function)
     names = {"help_option_names": ["-h", "--help", _ALL]}
-    of_one = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
-    of_one.command(name, cls=Command)(function)
-    command = typer.main.get_command(of_one)
+    command_app = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
+    command_app.command(name, cls=Command)(function)
+    command = typer.main.get_command(command_app)
     assert isinstance(command, TyperCommand)
     return command
 
@@ -381,8 +390,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_given: bool) -> None:
+    if is_given:
         from importlib.metadata import version
 
         console.show(f"ioi-eval {version('ioi-eval')}")
@@ -405,16 +414,16 @@ def _options(
 
 
 def keep_hub_quiet() -> None:
-    """Let the hub's client print errors only: other messages would be drawn into the progress bar."""
+    """Let the hub's client print only errors, because other messages disturb the progress bar."""
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
 
 
-# A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
+# Errors of paths below a folder that the user may not enter, and of paths that are too long.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NO_THREAD = "can't start new thread"  # as Python says it
-_NO_TEMPORARY = "No usable temporary directory"  # as `tempfile` says it
-# Those who install the package without its dependencies may do without these.
+_NO_THREAD = "can't start new thread"  # Python's message
+_NO_TEMPORARY = "No usable temporary directory"  # start of the message of `tempfile`
+# What to install if a module is missing.
 _PACKAGES = {
     **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
     **dict.fromkeys(("pygments", "tqdm", "yaml"), "ioi-eval"),
@@ -423,45 +432,46 @@ _PACKAGES = {
 
 
 def main() -> NoReturn:
-    """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
+    """Run the command line and exit. Errors that the user can fix are one line; others are bugs and show."""
     _open_streams()
     console.set_log_level("info")
-    console.tell_what_is_logged()
+    console.show_log()
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name="ioi-eval", standalone_mode=False) or 0)
-    except _Unreadable as error:
-        console.complain(_unreadable(error))
+    except _UsageError as error:
+        console.complain(_usage_message(error))
     except BadRows as error:
         console.complain_of_rows(error)
-    except (*_TOLD, ExceptionGroup) as error:
-        if (words := _sentence(_alone(error))) is None:
+    except (*_USER_ERRORS, ExceptionGroup) as error:
+        if (message := _sentence(_only_error(error))) is None:
             raise
-        console.complain(words)
+        console.complain(message)
     sys.exit(console.BAD_INPUT)
 
 
-def _unreadable(error: typer.BadParameter) -> str:
-    """Return a sentence about words that the command line cannot read, and the page to look at."""
-    words = error.format_message().removeprefix("Invalid value for ").replace("Value error, ", "").rstrip(".")
+def _usage_message(error: typer.BadParameter) -> str:
+    """Return the message about an invalid command line, with the help page to look at."""
+    message = error.format_message().removeprefix("Invalid value for ")
+    message = message.replace("Value error, ", "").rstrip(".")
     context = error.ctx
     is_key = getattr(getattr(error, "param", None), "hidden", False)
     name = rf"{console.SETTINGS_FILE}, field '\2'" if is_key else r"\1"
-    words = re.sub(r"^'(--([\w-]+))'", name, words)
+    message = re.sub(r"^'(--([\w-]+))'", name, message)
     page = f". See {context.command_path} --help" if context is not None else ""
-    return f"{words[:1].lower()}{words[1:]}{page}"
+    return f"{message[:1].lower()}{message[1:]}{page}"
 
 
-def _alone(error: Exception) -> Exception:
-    """Return the error that ended work side by side, if it is one."""
+def _only_error(error: Exception) -> Exception:
+    """Return the error in a group of one error, or the error itself."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error
 
 
 def _open_streams() -> None:
-    """Open the standard streams that somebody has closed: the next file would take a stream's number.
+    """Open standard streams that are closed, whose numbers the next open files would get otherwise.
 
-    Standard output is written in UTF-8.
+    Standard output is set to UTF-8.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
@@ -469,15 +479,15 @@ def _open_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
-    # Whatever the locale: names, and what JSON is.
+    # In any locale, because names may need it and JSON is UTF-8.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _sentence(error: Exception) -> str | None:
-    """Return an error that we raise on purpose as a sentence; None: a bug.
+    """Return the message of an error that the user can fix, or `None` if the error is a bug.
 
-    A path that may not even be asked for is such an error, wherever one is first, and so is a full disk.
+    Errors of the system that the user can fix are unreachable paths, full disks and too few threads.
     """
     if isinstance(error, InputError):
         return console.as_typed(error)

@@ -1,4 +1,4 @@
-"""`ioi-eval validate --calibrate`: the time factor that suits this hardware, by a source's solutions."""
+"""The option `validate --calibrate`: find the time factor for this hardware with a source's solutions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def calibrate(
 ) -> None:
     """Measure a source's solutions and print the time factor that separates right ones from slow ones.
 
-    Leaves with exit code 1 if no factor separates them.
+    Exits with code 1 if no factor separates them.
     """
     chosen, store = engine.choice(), open_store()
     with Signals() as signals:
@@ -59,7 +59,7 @@ def _ratio(distance: Distance) -> str:
 
 
 def sentences(found: Calibration) -> list[str]:
-    """Say what was found, and what to do."""
+    """Return sentences about the measured times and the proposed factor."""
     right, slow = found.slowest_right, found.fastest_slow
     if right is None:
         return ["No right solution could be measured, so no factor can be proposed."]
@@ -83,5 +83,5 @@ def sentences(found: Calibration) -> list[str]:
 
 
 def _times(margin: float) -> str:
-    """Return two digits that count, as people write them: 1.3, 29, 340."""
+    """Return a number with two significant digits: 1.3, 29, 340."""
     return f"{float(f'{margin:.2g}'):,.10g}"

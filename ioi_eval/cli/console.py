@@ -1,4 +1,4 @@
-"""The manners of every command: where it prints, how wide, and the meaning of its exit code."""
+"""Output of all commands: streams, colours, tables, the names of options in messages, and exit codes."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from typing import Any, TextIO
 
 from ioi_eval.model.errors import BadRows, InputError
 
-_SHOWN_ROWS = 20  # of those that cannot be used
+_MAX_SHOWN_ROWS = 20  # unusable rows that are listed
 SETTINGS_FILE = Path("ioi-eval.toml")
-WIDTH = 100  # columns, at most
-_PIPED = sys.maxsize  # into a file or another program: a row is a line, so that grep finds it whole
+WIDTH = 100  # maximum width of output in a terminal, in columns
+_UNLIMITED = sys.maxsize  # width of output into a file or a pipe: a row stays on one line, as grep needs it
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # between two columns of a table
-_LEAST, _LEAST_FIRST = 10, 20  # columns of text that a table's columns keep
+_MIN_WIDTH, _MIN_FIRST_WIDTH = 10, 20  # minimum widths of a table's text columns, and of its first column
 
-# Exit codes. 0: everything is scored.
-MISMATCH = 1  # `problems` or `doctor` found something wrong
+# Exit codes. 0 means that everything is scored.
+MISMATCH = 1  # a check found a difference
 BAD_INPUT = 2
 UNSCORED = 3  # some submissions have no result
-SUSPICIOUS = 4  # the table can hardly be true
+SUSPICIOUS = 4  # the results are hardly plausible
 INTERRUPTED = 130
 
-FLAGS: dict[str, str] = {}  # of the fields of values that loaded commands make options of (groups.py)
-# Arguments of use cases that are no such fields, or that a sentence has in other words.
-_TYPED = {
+# By field: the option, or the key of `ioi-eval.toml`. Filled when commands are loaded (groups.py).
+FLAGS: dict[str, str] = {}
+# Further arguments of the library, in messages, and what to type instead.
+_REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
     "column=NAME": "--columns expected=NAME",
@@ -50,7 +51,7 @@ _TYPED = {
     "ioi_eval.runs.generating.generate(PACKAGE, DIR)": "`ioi-eval problems PACKAGE --generate DIR`",
 }
 _ARGUMENT = re.compile(
-    rf"(?<![\w?-])(?:{'|'.join(map(re.escape, _TYPED))}"
+    rf"(?<![\w?-])(?:{'|'.join(map(re.escape, _REPLACEMENTS))}"
     r"|(?P<name>[a-z_]+)=(?:(?P<value>True|False|\.\.\.)|(?<=_column=)|(?=[A-Z/]|none\b)))"
 )
 _FIELDS = {
@@ -69,18 +70,18 @@ _FIELDS = {
 
 
 def show(text: str) -> None:
-    """A line for the user who asked, on standard output, as it is."""
+    """Print a line on standard output."""
     print(text, flush=True)
 
 
 def show_json(value: Any) -> None:
-    from ioi_eval.model.quoting import as_json  # not for help
+    from ioi_eval.model.quoting import as_json  # not loaded for help
 
     show(as_json(value, indented=True).decode())
 
 
 def tell(text: str, *, failure: str = "") -> None:
-    """Print a message on standard error. `failure`: its beginning, which is red in a terminal."""
+    """Print a message on standard error. `failure` is its beginning, which is red in a terminal."""
     message = "\n".join(fitting(text))
     if failure:
         message = coloured(failure, RED, sys.stderr) + message.removeprefix(failure)
@@ -88,7 +89,7 @@ def tell(text: str, *, failure: str = "") -> None:
 
 
 def fitting(text: str) -> list[str]:
-    """A message's lines, on a terminal at standard error broken between words where they are too long."""
+    """Return the lines of a message. Long lines are wrapped if standard error is a terminal."""
     if not sys.stderr.isatty():
         return [text]
     width = min(terminal_width(), WIDTH)
@@ -135,84 +136,84 @@ def verdict_coloured(text: str, verdict: str) -> str:
     return re.sub(rf"\b{verdict}\b", coloured(verdict, _VERDICT_COLOURS[verdict], sys.stdout), text, count=1)
 
 
-class _Passing(logging.Handler):
-    """Passes the messages of a log on."""
+class _LogHandler(logging.Handler):
+    """Passes log messages to a function."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
-        self._tell = tell
-
-        self._in_detail = logging.Formatter("%(asctime)s.%(msecs)03d %(name)s  %(message)s", "%H:%M:%S")
+        self._write = write
+        self._debug_format = logging.Formatter("%(asctime)s.%(msecs)03d %(name)s  %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message alone, but for the details that --log-level=debug asks for."""
-        return self._in_detail.format(record) if record.levelno < logging.INFO else super().format(record)
+        """Return the message. Messages of level debug also have the time and the module."""
+        return self._debug_format.format(record) if record.levelno < logging.INFO else super().format(record)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(self.format(record))
+        self._write(self.format(record))
 
 
-def tell_what_is_logged(tell: Callable[[str], None] = tell, *, of_others: bool = False) -> None:
-    """Show log messages of the layers below, such as a download from the hub. The last call holds.
+def show_log(write: Callable[[str], None] = tell, *, of_others: bool = False) -> None:
+    """Pass this package's log messages to `write`, instead of the function of an earlier call.
 
-    `of_others`: also what other libraries log, and Python's warnings, which would be written as they are.
+    If `of_others` is true, log messages of other libraries and Python's warnings are passed, too.
     """
     logger = logging.getLogger(_PACKAGE)
-    logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _Passing)]
-    logger.addHandler(_Passing(tell))
+    logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _LogHandler)]
+    logger.addHandler(_LogHandler(write))
     if not logger.level:
         set_log_level("info")
     if of_others:
         logging.captureWarnings(True)
-        logging.getLogger().addHandler(_Passing(tell))
+        logging.getLogger().addHandler(_LogHandler(write))
         logger.propagate = False
 
 
 def set_log_level(level: str) -> None:
-    """Show log messages of this package from this level on."""
+    """Set the lowest level of log messages that are shown."""
     logging.getLogger(_PACKAGE).setLevel(level.upper())
 
 
 def hush(quiet: bool) -> bool:
-    """For who wants no progress; as the callback of the option that says so."""
+    """Hide log messages of level info if `quiet` is true, and return it: the callback of --quiet."""
     if quiet and not logging.getLogger(_PACKAGE).isEnabledFor(logging.DEBUG):
         set_log_level("warning")
     return quiet
 
 
 class StopSignals:
-    """SIGTERM, SIGINT and SIGHUP to a program that serves, one at a time."""
+    """The signals SIGTERM, SIGINT and SIGHUP that a server receives."""
 
     def __init__(self) -> None:
-        import asyncio  # not for help
+        import asyncio  # not loaded for help
 
-        self._came = asyncio.Queue[int]()
+        self._received = asyncio.Queue[int]()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._came.put_nowait, number)
+            loop.add_signal_handler(number, self._received.put_nowait, number)
 
     async def wait(self) -> None:
-        await self._came.get()
+        """Wait for the next signal."""
+        await self._received.get()
 
 
 def complain(text: str) -> None:
-    """Print an error in one line, without anything that the terminal would obey."""
-    from ioi_eval.reports.document import visible  # not for help
+    """Print an error in one line, without control characters."""
+    from ioi_eval.reports.document import visible  # not loaded for help
 
     tell("error: " + visible(text), failure="error:")
 
 
 def complain_of_rows(error: BadRows) -> None:
-    """The first of them, a line each, and where all of them are."""
-    for fault in error.errors[:_SHOWN_ROWS]:
-        complain(as_typed(fault))
+    """Print the errors of the first unusable rows, a line each, and where all errors are listed."""
+    for row_error in error.errors[:_MAX_SHOWN_ROWS]:
+        complain(as_typed(row_error))
     if len(error.errors) > 1:
         listed = f" All are in {error.listed}." if error.listed else ""
         tell(f"{len(error.errors):,} rows cannot be used.{listed} --skip-bad-rows leaves them out.")
 
 
 def as_typed(error: InputError) -> str:
-    """Return the error of a use case, with its arguments called as the command line does."""
+    """Return the message of an error, with options instead of the library's arguments."""
     field = _FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
     error = error.but(field=field, remedy=as_called(error.remedy))
@@ -229,24 +230,24 @@ def with_option_name(error: InputError, option: str) -> InputError:
 
 
 def as_called(text: str) -> str:
-    """Return a sentence of the library, with arguments called as the command line does."""
+    """Return a sentence of the library, with options instead of the library's arguments."""
 
-    def called(found: re.Match[str]) -> str:
-        if (flag := FLAGS.get(found["name"] or "")) is None:
-            return _TYPED.get(found[0], found[0])
-        if found["name"].endswith("_column"):
+    def option(match: re.Match[str]) -> str:
+        if (flag := FLAGS.get(match["name"] or "")) is None:
+            return _REPLACEMENTS.get(match[0], match[0])
+        if match["name"].endswith("_column"):
             return f"{flag}="
         if not flag.startswith("--"):  # a key of the settings file
-            match found["value"]:
+            match match["value"]:
                 case None:  # a value follows
                     return f"{flag} = "
                 case "...":
                     return f"{flag} in {SETTINGS_FILE}"
                 case value:
                     return f"{flag} = {value.lower()} in {SETTINGS_FILE}"
-        return f"--no-{flag[2:]}" if found["value"] == "False" else flag + " " * (found["value"] is None)
+        return f"--no-{flag[2:]}" if match["value"] == "False" else flag + " " * (match["value"] is None)
 
-    return _ARGUMENT.sub(called, text)
+    return _ARGUMENT.sub(option, text)
 
 
 # --- lines and tables --------------------------------------------------------------------------------
@@ -258,7 +259,7 @@ def show_wrapped(text: str, first: str = "", later: str = "") -> None:
 
 
 def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
-    """A sentence on as many lines as it takes, piped on one; long words stay whole."""
+    """Return a sentence in lines that fit the terminal; in a file or a pipe, in one line."""
     from ioi_eval.reports.document import visible
 
     lines = textwrap.wrap(
@@ -281,8 +282,8 @@ def terminal_width() -> int:
 
 
 def line_width() -> int:
-    """Return the columns that a line may take: a terminal's, at most 100; piped, any number."""
-    return min(terminal_width(), WIDTH) if sys.stdout.isatty() else _PIPED
+    """Return the maximum width of a line: the terminal's, at most 100 columns. Files and pipes have none."""
+    return min(terminal_width(), WIDTH) if sys.stdout.isatty() else _UNLIMITED
 
 
 def show_table(
@@ -305,49 +306,55 @@ def table_lines(
     spare: Sequence[str] = (),
     width: int | None = None,
 ) -> Iterator[str]:
-    """A table without a frame, so that it survives being pasted into a mail. An empty row is an empty line.
+    """Yield the lines of a table without a frame. An empty row is an empty line.
 
-    Numbers are never cut: on a narrow terminal texts are folded between words, those of the first column
-    last, and then columns of `spare` are left out, the first named first. Piped, all is whole.
-    `width`: columns that the table never exceeds, also piped.
+    Numbers are never cut. In a narrow terminal, text is wrapped between words, that of the first column last.
+    If that is not enough, spare columns are removed.
+
+    Args:
+        heads: the headings.
+        rows: the cells.
+        right: headings of columns that are aligned to the right, such as numbers.
+        spare: headings of columns that may be removed, the least important one first.
+        width: maximum width, also in a file or a pipe.
     """
-    most = line_width() if width is None else min(width, line_width())
-    table, fewer = [list(heads), *map(list, rows)], list(spare)
-    while _taken(wide := _widths(table, right, most)) > most and fewer:
-        if (name := fewer.pop(0)) in table[0]:
-            column = table[0].index(name)
-            table = [row[:column] + row[column + 1 :] for row in table]
+    max_width = line_width() if width is None else min(width, line_width())
+    table, removable = [list(heads), *map(list, rows)], list(spare)
+    while _total_width(widths := _widths(table, right, max_width)) > max_width and removable:
+        if (name := removable.pop(0)) in table[0]:
+            index = table[0].index(name)
+            table = [row[:index] + row[index + 1 :] for row in table]
     for row in table:
-        cells = [_folded(cell, column) for cell, column in zip(row, wide, strict=False)]
+        cells = [_folded(cell, column) for cell, column in zip(row, widths, strict=False)]
         for k in range(max(map(len, cells), default=1)):
             pieces = [cell[k] if k < len(cell) else "" for cell in cells]
             padded = [
                 " " * (column - _width(piece)) + piece
                 if head in right
                 else piece + " " * (column - _width(piece))
-                for piece, column, head in zip(pieces, wide, table[0], strict=False)
+                for piece, column, head in zip(pieces, widths, table[0], strict=False)
             ]
             line = _GAP.join([*padded[:1], *(verdict_coloured(cell, cell.strip()) for cell in padded[1:])])
             yield line.rstrip()
 
 
-def _taken(widths: Sequence[int]) -> int:
+def _total_width(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _widths(table: Sequence[Sequence[str]], right: Collection[str], most: int) -> list[int]:
-    """Columns that each column gets: as many as it needs, or, where there are fewer, as it can do with."""
+def _widths(table: Sequence[Sequence[str]], right: Collection[str], max_width: int) -> list[int]:
+    """Return the width of each column: what it needs, or less if the table would be too wide."""
     heads = table[0]
     widths = [max((_width(row[n]) for row in table if row), default=0) for n in range(len(heads))]
     texts = [n for n, head in enumerate(heads) if head not in right]
     for n in sorted(texts, key=lambda n: (n == 0, -widths[n])):
-        least = max(_LEAST if n else _LEAST_FIRST, _width(heads[n]))
-        widths[n] -= max(0, min(_taken(widths) - most, widths[n] - least))
+        min_width = max(_MIN_WIDTH if n else _MIN_FIRST_WIDTH, _width(heads[n]))
+        widths[n] -= max(0, min(_total_width(widths) - max_width, widths[n] - min_width))
     return widths
 
 
 def _folded(cell: str, width: int) -> list[str]:
-    """Return a cell on as many lines as it takes. No word is broken: a long one loses its middle."""
+    """Return a cell in lines of a width. Words are not broken; a long word loses its middle."""
     if _width(cell) <= width:
         return [cell]
     lines: list[str] = []
@@ -368,7 +375,7 @@ def _shortened(word: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes."""
+    """Return the width of a text in a terminal, in columns."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)

@@ -1,4 +1,4 @@
-"""`ioi-eval doctor`: what works on this machine or on servers, what does not, and what to do about it."""
+"""The command `doctor`: check this machine or servers, and print remedies."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ _EXAMPLES = """
   ioi-eval doctor --engine ray
   ioi-eval doctor --problems examples/problems           what these problems need and lack
 """
-_AT_ONCE = 64  # servers that are looked at
+_MAX_CONCURRENT = 64  # servers that are checked at the same time
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
 _COLOURS = {True: console.GREEN, None: console.YELLOW, False: console.RED}
 _MARK = 8  # columns
-_TABLE = 80  # columns of the table of servers
-_LONGEST = 23  # characters of an address in the table
+_TABLE_WIDTH = 80  # columns of the table of servers
+_MAX_ADDRESS = 23  # characters of an address in the table; longer ones are numbered
 _HEADS = ("server", "version", "packages", "compilers", "limits", "used for")
 
 
-class _Answer(Value):
+class _LocalFindings(Value):
     ok: bool
     conditions: list[HealthCheck]
 
@@ -83,7 +83,7 @@ def doctor(
     problems: Annotated[
         str,
         problems_option(
-            "Also look at what the problems of SOURCE need: languages, packages, compilers, tests.", None
+            "Also check what the problems of SOURCE need: languages, packages, compilers, tests.", None
         ),
     ] = "",
     as_json: Json = False,
@@ -95,22 +95,22 @@ def doctor(
     chosen = EngineOptions(engine=engine, token_file=token_file, python=python).choice()
     if choice != BenchmarkOptions() and not problems:
         remedy = "Name their source with --problems"
-        raise InputError("problems are chosen, and no source of problems is named", remedy=remedy)
-    found: _Answer | ClusterFindings | _Nodes
+        raise InputError("options select problems, but there is no source of problems", remedy=remedy)
+    found: _LocalFindings | ClusterFindings | _Nodes
     if chosen.on_ray:
-        found = asyncio.run(_looked_at(chosen))
+        found = asyncio.run(_check_nodes(chosen))
     elif chosen.remote:
-        found = asyncio.run(_look(chosen))
+        found = asyncio.run(_check_servers(chosen))
     else:
         store = open_store()
-        here = _called(
+        here = _with_option_names(
             asyncio.run(conditions(store, python=chosen.python or CALLER, folders=os.get_exec_path()))
         )
         here.append(HealthCheck(name="cache", ok=True, detail=str(store.root)))
-        found = _Answer(ok=_all_there(here), conditions=here)
+        found = _LocalFindings(ok=_has_no_failure(here), conditions=here)
     needed: Sequence[HealthCheck] = ()
-    if problems and found.ok:  # where nothing can be judged, that comes first
-        needed = _called(needs_sync(problems, choice, chosen, store=open_store()))
+    if problems and found.ok:  # if nothing can be judged, that must be fixed first
+        needed = _with_option_names(needs_sync(problems, choice, chosen, store=open_store()))
     if as_json:
         console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
     else:
@@ -119,7 +119,7 @@ def doctor(
         if needed:
             console.show("")
             _show(needed)
-    if not found.ok or not _all_there(needed):
+    if not found.ok or not _has_no_failure(needed):
         raise typer.Exit(console.BAD_INPUT)
 
 
@@ -141,13 +141,13 @@ def _show(found: Sequence[HealthCheck]) -> None:
 
 
 class ClusterFindings(Value):
-    """The doctor's findings. `together`: those that show only where servers are compared."""
+    """The findings about servers."""
 
     ok: bool
-    good: tuple[str, ...]  # where submissions can be judged
+    good: tuple[str, ...]  # servers that can judge submissions
     servers: tuple[EndpointReport, ...]
-    uses: tuple[ServerUse, ...] = ()  # of those that can be reached, as a run would use them
-    together: tuple[HealthCheck, ...] = ()
+    uses: tuple[ServerUse, ...] = ()  # how a run would use the servers that can be reached
+    together: tuple[HealthCheck, ...] = ()  # differences between the servers
 
     def show(self) -> None:
         if len(self.servers) == 1:
@@ -161,22 +161,22 @@ class ClusterFindings(Value):
         console.show("")
 
     def _show_table(self) -> None:
-        """Show a row for each server, and below what makes them better."""
+        """Print a row for each server, and below the table how to improve the servers."""
         names = {report.url: report.url for report in self.servers}
-        if max(map(len, names)) > _LONGEST:
+        if max(map(len, names)) > _MAX_ADDRESS:
             names = {url: str(number) for number, url in enumerate(names, 1)}
             for url, number in names.items():
                 console.show(f"{number}  {url}")
             console.show("")
         rows = [(names[report.url], *self._row(report)) for report in self.servers]
-        console.show_table(_HEADS, rows, width=_TABLE)
-        better = dict[tuple[str, ...], list[str]]()
+        console.show_table(_HEADS, rows, width=_TABLE_WIDTH)
+        urls_by_remedies = dict[tuple[str, ...], list[str]]()
         for report in self.servers:
             lines = tuple(map(console.as_called, remedies(report)))
             if not report.reachable:
                 lines = (report.reason, *lines)
-            better.setdefault(lines, []).append(report.url)
-        for lines, urls in better.items():
+            urls_by_remedies.setdefault(lines, []).append(report.url)
+        for lines, urls in urls_by_remedies.items():
             if lines:
                 console.show("")
                 console.show_wrapped(", ".join(urls), "", "  ")
@@ -222,9 +222,9 @@ def _compilers(report: EndpointReport) -> str:
     return (f"g++ {found.version}" if found else "no g++") + (f", {others} others" if others else "")
 
 
-async def _look(choice: EngineChoice) -> ClusterFindings:
-    """Raises InputError or EngineUnavailable where there is nothing to look at."""
-    # What talks to servers takes as long to load as all the rest.
+async def _check_servers(choice: EngineChoice) -> ClusterFindings:
+    """Check the servers of an engine. Raises InputError or EngineUnavailable if there are none."""
+    # The HTTP client takes as long to load as everything else.
     from ioi_eval.engines.piston.discovery import discovery
     from ioi_eval.engines.piston.probe import Prober
     from ioi_eval.engines.piston.sending import HttpClient
@@ -233,7 +233,7 @@ async def _look(choice: EngineChoice) -> ClusterFindings:
     if not urls:
         raise EngineUnavailable(f"no server was found by {choice.text}")
     async with HttpClient(token=choice.token) as wire:
-        prober, room, proctor = Prober(wire), asyncio.Semaphore(_AT_ONCE), await _packed_proctor()
+        prober, room, proctor = Prober(wire), asyncio.Semaphore(_MAX_CONCURRENT), await _packed_proctor()
 
         async def probed(url: str) -> EndpointReport:
             async with room:
@@ -242,13 +242,16 @@ async def _look(choice: EngineChoice) -> ClusterFindings:
 
         found = summed_up(await asyncio.gather(*map(probed, sorted(urls))))
     servers = (
-        msgspec.structs.replace(server, findings=tuple(_called(server.findings))) for server in found.servers
+        msgspec.structs.replace(server, findings=tuple(_with_option_names(server.findings)))
+        for server in found.servers
     )
-    return msgspec.structs.replace(found, servers=tuple(servers), together=tuple(_called(found.together)))
+    return msgspec.structs.replace(
+        found, servers=tuple(servers), together=tuple(_with_option_names(found.together))
+    )
 
 
 async def _packed_proctor() -> bytes | None:
-    """For servers to try; None where there is no compiler here."""
+    """Return the proctor for servers to try, or `None` if this machine has no compiler."""
     with place_to_try() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
@@ -262,8 +265,8 @@ def summed_up(reports: Sequence[EndpointReport]) -> ClusterFindings:
     there = [report for report in reports if report.reachable]
     found = uses(there)
     used = [report for report in there if report.url not in found.not_used]
-    ok = any(_all_there(report.findings) for report in used)
-    # Where one can judge, one without a compiler gets what the other has compiled.
+    ok = any(_has_no_failure(report.findings) for report in used)
+    # If one server can judge, a server without a compiler gets the programs that it compiles.
     good = [
         report.url
         for report in used
@@ -294,25 +297,25 @@ class _Nodes(Value):
 
     @property
     def conclusion(self) -> str:
-        fit = sum(_all_there(findings) for findings in self.nodes.values())
+        fit = sum(_has_no_failure(findings) for findings in self.nodes.values())
         return f"Submissions can be judged on {fit} of {len(self.nodes) + len(self.left_out)} nodes."
 
 
-async def _looked_at(choice: EngineChoice) -> _Nodes:
-    """Raises EngineUnavailable where no node can be used."""
+async def _check_nodes(choice: EngineChoice) -> _Nodes:
+    """Check the nodes of a Ray cluster. Raises EngineUnavailable if no node can be used."""
     async with open_nodes(choice, open_store()) as engine:
         nodes, servers = await engine.conditions(), engine.servers()
         return _Nodes(
-            ok=any(map(_all_there, nodes.values())),
+            ok=any(map(_has_no_failure, nodes.values())),
             slots=servers.slots,
-            nodes={name: _called(findings) for name, findings in nodes.items()},
+            nodes={name: _with_option_names(findings) for name, findings in nodes.items()},
             left_out={**servers.unreachable, **servers.left_out},
-            together=tuple(_called(servers.differences)),
+            together=tuple(_with_option_names(servers.differences)),
         )
 
 
-def _called(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
-    """With arguments called as the command line does, as text and as JSON."""
+def _with_option_names(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
+    """Return the findings with options instead of the library's arguments."""
     return [
         msgspec.structs.replace(
             finding, detail=console.as_called(finding.detail), remedy=console.as_called(finding.remedy)
@@ -321,5 +324,5 @@ def _called(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
     ]
 
 
-def _all_there(findings: Sequence[HealthCheck]) -> bool:
+def _has_no_failure(findings: Sequence[HealthCheck]) -> bool:
     return all(finding.ok is not False for finding in findings)

@@ -1,4 +1,4 @@
-"""`ioi-eval judge PROGRAM --problem ID --problems SOURCE`: one program, and a table of its tests."""
+"""The command `judge`: judge one program and print a table of its tests."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _EXAMPLES = """
 """
 _NOT_FULL = 1
 _STDIN = "-"
-_WIDTH = 80  # columns of the lines of a test's texts
-_ECHO = 1000  # bytes of an input, an output and an expected answer of which the beginning is shown
-_LINES = 8  # of each of these
-_COMPILER_LINES = 40
+_WIDTH = 80  # maximum width of the lines of a test's input, output and answer, in columns
+_ECHO = 1000  # maximum number of bytes of each of these
+_MAX_LINES = 8  # of each of these
+_MAX_COMPILER_LINES = 40
 _INDENT = "    "
 _SUBTASK_NUMBERS = ("points", "of")
 _TEST_NUMBERS = ("score", "CPU time", "memory")
@@ -81,9 +81,9 @@ def judge(
 ) -> None:
     """Judge one program and show a table of its tests.
 
-    Below the table stands the first test that fails, with the beginning of its input, output and expected
-    answer, or the compiler's message. The command writes nothing but its cache. A source with one problem
-    needs no --problem.
+    Below the table is the first failed test, with the beginning of its input, output and expected answer, or
+    the compiler's message. The command writes no files except its cache. A source with one problem needs no
+    --problem.
 
     Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
     """
@@ -132,7 +132,7 @@ def _read(program: str, asked: str | None) -> tuple[str, str]:
         asked = found.name
     else:
         remedy = "Name it: --language c++"
-        raise InputError("the language is not known", where=where, field="--language", remedy=remedy)
+        raise InputError("cannot tell the language", where=where, field="--language", remedy=remedy)
     try:
         code = (sys.stdin.buffer.read() if program == _STDIN else Path(program).read_bytes()).decode()
     except UnicodeDecodeError as error:
@@ -142,16 +142,16 @@ def _read(program: str, asked: str | None) -> tuple[str, str]:
         remedy = "Name a file with a program"
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
     if not code.strip() and find(asked).syntax != "python":  # which runs an empty file
-        raise InputError("there is no program in it", where=where, remedy="Name a file with a program")
+        raise InputError("contains no program", where=where, remedy="Name a file with a program")
     return asked, code
 
 
 def _only(found: Problems, asked: BenchmarkOptions, source: str) -> Problem:
-    """The one problem that was asked for, or that the source has."""
+    """Return the problem that the options select. Raises InputError if it is not exactly one."""
     if len(found) == 1:
         (problem,) = found.values()
     elif len(asked.problems) == 1 and not found:
-        problem = found.find(next(iter(asked.problems)))  # says why it is left out
+        problem = found.find(next(iter(asked.problems)))  # raises an error that says why it is left out
     else:
         of_year = "with its --year" if benchmark_of(source) else "the package itself with --problems"
         raise InputError(
@@ -244,7 +244,7 @@ def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
         lines = (
             textwrap.wrap(line, room, break_long_words=False) for line in _printable(result.compile_output)
         )
-        _show_lines([piece for line in lines for piece in line], _COMPILER_LINES)
+        _show_lines([piece for line in lines for piece in line], _MAX_COMPILER_LINES)
         return
     _show_tables(problem, result)
     wrong = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
@@ -292,17 +292,17 @@ def _show_test(problem: Problem, result: TestResult) -> None:
         console.show(f"  {what}:" if text else f"  {what}: nothing to show")
         room = _WIDTH - len(_INDENT)  # a character may take two columns
         cut = [bounded(line, room if line.isascii() else room // 2) for line in _printable(text)]
-        _show_lines(cut, _LINES)
+        _show_lines(cut, _MAX_LINES)
 
 
 def _printable(text: str) -> list[str]:
-    """Return lines with their blanks as they are, and nothing that a terminal would obey."""
+    """Return the lines of a text, with control characters replaced."""
     lines = text.expandtabs().splitlines()
     return ["".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines]
 
 
-def _show_lines(lines: Sequence[str], most: int) -> None:
-    for line in lines[:most]:
+def _show_lines(lines: Sequence[str], max_lines: int) -> None:
+    for line in lines[:max_lines]:
         console.show(_INDENT + line)
-    if len(lines) > most:
+    if len(lines) > max_lines:
         console.show(_INDENT + "…")

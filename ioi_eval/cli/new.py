@@ -1,4 +1,4 @@
-"""`ioi-eval new`: examples, a starter package, or a configuration for `ioi-eval run`."""
+"""The command `new`: write the examples, a starter package, or a configuration for `ioi-eval run`."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def new(
             metavar="TYPE",
             help="batch, grader, function, communication, interactive, output-only, examples or config."
             " examples: problems and a dump of generations. config: the commented YAML file of"
-            " `ioi-eval run`. Others: a package. batch reads and prints; grader: code of yours calls the"
-            " submission; function: the same in Python, with arguments as JSON.",
+            " `ioi-eval run`. The others are packages. In batch, a submission reads and prints; in grader,"
+            " your code calls it; in function, it is called in Python with arguments as JSON.",
         ),
     ] = StarterType.BATCH,
 ) -> None:
-    """Write something to begin with: a package, the examples, or a configuration for `ioi-eval run`.
+    """Write a starting point: a package, the examples, or a configuration for `ioi-eval run`.
 
-    A package has tests, solutions and, if its type needs one, a grader. All of it is small and works: change
-    it bit by bit, and let `ioi-eval validate` look at each step. docs/packages.md has every key.
+    A package has tests, solutions and, if its type needs one, a grader. It is small and works: change it step
+    by step, and check each step with `ioi-eval validate`. docs/packages.md describes every key.
     """
     if kind is StarterType.EXAMPLES:
         _copy_examples(path)
@@ -85,7 +85,7 @@ def _copy_examples(folder: Path) -> None:
             ignore=shutil.ignore_patterns("__pycache__"),
         )
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)  # or it would be there already the next time
+        shutil.rmtree(folder, ignore_errors=True)  # so that the next call finds no folder
         raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
     console.show(f"Copied the examples to {folder}. Score them with")
     console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
@@ -93,16 +93,17 @@ def _copy_examples(folder: Path) -> None:
 
 def _check_empty(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("is there already", where=str(folder), remedy="Name a new or an empty folder")
+        raise InputError("exists already", where=str(folder), remedy="Name a new or an empty folder")
 
 
 def _write_package(folder: Path, kind: StarterType) -> None:
     _check_empty(folder)
     name = folder.absolute().name
     if not is_plain(name):
-        raise InputError(f"{name!r} is no id", field="PATH", remedy="Use letters, digits, `_`, `-` and `.`")
+        remedy = "Use letters, digits, `_`, `-` and `.`"
+        raise InputError(f"{name!r} is not a valid problem id", field="PATH", remedy=remedy)
     if kind is StarterType.GRADER and ("." in name or name in sys.stdlib_module_names):
-        remedy = "Use a name without `.`, and none of a module that comes with Python"
+        remedy = "Use a name without `.` that is not a module of Python"
         raise InputError(f"graders/grader.py could not import {name!r}", field="PATH", remedy=remedy)
     try:
         whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
@@ -112,7 +113,7 @@ def _write_package(folder: Path, kind: StarterType) -> None:
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
-    console.show(f"Wrote {folder}. What its solutions get: ioi-eval validate {folder}")
+    console.show(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")
 
 
 def _write_config(file: Path) -> None:
@@ -120,7 +121,7 @@ def _write_config(file: Path) -> None:
         with file.open("x") as stream:
             stream.write(template())
     except OSError as error:
-        remedy = "Name another one" if isinstance(error, FileExistsError) else ""
+        remedy = "Name another file" if isinstance(error, FileExistsError) else ""
         raise InputError(f"cannot be written ({why(error)})", where=str(file), remedy=remedy) from error
     console.show(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
 

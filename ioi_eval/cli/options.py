@@ -1,6 +1,6 @@
-"""Options of commands, and the environment: the cache's place and the servers' secret, read here alone.
+"""Options that several commands have, and the environment variables for the cache and the token.
 
-Options are in groups that become one value, or alone where several commands have one.
+An option group becomes one value; other options are single parameters.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from ioi_eval.runs import (
 from ioi_eval.store import Store
 from ioi_eval.store.contents import default_root
 
-# --- alone -------------------------------------------------------------------------------------------
+# --- single options ----------------------------------------------------------------------------------
 
 SOURCE_HELP = (
     "A benchmark's name, a folder or a zip of problem packages, a file of a benchmark's rows, "
-    "or a file with a benchmark of your own: an entry (.toml) or a class (.py)."
+    "or a file with your own benchmark: an entry (.toml) or a class (.py)."
 )
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
 AllTests = Annotated[bool, option_of(RunOptions, "all_tests")]
 
 
 def problems_option(help_text: str = SOURCE_HELP, panel: str | None = "Problems", **others: Any) -> Any:
-    """Return the option that names a source of problems."""
+    """Return the option for a source of problems."""
     names = ("--problems", "--benchmark-file")
     return typer.Option(*names, metavar="SOURCE", help=help_text, rich_help_panel=panel, **others)
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 AllowSuspicious = Annotated[
     bool,
     typer.Option(
         "--allow-suspicious",
-        help="Exit with 0 also where the table can hardly be true.",
+        help="Exit with 0 even if the results are hardly plausible.",
         rich_help_panel="Output",
     ),
 ]
@@ -65,11 +65,11 @@ AllowSuspicious = Annotated[
 # --- problems ----------------------------------------------------------------------------------------
 
 ProblemOptions = Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",))]
-# Of a command for one problem: without what selects many.
+# Fields that select several problems, which a command for one problem does not have.
 _MANY = ("first", "difficulty", "tags", "date_from", "date_to", "sample", "seed")
 _OF_ONE = {
-    "problems": {"help": "The program's problem. A source with one problem needs none."},
-    "years": {"help": "The problem's year, where problems of several years have this ID."},
+    "problems": {"help": "The program's problem. Not needed if the source has one problem."},
+    "years": {"help": "The problem's year, if problems of several years have this ID."},
 }
 OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY, but=_OF_ONE)]
 
@@ -78,11 +78,11 @@ ValidateReferences = Annotated[
     bool,
     typer.Option(
         "--validate-references",
-        help="Judge the benchmark's own solutions, and say which pass.",
+        help="Also judge the benchmark's own solutions, and report which pass.",
         rich_help_panel="Problems",
     ),
 ]
-References = Annotated[dict[str, Any], OptionGroup("Problems", of=ReferenceOptions)]  # those that were given
+References = Annotated[dict[str, Any], OptionGroup("Problems", of=ReferenceOptions)]  # only the given options
 
 
 # --- rows, judging -----------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ _COLUMNS = DeclaredOption(
     "columns",
     CliOption(
         metavar="K=NAME",
-        help="Columns with other names: problem=meta.id,code=out.",
+        help="The names of columns: problem=meta.id,code=out.",
     ),
     list[str],
     None,
@@ -108,8 +108,8 @@ _REPAIR_OPTION = DeclaredOption(
     "repair",
     CliOption(
         metavar="WHAT",
-        help="Add to programs what they lack, with commas: includes (bits/stdc++.h), header (the"
-        " problem's own), namespace (using namespace std;), imports (what benchmarks import for Python).",
+        help="Add missing code to programs, as a list with commas: includes (bits/stdc++.h), header (the"
+        " problem's header), namespace (using namespace std;), imports (the usual imports in Python).",
     ),
     str,
     None,
@@ -120,7 +120,7 @@ _EXPECTED = "expected"  # the column that only `validate` reads
 
 
 class RowOptions:
-    """The options for reading rows as typed: `--columns` and `--repair` stand for several fields."""
+    """The options for reading rows. `--columns` and `--repair` each set several fields."""
 
     def __init__(self, columns: list[str] | None = None, repair: str | None = None, **typed: Any) -> None:
         named = named_columns(columns or ())
@@ -132,30 +132,32 @@ class RowOptions:
 
 
 def named_columns(typed: Iterable[str]) -> dict[str, str]:
-    """Return the columns that `--columns` names, by what they hold. Raises InputError for other texts."""
-    parts = (*COLUMN_NAMES, _EXPECTED)
-    pairs = re.compile(rf",(?=(?:{'|'.join(parts)})=)")
-    named = dict[str, str]()
-    for pair in (pair for text in typed for pair in pairs.split(text)):
-        what, equals, column = pair.partition("=")
-        if not equals or what not in parts:
-            meant = "".join(f". Did you mean {close}?" for close in near(what, parts)[:1])
-            remedy = f"Write WHAT=COLUMN, WHAT one of {', '.join(parts)}{meant}"
+    """Return the columns of `--columns` by what they contain. Raises InputError for invalid arguments."""
+    contents = (*COLUMN_NAMES, _EXPECTED)
+    separator = re.compile(rf",(?=(?:{'|'.join(contents)})=)")
+    columns = dict[str, str]()
+    for pair in (pair for argument in typed for pair in separator.split(argument)):
+        content, equals, column = pair.partition("=")
+        if not equals or content not in contents:
+            suggestion = "".join(f". Did you mean {close}?" for close in near(content, contents)[:1])
+            remedy = f"Write WHAT=COLUMN, WHAT one of {', '.join(contents)}{suggestion}"
             raise InputError(f"{pair!r} names no column", field="--columns", remedy=remedy)
-        if what in named:
-            raise InputError(f"{what} is there twice", field="--columns", remedy="Name one column for it")
-        if not column and what != "id":
-            raise InputError(f"{what}= names no column", field="--columns", remedy=f"Write {what}=COLUMN")
-        named[what] = column
-    return named
+        if content in columns:
+            raise InputError(f"{content} is given twice", field="--columns", remedy="Name one column for it")
+        if not column and content != "id":
+            raise InputError(
+                f"{content}= names no column", field="--columns", remedy=f"Write {content}=COLUMN"
+            )
+        columns[content] = column
+    return columns
 
 
 def _read_repairs(typed: str) -> Repairs:
     names = [name.strip() for name in typed.split(",")]
     unknown = [name for name in names if name not in REPAIR_NAMES]
     if unknown:
-        remedy = f"Write one or more of {', '.join(REPAIR_NAMES)}, with commas"
-        raise InputError(f"{unknown[0]!r} is no repair", field="--repair", remedy=remedy)
+        remedy = f"Write one or more of {', '.join(REPAIR_NAMES)}, separated by commas"
+        raise InputError(f"unknown repair {unknown[0]!r}", field="--repair", remedy=remedy)
     return Repairs(**{f"{_REPAIR}{name}": True for name in names})
 
 
@@ -179,13 +181,16 @@ TokenFile = Annotated[Path | None, option_of(EngineChoice, "token")]
 
 
 class EngineOptions:
-    """The options of an engine as typed: what is not said comes from a file, else from the environment."""
+    """The options of an engine. An option that is not given comes from a file, or from the environment."""
 
     def __init__(self, **typed: Any) -> None:
         self._typed = typed
 
     def choice(self, of_file: str = "") -> EngineChoice:
-        """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
+        """Return the engine. Raises InputError for invalid options.
+
+        `of_file` is the engine of a configuration file, which wins over the environment.
+        """
         typed = values_of(declared(EngineChoice), self._typed)
         if "token" in typed:
             typed["token"] = read_token(typed["token"])
@@ -206,16 +211,20 @@ Engine = Annotated[EngineOptions, OptionGroup("Engine", of=EngineChoice)]
 
 
 class OutputOptions(Value):
-    """The place of a run, and the output that it shows."""
+    """The folder of a run, and what the command prints."""
 
     out: Annotated[
         Path | None,
-        CliOption(metavar="DIR", help="The run's folder: new, empty or a run's.", unset="runs/<its name>"),
+        CliOption(
+            metavar="DIR",
+            help="The run's folder: a new or empty folder, or an earlier run.",
+            unset="runs/<its name>",
+        ),
     ] = None
-    quiet: Annotated[bool, CliOption(short="q", read=console.hush, help="No progress and no table.")] = False
-    as_json: Annotated[
-        bool, CliOption(name="json", help="Print a summary as JSON at the end, and nothing else.")
+    quiet: Annotated[
+        bool, CliOption(short="q", read=console.hush, help="Print no progress and no table.")
     ] = False
+    as_json: Annotated[bool, CliOption(name="json", help="Print only a summary as JSON at the end.")] = False
 
     @property
     def silent(self) -> bool:
@@ -223,13 +232,13 @@ class OutputOptions(Value):
 
     @property
     def again(self) -> str:
-        """Return the command that continues a run: as given, but for options that would start it anew."""
+        """Return the command that continues the run: without options that would start it over."""
         return shlex.join(
             ["ioi-eval", *(word for word in sys.argv[1:] if word not in ("--fresh", "--rejudge"))]
         )
 
     def of(self, running: RunOptions, timing: Timing, *, all_tests: bool = False) -> RunOptions:
-        """Return the options of a run, with what other options say."""
+        """Return the options of a run, completed by other options of the command."""
         changes = {"timing": timing, "all_tests": all_tests, "command": self.again}
         return msgspec.structs.replace(running, **changes)
 
@@ -260,21 +269,21 @@ def open_store() -> Store:
 
 
 def read_token(path: Path | str | None) -> Secret:
-    """Return the file's content, else the variable's; empty: no token."""
+    """Return the token in a file, or in the environment variable; empty if there is none."""
     if path is None:
         return Secret(os.environ.get(TOKEN_VARIABLE, "").strip())
     token = Secret(Path(path).read_text(errors="replace").strip())
     if not token:
-        remedy = "Write the token into it"
+        remedy = "Write the token into the file"
         raise InputError("the file is empty", where=str(path), field="--token-file", remedy=remedy)
     return token
 
 
 def read_own_token(path: Path | str | None) -> Secret:
-    """Return the token that requests to a server of ours must bring."""
+    """Return the token that requests to our own server must send."""
     token = read_token(path)
     if len(token.split()) > 1:
         where = TOKEN_VARIABLE if path is None else str(path)
-        remedy = "Leave out addresses: those are for clients"
-        raise InputError("a server's own token is one word", where=where, remedy=remedy)
+        remedy = "Remove addresses, which are for clients"
+        raise InputError("a server's own token must be a single word", where=where, remedy=remedy)
     return token

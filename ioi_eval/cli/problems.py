@@ -1,4 +1,4 @@
-"""`ioi-eval problems SOURCE`: the problems of a source, and what is wrong with them."""
+"""The command `problems`: list the problems of a source and their errors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _EXAMPLES = """
   ioi-eval problems polygon/halves --generate made
   ioi-eval problems codeforces --data-dir copies --difficulty 1900
 """
-_MOST_FAULTS = 3  # in a package's line
+_MAX_ERRORS = 3  # in a package's line
 _TEXTS = ("problem", "format", "type", "checker")
 _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
-_SPARE = ("subtasks", "checker", "format")  # on a narrow terminal
+_SPARE = ("subtasks", "checker", "format")  # removed in a narrow terminal
 
 
 @command(_EXAMPLES)
@@ -36,7 +36,7 @@ def problems(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write copies of packages into DIR, with the tests that they lack generated in boxes.",
+            help="Write copies of packages into DIR, and generate their missing tests in sandboxes.",
         ),
     ] = None,
     generate_seconds: Annotated[
@@ -45,14 +45,14 @@ def problems(
             metavar="S",
             min=1.0,
             callback=within(),
-            help="CPU time of each program of a package for one file that it generates or looks at.",
+            help="CPU time limit for each file that a program of a package generates or checks.",
         ),
     ] = PROGRAM_SECONDS,
     as_json: Json = False,
 ) -> None:
     """List the problems of SOURCE with their tests, subtasks and limits, and check them.
 
-    Exit code 0: all can be used; 2: something is wrong, and a line says where and what.
+    Exit code 0: all problems can be used; 2: some have errors, which are listed.
     """
     if generate is not None:
         generate_sync(source, generate, store=open_store(), seconds=generate_seconds)
@@ -87,12 +87,14 @@ def _show(packages: tuple[Package, ...]) -> None:
 
 
 def _missing(package: Package) -> str:
-    """Return what is wrong with a package in a few words; lines of their own have the rest."""
-    words = [f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors]
+    """Return a summary of a package's errors, which are also listed one by one."""
+    problems = [
+        f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors
+    ]
     files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
-    lines = [f"{file}: {word}" if file else word for file, word in zip(files, words, strict=True)]
-    more = f"; and {len(lines) - _MOST_FAULTS} more" if len(lines) > _MOST_FAULTS else ""
-    return console.as_called("; ".join(lines[:_MOST_FAULTS])) + more
+    parts = [f"{file}: {problem}" if file else problem for file, problem in zip(files, problems, strict=True)]
+    more = f"; and {len(parts) - _MAX_ERRORS} more" if len(parts) > _MAX_ERRORS else ""
+    return console.as_called("; ".join(parts[:_MAX_ERRORS])) + more
 
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
@@ -116,12 +118,12 @@ def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
 
 
 def _judged_by(problem: Problem) -> str:
-    """The comparison or the program that says what an output is worth; of two programs both."""
+    """Return what judges an output: a comparison, or a manager or an interactor and its checker."""
     checker = problem.checker
     if problem.manager is None:
         return checker.kind.value
-    who = "manager" if problem.task_type is TaskType.COMMUNICATION else "interactor"
-    return f"{who} {problem.manager.kind}" + (f", {checker.kind}" if checker.sources else "")
+    role = "manager" if problem.task_type is TaskType.COMMUNICATION else "interactor"
+    return f"{role} {problem.manager.kind}" + (f", {checker.kind}" if checker.sources else "")
 
 
 def _described(package: Package) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A run while it goes on: how far it is, what ends it, and what is said when it has ended, well or not."""
+"""Progress of a run, its interruption, and the messages at its end."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.store.folder import MeasuredLimit, read_failures
 
-_TICK = 0.5  # seconds; the clock goes on while nothing is finished
-_TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
-_READING_EVERY = 5.0  # seconds between two lines while a dump is looked through
-_LINE_EVERY = 15.0  # seconds, without a terminal
-_SERVERS_EVERY = 60.0  # seconds between two lines that list the servers
+_TICK_S = 0.5  # time between two updates of the progress bar
+_MAX_LISTED = 3  # servers that have a line each; the others are only counted
+_READING_INTERVAL_S = 5.0  # time between two messages while a dump is read
+_LINE_INTERVAL_S = 15.0  # time between two messages if there is no terminal
+_SERVERS_INTERVAL_S = 60.0  # time between two lists of the servers
 _HEALTHY = "healthy"
 _T = TypeVar("_T")
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_FAILURES = 5
-_NOTABLE = 0.01  # of a model's submissions
+_NOTABLE_SHARE = 0.01  # of a model's submissions without a result, from which on they are reported
 _FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{elapsed}, {remaining} left]"
 
 
 class RunProgress:
-    """Takes a run's events and shows their sum."""
+    """Receives a run's events and prints its progress."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.total = self.skipped = self.judged = self.failed = self.tests = 0
         self._quiet = quiet
         self._begin = self._said = time.monotonic()
-        self._fleet: tuple[ServerState, ...] = ()  # a moment ago
+        self._fleet: tuple[ServerState, ...] = ()  # the latest states
         self._listed = time.monotonic()
         self._bar: tqdm[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
-        self._judges_here = True  # jobs run on this machine
+        self._is_local = True  # jobs run on this machine
         self._servers = ServerEventLog()
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class RunProgress:
     def _close(self) -> None:
         self._tell_of_servers(at_once=True)
         if self._bar is not None:
-            console.tell_what_is_logged()
+            console.show_log()
             self._bar.close()
             self._bar = None
         if self._ticking is not None:
@@ -96,12 +96,12 @@ class RunProgress:
         return self.skipped + self.judged + self.failed
 
     def __call__(self, event: Event) -> None:
-        is_due = time.monotonic() - self._said > _READING_EVERY
+        is_due = time.monotonic() - self._said > _READING_INTERVAL_S
         match event:
             case RunStarted():
                 self.total, self.skipped = event.total or 0, event.skipped
                 self.judged = self.failed = self.tests = 0
-                # So that a long submission does not look like a stop.
+                # So that the bar moves during a long submission.
                 self._ticking = asyncio.get_running_loop().create_task(self._tick())
                 self._begin = self._said = time.monotonic()
                 self._show_bar()
@@ -117,12 +117,12 @@ class RunProgress:
                 self._close()
             case ServerChanged() | JobsWait():
                 self._servers.add(event)
-                if self._ticking is None:  # what is waited for now, nobody would tell later
+                if self._ticking is None:  # otherwise nothing would print the message later
                     news_now = partial(self._tell_of_servers, at_once=True)
                     asyncio.get_running_loop().call_soon(news_now)
             case RowsRead() if is_due:
                 self._said = time.monotonic()
-                self._tell(f"Looking through the dump: {event.rows:,} rows so far")
+                self._tell(f"Reading the dump: {event.rows:,} rows so far")
             case ReportProgress() if is_due:
                 self._said = time.monotonic()
                 pages = "" if event.pages is None else f", {event.pages:,} pages written"
@@ -132,7 +132,7 @@ class RunProgress:
             case ServersNow():
                 self._fleet = event.servers
             case ServersFound():
-                self._judges_here = False
+                self._is_local = False
                 for line in news(event):
                     self._tell(line)
             case JudgedAgain():
@@ -141,7 +141,7 @@ class RunProgress:
             case LimitMeasured():
                 self._tell(measured(event.limit))
             case Overloaded():
-                self._tell(crowded(event, "This machine is" if self._judges_here else "The servers are"))
+                self._tell(crowded(event, "This machine is" if self._is_local else "The servers are"))
             case ReferencesStarted():
                 problems = counted(event.problems, "problem")
                 self._tell(f"Judging up to {event.most} own solutions of {problems}")
@@ -149,7 +149,7 @@ class RunProgress:
             self.draw()
 
     def _tell(self, text: str) -> None:
-        """Print a line, unless all is quiet; a bar makes room for it, and stands below."""
+        """Print a line above the progress bar, if any. `quiet` suppresses it."""
         if self._bar is None and not self._quiet:
             console.tell(text)
         elif self._bar is not None:
@@ -169,13 +169,13 @@ class RunProgress:
                 file=sys.stderr,
                 leave=False,
             )
-            console.tell_what_is_logged(self._tell)
+            console.show_log(self._tell)
 
     def draw(self) -> None:
         if self._bar is not None:
             self._bar.set_postfix_str(self._numbers(), refresh=False)
             self._bar.update(self.finished - self._bar.n)
-        elif not self._quiet and time.monotonic() - self._said > _LINE_EVERY:
+        elif not self._quiet and time.monotonic() - self._said > _LINE_INTERVAL_S:
             self._said = time.monotonic()
             console.tell(f"{self.finished} of {self.total} submissions, {self._numbers()}")
 
@@ -189,9 +189,9 @@ class RunProgress:
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(_TICK_S)
             self._tell_of_servers()
-            if self._fleet and time.monotonic() - self._listed > _SERVERS_EVERY:
+            if self._fleet and time.monotonic() - self._listed > _SERVERS_INTERVAL_S:
                 self._listed = time.monotonic()
                 self._tell(servers_line(self._fleet))
             self.draw()
@@ -207,13 +207,13 @@ def crowded(event: Overloaded, machine: str = "This machine is") -> str:
 
 
 def news(found: ServersFound) -> Iterator[str]:
-    """Yield a line about each fact that a user should know of an engine's servers."""
+    """Yield lines about an engine's servers: their number, and those that are not used."""
     servers, jobs = counted(found.servers, "server"), f"{counted(found.slots, 'job')} at a time"
     if found.cores:
         jobs += f" on {found.cores} cores (--per-endpoint N gives each server N jobs)"
     if found.uses:
-        away = f", {len(found.unreachable)} cannot be reached" if found.unreachable else ""
-        yield f"{servers}: {found.uses}{away}; {jobs}, {found.jobs}"
+        unreachable = f", {len(found.unreachable)} cannot be reached" if found.unreachable else ""
+        yield f"{servers}: {found.uses}{unreachable}; {jobs}, {found.jobs}"
     else:
         yield f"{found.used} of {servers}, {jobs}"
     yield from _some(found.unreachable)
@@ -225,9 +225,9 @@ def news(found: ServersFound) -> Iterator[str]:
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:_TOLD]
-    if len(lines) > _TOLD:
-        yield f"and {len(lines) - _TOLD} more like these"
+    yield from lines[:_MAX_LISTED]
+    if len(lines) > _MAX_LISTED:
+        yield f"and {len(lines) - _MAX_LISTED} more like these"
 
 
 _AGAIN = {
@@ -239,9 +239,9 @@ _AGAIN = {
 
 
 def again(event: JudgedAgain) -> Iterator[str]:
-    """Yield a line for each reason why earlier results count no longer."""
+    """Yield a line for each reason why earlier results are replaced."""
     for reason, number in event.reasons.items():
-        named = f" ({', '.join(event.problems[:_TOLD])})" if reason is ResultChange.PROBLEM else ""
+        named = f" ({', '.join(event.problems[:_MAX_LISTED])})" if reason is ResultChange.PROBLEM else ""
         yield f"{counted(number, 'earlier result')}: {_AGAIN[reason]}{named}"
 
 
@@ -263,11 +263,11 @@ def measured(limit: MeasuredLimit) -> str:
 
 
 class Signals:
-    """Ctrl-C, SIGTERM and SIGHUP while a use case works: take its events.
+    """Handles Ctrl-C, SIGTERM and SIGHUP. It receives the run's events.
 
-    While an engine is open a signal cancels the call, which then cleans up; a second one has no effect, for
-    an end that is cut short leaves something behind. Before and after, nothing awaits, and a signal does what
-    it does without us.
+    While an engine is open, a signal cancels the run, which then cleans up. Further signals have no effect,
+    because an interrupted cleanup would leave files behind. Without an open engine, signals have their
+    default effect.
     """
 
     def __init__(self) -> None:
@@ -277,10 +277,10 @@ class Signals:
     def __call__(self, event: Event) -> None:
         if isinstance(event, EngineStarting) and not self._cancelled:
             task, loop = asyncio.current_task(), asyncio.get_running_loop()
-            assert task is not None, "events are told in the task of the call"
+            assert task is not None, "events are emitted in the task of the call"
 
             def stop(number: int, frame: object) -> None:
-                # Not ignored but passed over: what is started to clean up would inherit the one.
+                # An empty handler instead of SIG_IGN, which the processes of the cleanup would inherit.
                 _handle(dict.fromkeys(_ENDING, lambda *_: None))
                 self._cancelled = True
                 loop.call_soon_threadsafe(task.cancel)
@@ -294,7 +294,7 @@ class Signals:
         return self
 
     def _interrupt_at_once(self) -> None:
-        """With a handler of ours for Ctrl-C: asyncio would replace Python's own by one that waits."""
+        """Restore the default handlers. Ctrl-C gets our own: asyncio would replace Python's default one."""
         ours: dict[signal.Signals, Any] = {signal.SIGINT: _interrupt}
         if self._before[signal.SIGINT] is not signal.default_int_handler:
             ours = {}
@@ -318,7 +318,10 @@ def _handle(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any, _T]]) -> tuple[_T, float]:
-    """Return what a use case gives, and the seconds it took. An interruption tells how to go on."""
+    """Run a use case. Return its result and its duration in seconds.
+
+    If the user interrupts it, print the command that continues, and exit with code 130.
+    """
     begin = time.monotonic()
     try:
         with RunProgress(quiet=output.silent) as progress, Signals() as signals:
@@ -329,10 +332,10 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
 
             return asyncio.run(call(tell)), time.monotonic() - begin
     except KeyboardInterrupt:
-        # All is cleaned up, and what is left is to leave with the exit code that says so.
+        # The cleanup is complete; only the exit code is left.
         _handle(dict.fromkeys(_ENDING, signal.SIG_IGN))
         console.tell("")
-        console.tell("Interrupted. All results so far are kept; the same command continues from there:")
+        console.tell("Interrupted. All results so far are stored; the same command continues from there:")
         console.tell(f"    {output.again}")
         raise typer.Exit(console.INTERRUPTED) from None
 
@@ -341,13 +344,13 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
 
 
 def say_failures(failures: Mapping[str, str], out: str) -> None:
-    """Say why the first of them failed, where the others are, what mends them, and which no try can help."""
+    """Print why the first submissions failed, the file that lists all of them, and the remedies."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
         console.tell(f"not judged: {key}: {console.as_called(reason)}", failure="not judged:")
     if not (number := len(failures)):
         return
     rows = read_failures(Path(out))
-    # What is in no row was never tried, and never will be.
+    # Submissions without a row were never tried, and never will be.
     final = sum(key not in rows or rows[key].get("final") is True for key in failures)
     them = "it" if number == 1 else "them" if not final else f"{number - final:,} of them"
     mends = Counter(
@@ -366,9 +369,9 @@ def say_failures(failures: Mapping[str, str], out: str) -> None:
 
 
 def say_unscored(models: Iterable[ModelSummary]) -> None:
-    """Models of whose submissions so many are in no number that the numbers say less."""
+    """Print the models that have a notable share of submissions without a result."""
     for model in models:
-        if model.unscored > _NOTABLE * model.submissions:
+        if model.unscored > _NOTABLE_SHARE * model.submissions:
             part = share(model.unscored, model.submissions)
             name = model_name(model.model)
             console.tell(f"{name}: {part} of its submissions are unscored; none of its numbers count them")
@@ -393,30 +396,30 @@ def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:
 # --- servers -----------------------------------------------------------------------------------------
 
 
-_GATHERED = 2.0  # seconds: a rack that loses its power is one line
-_NAMED = 3  # servers of a line
+_GATHERING_S = 2.0  # changes within this time share a line, as when a rack loses its power
+_MAX_NAMED = 3  # servers that a line names
 _MAX_WHY = 200  # maximum length of a server's last error, in characters
-_MOST, _WHILE = 4, 600.0  # lines about one server, and seconds in which there are no more
+_MAX_LINES, _LINES_PERIOD_S = 4, 600.0  # maximum number of lines about one server within this time
 _WELL = (Change.BACK, Change.JOINED)
 _WORDS = {
     Change.LOST: ("is lost", "are lost"),
     Change.SLOW: ("does not answer in time", "do not answer in time"),
-    Change.FULL: ("is full: it turns jobs away", "are full: they turn jobs away"),
+    Change.FULL: ("is full: it refuses jobs", "are full: they refuse jobs"),
     Change.REPLACED: (
         "was replaced by another server: probing it again",
         "are other servers now: they are probed again",
     ),
     Change.LEFT_OUT: ("is left out", "are left out"),
-    Change.BACK: ("takes jobs again", "take jobs again"),
+    Change.BACK: ("accepts jobs again", "accept jobs again"),
     Change.JOINED: ("has joined", "have joined"),
     Change.GONE: ("is not found any more", "are not found any more"),
 }
 
 
 def servers_line(servers: Sequence[ServerState]) -> str:
-    """Return a line with the state of each server, those that do not work first; of many, a sum."""
+    """Return a line with the states of the first servers, beginning with failed ones, and the others' sum."""
     ordered = sorted(servers, key=lambda server: (server.state == _HEALTHY, server.url))
-    shown, others = ordered[:_NAMED], ordered[_NAMED:]
+    shown, others = ordered[:_MAX_NAMED], ordered[_MAX_NAMED:]
     parts = [_in_words(server) for server in shown]
     if others:
         slots, busy = (sum(getattr(server, name) for server in others) for name in ("slots", "busy"))
@@ -436,7 +439,7 @@ def _in_words(server: ServerState) -> str:
 
 
 class ServerEventLog:
-    """Gathers changes for a moment and makes lines of those that lasted."""
+    """Collects changes of servers for a moment, and reports those that lasted."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -448,7 +451,7 @@ class ServerEventLog:
 
     def add(self, event: ServerEvent) -> None:
         if isinstance(event, ServerChanged) and event.change is Change.TRIAL:
-            return  # whether it is back is told when a job was answered
+            return  # reported as BACK after the server answers a job
         if not self._new and self._waiting is None:
             self._since = self._clock()
         if isinstance(event, JobsWait):
@@ -458,17 +461,17 @@ class ServerEventLog:
             self._new[event.url] = event
 
     def lines(self, *, at_once: bool = False) -> Iterator[str]:
-        """Return the messages that are due."""
+        """Yield the messages that are due; all messages if `at_once` is true."""
         now = self._clock()
-        if (not self._new and self._waiting is None) or (not at_once and now - self._since < _GATHERED):
+        if (not self._new and self._waiting is None) or (not at_once and now - self._since < _GATHERING_S):
             return
         events, waiting = [event for event in self._new.values() if self._is_news(event, now)], self._waiting
         last = next(reversed(self._new.values()), None)
         self._new, self._waiting = {}, None
         for change in Change:
             if found := [event for event in events if event.change is change]:
-                names = ", ".join(event.url for event in found[:_NAMED])
-                more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+                names = ", ".join(event.url for event in found[:_MAX_NAMED])
+                more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
                 is_or_are = _WORDS[change][len(found) > 1]
                 reason = f" ({found[0].reason})" if found[0].reason else ""
                 usable = last or found[-1]
@@ -481,13 +484,13 @@ class ServerEventLog:
             )
 
     def _is_news(self, event: ServerChanged, now: float) -> bool:
-        """Return True for news of a server that does not come and go all the time."""
+        """Return True if the change should be reported: servers that change constantly are not."""
         before, lines = self._told.get(event.url, Change.BACK), self._lines[event.url]
-        while lines and lines[0] < now - _WHILE:
+        while lines and lines[0] < now - _LINES_PERIOD_S:
             lines.popleft()
         if event.change is not Change.BACK or not event.reason:  # else another compiler: always news
             same = before is event.change or (before in _WELL and event.change in _WELL and bool(lines))
-            if same or len(lines) >= _MOST or (event.change is Change.BACK and not lines):
+            if same or len(lines) >= _MAX_LINES or (event.change is Change.BACK and not lines):
                 return False
         self._told[event.url] = event.change
         lines.append(now)

@@ -1,4 +1,4 @@
-"""`ioi-eval report DIR...`: the reports of runs, made anew from their rows, and several side by side."""
+"""The command `report`: rebuild the reports of runs from their rows, and compare runs."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def report(
     options: Annotated[ReportOptions, OptionGroup("")],
     medals: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Cut-offs of more contests: TOML or JSON, a table a year."),
+        typer.Option(metavar="FILE", help="Medal cut-offs of further contests, as TOML or JSON."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where a comparison of several runs is written, or the run of all shards.",
-            show_default="runs/comparison; of shards NAME-merged beside them",
+            help="Folder for a comparison of several runs, or for the merged run of all shards.",
+            show_default="runs/comparison; for shards NAME-merged next to them",
         ),
     ] = None,
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
-    """Write the reports of runs again, also of unfinished ones, and compare runs.
+    """Rebuild the reports of runs, finished or not, and compare runs.
 
-    A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
-    too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
-    two runs it also says which submissions got another result, and why. The folders of one run's shards
-    (`score --shard`) are made one run. A file of rows that were judged elsewhere becomes a run's folder
-    beside --out; docs/results.md says which columns it needs.
-    Exit code 0; 2: bad input; 3: a run is incomplete; 4: a table can hardly be true, as with `score`.
+    A run's summary.json, report.md and report.html are written again, without judging. Several runs are also
+    compared: comparison.md, .html and .json in --out. Runs in read-only folders can be compared. For two
+    runs, the comparison lists the submissions with different results, and why. The folders of all shards of
+    a run (`score --shard`) are merged into one run. A file of rows that were judged elsewhere becomes a run's
+    folder next to --out; docs/results.md lists the columns that it needs.
+    Exit code 0; 2: bad input; 3: a run is incomplete; 4: results are hardly plausible, as with `score`.
     """
     contests = None if medals is None else read_contests(medals)
     options = msgspec.structs.replace(options, contests=contests)
@@ -69,7 +69,7 @@ def report(
         raise InputError(
             "the report of one run is written into its own folder",
             field="--out",
-            remedy="Leave it out, or name several runs to compare",
+            remedy="Remove it, or name several runs to compare",
         )
     if as_json:
         done = report_sync(folders, options=options, out=out)
@@ -92,7 +92,7 @@ def report(
 
 
 class ReportCounts:
-    """Takes a report's events. On a terminal a line counts rows and pages; of several runs each gets one."""
+    """Prints the progress of reports: rows and pages in a terminal, and a line for each of several runs."""
 
     def __init__(self, *, several: bool) -> None:
         self._several = several

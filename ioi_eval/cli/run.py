@@ -1,4 +1,4 @@
-"""`ioi-eval run`: programs from a model or an agent, scored while they come."""
+"""The command `run`: ask a model or an agent for programs, and score them as they arrive."""
 
 from __future__ import annotations
 
@@ -64,24 +64,24 @@ def run(
         typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval new` writes one."),
     ] = None,
     print_prompt: Annotated[
-        bool, typer.Option("--print-prompt", help="Show the first prompt, and ask no model.")
+        bool, typer.Option("--print-prompt", help="Print the first prompt and exit.")
     ] = False,
     rejudge: Annotated[
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge all programs again, without asking for them again.",
+            help="Judge all programs again, without asking the model again.",
             rich_help_panel="Judging",
         ),
     ] = False,
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
-    """Ask a model for programs and score them as they arrive. The same command again goes on.
+    """Ask a model for programs and score them as they arrive. The same command continues an interrupted run.
 
-    Flags win over the file. The key comes from the environment (OPENAI_API_KEY, or the variable that the
-    file names). Exit code 0: everything is scored; 2: bad input; 3: some programs were not written or could
-    not be judged, and a second call tries only these; 4: everything is scored, but nine of ten programs of a
-    model fail with the same line; 130: interrupted.
+    Options win over the file. The API key is in an environment variable: OPENAI_API_KEY, or the variable
+    that the file names. Exit code 0: everything is scored; 2: bad input; 3: some programs were not written or
+    could not be judged, and a second call retries only these; 4: everything is scored, but 90 % of a model's
+    programs fail with the same line; 130: interrupted.
     """
     flags = {**problems, **author, "out": output.out and str(output.out)}
     wanted = read_config(config, flags)
@@ -101,7 +101,9 @@ def run(
         writer = author_of(wanted, os.environ)
         if wanted.turns.number > 1:
             if rejudge:
-                raise InputError("turns cannot be judged again", field="turns", remedy="Leave it out")
+                raise InputError(
+                    "programs with turns cannot be judged again", field="turns", remedy="Leave it out"
+                )
             summary = _compete(wanted, writer, asked, output)
             leave_if_suspicious([summary], allowed=allow_suspicious, silent=output.silent)
             return
@@ -118,7 +120,7 @@ def run(
 def _compete(
     config: Config, author: ModelOptions | AgentOptions, asked: Mapping[str, Any], output: OutputOptions
 ) -> Summary:
-    """Let a model or an agent submit several times, told of each. Exit code 3: it stopped early somewhere."""
+    """Let a model or an agent submit several times with feedback. Exit with code 3 if it stopped early."""
     in_turns = find_registered(Registry.COMMANDS, "run.turns")
     if in_turns is None:
         raise needs_plugin("run.turns needs", "contest")

@@ -1,4 +1,4 @@
-"""`ioi-eval score DUMP... --problems SOURCE`: what was asked for, and what is said at the end."""
+"""The command `score`: judge a dump of generations and print its scores."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, rows_left_o
 
 
 TOKEN_VARIABLE = "HF_TOKEN"
-_LINES = 12  # of a card that is only shown
+_MAX_CARD_LINES = 12  # of a dataset card that is shown by a dry run
 
 
 class ExportOptions(Value):
-    """Outputs besides the run's folder."""
+    """Further outputs of a run: a file of rows, and a dataset on the hub."""
 
     results: Annotated[
         Path | None,
@@ -66,41 +66,42 @@ class ExportOptions(Value):
     ] = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for what would fail at the end of a long run."""
+        """Raise InputError for options that would fail at the end of a long run."""
         repo = self.push_to_hub
         if self.results is not None:
             check_results_path(self.results)
         if repo and repo.count("/") != 1:
-            raise InputError(f"{repo!r} is no dataset", field="--push-to-hub", remedy="Write OWNER/NAME")
+            raise InputError(f"must be OWNER/NAME, not {repo!r}", field="--push-to-hub")
         if repo and not self.dry_run and not os.environ.get(TOKEN_VARIABLE):
-            remedy = f"Set {TOKEN_VARIABLE}, or look with --dry-run"
-            raise InputError("no token to push with", field="--push-to-hub", remedy=remedy)
+            remedy = f"Set {TOKEN_VARIABLE}, or add --dry-run to see what would be pushed"
+            raise InputError("needs a token", field="--push-to-hub", remedy=remedy)
 
     def __call__(self, out: str, output: OutputOptions) -> None:
-        """Do what was asked for, and say what was done. `-q` does not hide a dry run."""
-        lines = list(self._done(Path(out)))
+        """Write the outputs and print what was written. `--quiet` does not hide a dry run."""
+        lines = list(self._export(Path(out)))
         if not output.as_json and (self.dry_run or not output.quiet):
             for line in lines:
                 console.show(line)
 
-    def _done(self, out: Path) -> Iterator[str]:
+    def _export(self, out: Path) -> Iterator[str]:
+        """Write the outputs, and yield a line about each."""
         if self.results is not None:
             write_results(out, self.results)
             yield f"Results: {self.results}"
         if self.push_to_hub:
             token = Secret(os.environ.get(TOKEN_VARIABLE, ""))
-            dry, private = self.dry_run, not self.public
-            done = publish(out, self.push_to_hub, private=private, token=token, dry=dry)
-            kind = "private" if done.private else "public"
-            sent = "Pushed" if done.url else "Would push"
-            yield f"{sent} to {done.repo} ({kind}, if it is new):"
-            yield from (f"  {name}  {size:,} bytes" for name, size in done.files.items())
-            if done.url:
-                yield f"  {done.url}"
+            pushed = publish(out, self.push_to_hub, private=not self.public, token=token, dry=self.dry_run)
+            kind = "private" if pushed.private else "public"
+            verb = "Pushed" if pushed.url else "Would push"
+            yield f"{verb} to {pushed.repo} ({kind}, if it is new):"
+            yield from (f"  {name}  {size:,} bytes" for name, size in pushed.files.items())
+            if pushed.url:
+                yield f"  {pushed.url}"
                 return
-            lines = done.card.splitlines()
-            yield from ("Card:", *(f"  {line}" for line in lines[:_LINES]))
-            yield f"  ... ({len(lines) - _LINES} more lines)" if len(lines) > _LINES else ""
+            lines = pushed.card.splitlines()
+            yield from ("Card:", *(f"  {line}" for line in lines[:_MAX_CARD_LINES]))
+            more = len(lines) - _MAX_CARD_LINES
+            yield f"  ... ({more} more lines)" if more > 0 else ""
 
 
 # --- the command -------------------------------------------------------------------------------------
@@ -159,26 +160,26 @@ def score(
     all_tests: AllTests = False,
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
-    """Score a dump of generations. The same command again goes on where the last one stopped.
+    """Score a dump of generations. The same command continues an interrupted run.
 
     Exit code 0: everything is scored; 2: bad input; 3: some submissions could not be judged, and a second
-    call retries only them, or bad rows were skipped; 4: everything is scored, but nine of ten submissions of
-    a model have no program or fail with the same line; 130: interrupted.
+    call retries only these, or bad rows were skipped; 4: everything is scored, but 90 % of the submissions
+    of a model contain no program or fail with the same line; 130: interrupted.
     """
     if export.results is not None:
         check_results_path(export.results, dumps)
     if rows.expected is not None:
-        remedy = "Leave it out, or use `ioi-eval validate`"
-        raise InputError("`score` expects no verdicts of rows", field="--columns expected", remedy=remedy)
-    asked = ReferenceOptions(**references) if validate_references or references else None
+        remedy = "Remove it, or use `ioi-eval validate`"
+        raise InputError("`score` compares no verdicts", field="--columns expected", remedy=remedy)
+    reference_options = ReferenceOptions(**references) if validate_references or references else None
     choice = engine.choice()
-    with received(dumps, sys.stdin.buffer) as named:
+    with received(dumps, sys.stdin.buffer) as dump_files:
         if not source:
-            source = guessed(named, rows.options.problem_column)
-            known = find_benchmark(source)
-            fewer = f"; {known.adds_to} has the same ids and fewer tests" if known.adds_to else ""
-            console.tell(f"--problems {source}, as the dump's ids and columns say{fewer}")
-        same: dict[str, Any] = {
+            source = guessed(dump_files, rows.options.problem_column)
+            benchmark = find_benchmark(source)
+            note = f"; {benchmark.adds_to} has the same ids and fewer tests" if benchmark.adds_to else ""
+            console.tell(f"--problems {source}, as the dump's ids and columns say{note}")
+        arguments: dict[str, Any] = {
             "out": output.out,
             "choice": problems,
             "reading": rows.options,
@@ -188,13 +189,20 @@ def score(
             "store": open_store(),
         }
         if export.dry_run and not export.push_to_hub:
-            _show_forecast(forecast_dump(named, source, **same), output)
+            _show_forecast(forecast_dump(dump_files, source, **arguments), output)
             return
         scored, seconds = watched(
             output,
-            lambda tell: score_dump(named, source, references=asked, trust=trust, on_event=tell, **same),
+            lambda on_event: score_dump(
+                dump_files,
+                source,
+                references=reference_options,
+                trust=trust,
+                on_event=on_event,
+                **arguments,
+            ),
         )
-    _show(scored, asked, seconds, output)
+    _show(scored, reference_options, seconds, output)
     export(scored.out, output)
     if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)

@@ -1,4 +1,4 @@
-"""Scores on the terminal: of a run, of several side by side, of a benchmark's own solutions."""
+"""Scores in the terminal: of a run, of several runs, and of a benchmark's own solutions."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from ioi_eval.runs.references import Reference, ReferenceOptions, References, Re
 from ioi_eval.store.rows import bounded
 
 _NOTHING = "-"
-_LINES = 34  # of tables, so that with what is said around them a run takes at most 40
-_MODELS = 12  # of a table; the others are in the report
-_WARNING = 400  # characters; the report has it whole
-_SENTENCE = 3  # lines that a sentence takes at most, as a rule
-_PAIRS = 3  # models of two runs whose difference is said
-_CHANGED = 6  # submissions with another result
-_SHOWN = 20  # problems; the others are in the file
+_MAX_LINES = 34  # of all tables; with the other lines, a run prints at most 40
+_MAX_MODELS = 12  # in a table; the report has all models
+_MAX_WARNING = 400  # characters of a warning; the report has all of it
+_SENTENCE_LINES = 3  # lines that a sentence usually needs at most
+_MAX_PAIRS = 3  # pairs of models of two runs whose difference is printed
+_MAX_CHANGED = 6  # submissions with another result that are listed
+_MAX_PROBLEMS = 20  # problems that are listed; the file has all
 _OF_ROWS = "pass@k: how likely one of k submissions solves its problem or subtask"
 
 
 class _Screen:
-    """Shows tables for as long as there is room beside the last lines, and names the others."""
+    """Prints tables as long as they fit on one screen, and the names of the other tables."""
 
     def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
-        """`last`: what is shown last, whatever there is room for; `sentences`: what is said below it."""
-        self._last, self._sentences, self._left_out = last, sentences, list[str]()
-        # The same room at every width, so that the same tables are shown.
+        """`last` is always printed, after the other tables, and `sentences` below it."""
+        self._last, self._sentences, self._omitted = last, sentences, list[str]()
+        # Independent of the terminal's width, so that the same tables are always printed.
         rows = 3 + len(last.table.rows) if last is not None and last.table is not None else 0
-        self._room = _LINES - rows - _SENTENCE * len(sentences)
+        self._free_lines = _MAX_LINES - rows - _SENTENCE_LINES * len(sentences)
 
     def add(self, name: str, lines: Iterable[str]) -> None:
         block = ["", *lines]
         if len(block) == 1:
             return
-        if len(block) > self._room:
-            self._left_out.append(name)
+        if len(block) > self._free_lines:
+            self._omitted.append(name)
             return
-        self._room -= len(block)
+        self._free_lines -= len(block)
         for line in block:
             console.show(line)
 
     def end(self) -> None:
-        if self._left_out:
+        if self._omitted:
             console.show("")
-            console.show_wrapped(f"In the report: {', '.join(dict.fromkeys(self._left_out))}.")
+            console.show_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted))}.")
         if self._last is not None:
             console.show("")
             for line in _section(self._last):
@@ -64,29 +64,29 @@ class _Screen:
 
 
 def show_scores(summary: Summary) -> None:
-    """The models, what each got for each problem, and what is said of models as a whole."""
+    """Print the scores of a run: warnings, models, points by problem, and the headline."""
     of = sections.entries(summary)
     if not of:
         return
     screen = _Screen(*_headline(of))
     for warning in summary.warnings:
-        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
+        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _MAX_WARNING)))
     statuses = list(summary.verdicts)[::-1]
     _show_models(screen, of, summary.unscored)
-    for model in summary.models[:_MODELS]:
+    for model in summary.models[:_MAX_MODELS]:
         name = f" of {visible(sections.model_name(model.model))}" if len(of) > 1 else ""
         screen.add("points by problem", _problems(model, statuses, name))
     screen.end()
 
 
 def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> None:
-    """A line for each model of each run, and what is said of them as a whole."""
+    """Print the scores of several runs, and the differences between two runs."""
     of = entries(runs)
     last, said = _headline(of)
-    pairs = differ.paired[:_PAIRS] if differ is not None else ()
+    pairs = differ.paired[:_MAX_PAIRS] if differ is not None else ()
     screen = _Screen(last, [*said, *(pair.sentence for pair in pairs)])
     for warning in (*comparison_warnings(runs), *unlike(runs)):
-        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
+        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _MAX_WARNING)))
     if differ is not None:
         same, *matrix = list(sections_of(differ))[:2]
         screen.add(same.title, _section(same))
@@ -102,7 +102,7 @@ def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
     for section in (sections.medals(of), *sections_of_parts(of), sections.budgets(of)):
         if section is not None:
             screen.add(section.title, _section(section))
-    for section in sections.groups(of[:_MODELS]):
+    for section in sections.groups(of[:_MAX_MODELS]):
         if (
             not section.title.startswith("By tag")
             and section.table is not None
@@ -112,7 +112,7 @@ def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
 
 
 def _others(differ: Differences) -> Iterator[str]:
-    """The first submissions with another result."""
+    """Yield a table of the first submissions whose results differ."""
     heads, changed = ("submission", "problem", "verdict", "why"), differ.changed
     rows = [
         [
@@ -121,12 +121,12 @@ def _others(differ: Differences) -> Iterator[str]:
             f"{change.before} -> {change.after}",
             visible("; ".join(change.why)),
         ]
-        for change in changed[:_CHANGED]
+        for change in changed[:_MAX_CHANGED]
     ]
     if rows:
         yield from console.table_lines(heads, rows)
-    if len(changed) > _CHANGED:
-        yield f"and {len(changed) - _CHANGED:,} more in the report"
+    if len(changed) > _MAX_CHANGED:
+        yield f"and {len(changed) - _MAX_CHANGED:,} more in the report"
 
 
 def _section(section: Section) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def leave_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
-    """Exit with code 3 if submissions of a run have no result. `silent`: no table shows the warning."""
+    """Exit with code 3 if submissions of a run have no result. If `silent`, print the warning first."""
     incomplete = [run for run in runs if not run.summary.complete]
     for run in incomplete if silent else ():
         console.tell(visible(f"{run.name}: {run.summary.warnings[0]}"))
@@ -150,7 +150,7 @@ def leave_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
 
 
 def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
-    """Exit with a code of its own where a table can hardly be true. `silent`: no table says so."""
+    """Exit with code 4 if results are hardly plausible. If `silent`, print the reasons first."""
     found = [suspicion for summary in summaries for suspicion in summary.suspicious]
     for suspicion in found if silent else ():
         console.tell(visible(console.as_called(str(suspicion))))
@@ -162,13 +162,13 @@ def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: 
 
 
 def _headline(of: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
-    """Return the number that counts, of each model, and what is said of it."""
+    """Return the table with the headline number of each model, and the sentences about it."""
     if not any(entry.model.scored for entry in of):
         return None, []
     whole = headline.section(of)
     assert whole.table is not None, "a headline is a table"
-    shown = msgspec.structs.replace(whole.table, rows=whole.table.rows[:_MODELS])
-    more = [f"and {len(of) - _MODELS} more in the report"] if len(of) > _MODELS else []
+    shown = msgspec.structs.replace(whole.table, rows=whole.table.rows[:_MAX_MODELS])
+    more = [f"and {len(of) - _MAX_MODELS} more in the report"] if len(of) > _MAX_MODELS else []
     return msgspec.structs.replace(whole, table=shown, notes=more), whole.notes
 
 
@@ -179,7 +179,7 @@ def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
     heads = [f"pass@{k}" for k in ks]
     rows = [
         [visible(entry.name), *(_estimate(found) for found in entry.model.pass_at if found.k in ks)]
-        for entry in of[:_MODELS]
+        for entry in of[:_MAX_MODELS]
     ]
     if ks:
         yield from console.wrapped(_OF_ROWS)
@@ -191,14 +191,14 @@ def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
 
 
 def _estimate(found: PassAtK) -> str:
-    """With its 95 % interval: 42.1 % (30-55)."""
+    """Return an estimate with its 95 % interval: 42.1 % (30-55)."""
     if found.value is None or found.low is None or found.high is None:
         return sections.estimate(found)
     return f"{share(found.value, 1)} ({100 * found.low:.0f}-{100 * found.high:.0f})"
 
 
 def _tests(part: float | None) -> list[str]:
-    """Without subtasks, a share of the tests."""
+    """Return the cells for a problem without points: the share of passed tests."""
     return [_NOTHING if part is None else f"{percent(part, 0)}%", "tests"]
 
 
@@ -226,7 +226,7 @@ def _problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterat
 
 
 def show_references(found: References, asked: ReferenceOptions, out: str) -> None:
-    """The problems that are not reliable, and why."""
+    """Print the problems that are not reliable, and why."""
     console.show(f"Own solutions: {conclusion(found, asked)}; see {out}/references.json")
     rows = list[tuple[str, ...]]()
     for problem in found.problems:
@@ -237,16 +237,16 @@ def show_references(found: References, asked: ReferenceOptions, out: str) -> Non
             rows.append((problem.problem, problem.reliability.value, number, why))
     if not rows:
         return
-    shown = [[*map(visible, row)] for row in rows[:_SHOWN]]
+    shown = [[*map(visible, row)] for row in rows[:_MAX_PROBLEMS]]
     console.show("")
     console.show_table(("problem", "references", "passed", "why"), shown, right=("passed",))
-    if len(rows) > _SHOWN:
-        console.show(f"and {len(rows) - _SHOWN} more")
+    if len(rows) > _MAX_PROBLEMS:
+        console.show(f"and {len(rows) - _MAX_PROBLEMS} more")
     console.show("")
 
 
 def _why(references: tuple[Reference, ...]) -> str:
-    """Return the feedback of the first test that does not pass."""
+    """Return the verdict and the reason of the first solution that does not pass."""
     first = next((reference for reference in references if reference.status is not Verdict.AC), None)
     if first is None:
         return ""

@@ -1,4 +1,4 @@
-"""`ioi-eval validate SOLUTIONS [--problems SOURCE]`: solutions of known worth, expected against got."""
+"""The command `validate`: judge solutions and compare their verdicts with the expected ones."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def validate(
         bool,
         typer.Option(
             "--compare-checkers",
-            help="Judge by every built-in comparison, and say which problems each decides differently.",
+            help="Judge with each built-in comparison, and list the problems for which it matters.",
             rich_help_panel="Problems",
         ),
     ] = False,
@@ -89,8 +89,8 @@ def validate(
         bool,
         typer.Option(
             "--calibrate",
-            help="Propose a --time-factor for this hardware: right solutions below the limit, those that are"
-            " meant to be too slow above it. They run one at a time: the machine should be quiet.",
+            help="Propose a --time-factor for this hardware that separates right solutions from slow ones."
+            " The solutions run one at a time; nothing else should run on the machine.",
             rich_help_panel="Judging",
         ),
     ] = False,
@@ -100,7 +100,7 @@ def validate(
             min=1.1,
             callback=within(),
             metavar="TIMES",
-            help="With --calibrate: end solutions at this many times the limit.",
+            help="With --calibrate: stop solutions after this many times the limit.",
             show_default=f"{REACH:g}",
             rich_help_panel="Judging",
         ),
@@ -108,15 +108,15 @@ def validate(
 ) -> None:
     """Check a package: run its reference solutions and list unexpected verdicts.
 
-    A package brings its solutions and their expected results; so do some benchmarks. A file of solutions has
-    a column with expected results, and needs --problems.
+    Packages and some benchmarks contain solutions with expected results. A file of solutions has a column
+    with expected results, and needs --problems.
 
     Exit code 0: no difference; 1: a difference, or --calibrate found no factor; 2: bad input; 3: no
-    difference, but some solutions could not be judged, and a second call retries only them, or bad rows were
-    skipped; 130: interrupted.
+    difference, but some solutions could not be judged, and a second call retries only these, or bad rows
+    were skipped; 130: interrupted.
     """
     if reach is not None and not calibration:
-        raise InputError("is for --calibrate only", field="--reach", remedy="Add --calibrate")
+        raise InputError("needs --calibrate", field="--reach", remedy="Add --calibrate")
     if calibration:
         calibrate(solutions, problems, engine, output, reach or REACH)
         return
@@ -191,5 +191,5 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
 
 
 def _cell(text: str) -> str:
-    """Without anything that the terminal obeys; spaces in front are a subtask's indent."""
+    """Return a cell without control characters. Leading spaces, the indent of a subtask, are preserved."""
     return " " * (len(text) - len(text.lstrip(" "))) + visible(text)

@@ -1,4 +1,4 @@
-"""`ioi-eval worker`, `view` and `package`: what is served, and what other servers need of us."""
+"""The commands `worker`, `view` and `package`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def worker(
         bool,
         typer.Option(
             "--open-to-all",
-            help="Listen beyond this machine without a token: closed networks.",
+            help="Accept requests from other machines without a token, in a closed network.",
             rich_help_panel="Access",
         ),
     ] = False,
@@ -72,18 +72,18 @@ def worker(
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
 
-    SIGTERM or Ctrl-C lets the jobs that run finish and turns new ones away with 503; a second one ends at
-    once. The token may also be in the variable IOI_EVAL_TOKEN.
+    On SIGTERM or Ctrl-C the worker finishes the running jobs and refuses new jobs with status 503; a second
+    signal stops it at once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
     as_json = log_format == "json"
     emit = _emitter(json=as_json, verbose=verbose)
     if as_json:
-        console.tell_what_is_logged(lambda message: emit(Event(name="note", message=message)), of_others=True)
+        console.show_log(lambda message: emit(Event(name="note", message=message)), of_others=True)
     token = Secret()
     if token_file is None:
         token = read_own_token(None)
     else:
-        read_tokens(token_file)  # so that a fault is told at once
+        read_tokens(token_file)  # reports an invalid file before the engine starts
     check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
     options = msgspec.structs.replace(
         serving,
@@ -95,7 +95,7 @@ def worker(
         allowing="--allow-host NAME",
     )
     store = open_store()
-    # As many as we may have: a thousand clients that say nothing would take all that is usual.
+    # The usual limit would be used up by a thousand idle clients.
     raise_open_files()
     running = serve(
         store=store,
@@ -125,9 +125,9 @@ def _emitter(*, json: bool, verbose: bool) -> EmitEvent:
 async def _serve(
     serving: AbstractAsyncContextManager[Server], store: Store, emit: EmitEvent, *, as_json: bool
 ) -> bool:
-    """Serve until a signal; return False if a second one came before all jobs were done.
+    """Serve until a signal. Return False if a second signal came before all jobs were done.
 
-    The address is on standard output for people, but not beside JSON, which has it.
+    The address is printed on standard output, except if the log is JSON, which contains the address.
     """
     signals = console.StopSignals()
     async with serving as server:
@@ -151,7 +151,7 @@ async def _serve(
         return done
 
 
-# --- a run in a browser while it goes on --------------------------------------------------------------
+# --- a run in a browser while it is in progress -------------------------------------------------------
 
 
 _VIEWED = """
@@ -160,7 +160,7 @@ _VIEWED = """
   curl http://127.0.0.1:8000/metrics
 """
 _HERE = {"port": {"default": 8000, "panel": ""}, "host": {"panel": ""}, "allow_hosts": {"panel": ""}}
-_NICE = 10  # the run goes first
+_NICE = 10  # lowers the priority, so that the run is not slowed down
 
 
 @command(_VIEWED)
@@ -175,10 +175,11 @@ def view(
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
 ) -> None:
-    """Show a run in a browser while it goes on: progress, verdicts, failures, the report so far.
+    """Show a run in a browser while it is in progress.
 
-    The run's folder is read and never written; any number of people may look. Beyond this machine only with a
-    token, which may also be in the variable IOI_EVAL_TOKEN. /metrics has the counts for Prometheus.
+    The page shows progress, verdicts, failures and the report so far. The run's folder is only read, and any
+    number of people may look at the page. Other machines need a token, which may also be in the variable
+    IOI_EVAL_TOKEN. /metrics has counts for Prometheus.
     """
     token = read_own_token(token_file)
     check_address(serving.host, token=token, open_to_all=None)
@@ -188,8 +189,8 @@ def view(
 
 
 async def _shown(folder: Path, options: ServerOptions, show: bool) -> None:
-    """Until a signal."""
-    from ioi_eval.server.view import view as serve_view  # a worker makes no reports
+    """Serve the page until a signal."""
+    from ioi_eval.server.view import view as serve_view  # not loaded for workers, which write no reports
 
     ended = console.StopSignals()
     async with serve_view(folder, options) as address:
@@ -216,33 +217,33 @@ def package(
     index: Annotated[
         bool, typer.Option("--index", help="Write an archive and a line for an index instead.")
     ] = False,
-    url: Annotated[str, typer.Option(metavar="BASE", help="With --index: where servers will find DIR.")] = "",
+    url: Annotated[str, typer.Option(metavar="BASE", help="With --index: the URL of DIR.")] = "",
     compiler: Annotated[
         Path | None,
         typer.Option(
             metavar="PREFIX",
             exists=True,
             file_okay=False,
-            help="A compiler to bring along: bin/, lib/, lib64/.",
+            help="Folder with a compiler to include: bin/, lib/, lib64/.",
         ),
     ] = None,
     headers: Annotated[
         str,
         typer.Option(
             metavar="STANDARD,...",
-            help="Bring bits/stdc++.h precompiled, by PREFIX's or else this machine's g++: gnu++17,gnu++20."
-            " Each takes 250 MB and a minute. Only the very same compiler uses it.",
+            help="Include bits/stdc++.h precompiled for these standards: gnu++17,gnu++20. Each takes 250 MB"
+            " and a minute. The g++ in PREFIX or of this machine compiles it; other compilers ignore it.",
         ),
     ] = "",
 ) -> None:
     """Write the Piston package that runs jobs: scripts and matching limits.
 
-    Servers find it in their folder of packages when they start. From an index they install it when they are
-    asked to: POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
+    Servers find it in their folder of packages when they start. From an index they install it on request:
+    POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
     """
     if index and not url:
         raise InputError(
-            "servers need an address", field="--url", remedy="Give the URL at which DIR is served"
+            "an index needs an address", field="--url", remedy="Give the URL at which DIR is served"
         )
     if url and not index:
         raise InputError("an address is for an index only", field="--url", remedy="Add --index")
@@ -251,4 +252,4 @@ def package(
         console.show(str(publish(folder, url, compiler=compiler, headers=standards)))
     else:
         console.show(str(install(folder, compiler=compiler, headers=standards)))
-        console.tell("Servers read this folder when they start: restart those that run already.")
+        console.tell("Servers read this folder when they start: restart the running servers.")

@@ -88,7 +88,7 @@ def audit(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
-    """Say how far the tests of SOURCE can be trusted, by solutions of known worth.
+    """Check how reliable the tests of SOURCE are, by solutions known to be right or wrong.
 
     The solutions that the source calls right or wrong are judged by all tests. The folder gets audit.json,
     which `score --trust` takes, and audit.html. The same command again goes on where the last one stopped.

@@ -230,7 +230,7 @@ async def _talk(server: Any, session: Session) -> None:
 
 def _tell_each_line_once(quiet: bool) -> None:
     """Log on standard error before the SDK does, which would show our lines a second time."""
-    console.tell_what_is_logged(of_others=True)
+    console.show_log(of_others=True)
     console.hush(quiet)
 
 

@@ -127,7 +127,7 @@ class Gone:
         raise EngineUnavailable("gone")
 
 RetryRule.wait_after = lambda rule, attempt: 0.0
-console.tell_what_is_logged()
+console.show_log()
 try:
     asyncio.run(execute(Gone(), Job(files=()), phase="running"))
 except JudgeFailure as failure:
@@ -180,7 +180,7 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
     assert copied == {name for name in contents(resources.examples()) if "__pycache__" not in name}
     again = cli("new", mine, "--type", "examples")
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     (cli.folder / "file").write_text("")
     assert cli("new", "file", "--type", "examples").returncode == 2
 

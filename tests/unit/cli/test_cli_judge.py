@@ -124,7 +124,7 @@ def test_standard_input(cli: CommandLine, problems: Path) -> None:
     assert done.stdout.startswith("add, python (") and "): AC, 100 of 100 points\n" in done.stdout
     unsaid = cli.given(PYTHON.encode(), *words)
     assert unsaid.returncode == 2
-    assert "standard input, --language: the language is not known" in unsaid.stderr
+    assert "standard input, --language: cannot tell the language" in unsaid.stderr
 
 
 def test_a_judge_that_fails_is_no_verdict(cli: CommandLine) -> None:
@@ -146,7 +146,7 @@ def test_bad_input(cli: CommandLine, problems: Path) -> None:
     assert "the package itself with --problems if several" in several and "--year" not in several
     assert "'Cobol'" in refused(cli, source, "--language", "Cobol", "--problem", "add", *base)
     unknown = refused(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
-    assert "sol.txt, --language: the language is not known" in unknown
+    assert "sol.txt, --language: cannot tell the language" in unknown
     assert "none.cpp: cannot be read" in refused(cli, "none.cpp", "--problem", "add", *base)
     empty = program(cli, " \n", "empty.cpp")
-    assert "there is no program in it" in refused(cli, empty, "--problem", "add", *base)
+    assert "contains no program" in refused(cli, empty, "--problem", "add", *base)

@@ -58,13 +58,15 @@ def test_every_argument_in_a_message_has_an_option() -> None:
 
 def test_every_name_that_is_translated_is_in_a_message() -> None:
     said = [text for _, text in texts()]
-    assert [name for name in console._TYPED if not any(name.rstrip("/") in text for text in said)] == []
+    assert [
+        name for name in console._REPLACEMENTS if not any(name.rstrip("/") in text for text in said)
+    ] == []
 
 
 def test_every_option_that_is_shown_is_one() -> None:
     parameters = [one for name in COMMANDS for one in loaded(name).params]
     known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
-    shown = " ".join([*console._TYPED.values(), *console._FIELDS.values(), *console.FLAGS.values()])
+    shown = " ".join([*console._REPLACEMENTS.values(), *console._FIELDS.values(), *console.FLAGS.values()])
     assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known
 
 

@@ -38,10 +38,10 @@ def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
     (cli.folder / "lamps").mkdir()
     (cli.folder / "lamps" / "mine.txt").write_text("mine")
     refused = cli("new", "lamps")
-    assert refused.returncode == 2 and "lamps: is there already" in refused.stderr
+    assert refused.returncode == 2 and "lamps: exists already" in refused.stderr
     assert [path.name for path in (cli.folder / "lamps").iterdir()] == ["mine.txt"]
     odd = cli("new", "two words")
-    assert odd.returncode == 2 and "'two words' is no id" in odd.stderr
+    assert odd.returncode == 2 and "'two words' is not a valid problem id" in odd.stderr
     assert not (cli.folder / "two words").exists()
 
 

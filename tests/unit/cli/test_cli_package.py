@@ -10,7 +10,7 @@ def test_a_folder_of_packages(cli: CommandLine) -> None:
     done = cli("package", "packages")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "packages/ioi_eval/1.0.0\n"
-    assert "restart those that run already" in done.stderr
+    assert "restart the running servers" in done.stderr
     assert (cli.folder / "packages" / "ioi_eval" / "1.0.0" / ".ppman-installed").exists()
 
 

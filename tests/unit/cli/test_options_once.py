@@ -20,7 +20,7 @@ from ioi_eval.models import Value
 def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
     for name in COMMANDS:
         loaded(name)
-    for argument, words in console._TYPED.items():
+    for argument, words in console._REPLACEMENTS.items():
         name, _, value = argument.partition("=")
         flag = console.FLAGS.get(name)
         assert words != (flag if value in ("True", "...") else f"{flag} {value}"), argument

@@ -38,7 +38,7 @@ def test_expected_column_is_apart_from_the_others() -> None:
     [
         (["out"], "--columns: 'out' names no column"),
         (["problm=x"], "Did you mean problem?"),
-        (["code=a", "code=b"], "--columns: code is there twice"),
+        (["code=a", "code=b"], "--columns: code is given twice"),
         (["code="], "--columns: code= names no column"),
         ([""], "--columns: '' names no column"),
     ],
@@ -53,7 +53,7 @@ def test_repair_option_takes_names_with_commas() -> None:
     assert RowOptions(repair="includes, imports").options.repairs == Repairs(
         add_includes=True, add_imports=True
     )
-    with pytest.raises(InputError, match="'include' is no repair"):
+    with pytest.raises(InputError, match="unknown repair 'include'"):
         RowOptions(repair="include")
 
 

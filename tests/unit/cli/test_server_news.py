@@ -37,7 +37,7 @@ def test_a_change_is_a_line_once() -> None:
     ]
     assert said(news, clock, lost) == []
     assert said(news, clock, changed("a", Change.BACK, usable=3)) == [
-        "http://a:2000 takes jobs again; 3 servers for 12 jobs at a time now"
+        "http://a:2000 accepts jobs again; 3 servers for 12 jobs at a time now"
     ]
     assert said(news, clock) == []
 
@@ -64,7 +64,7 @@ def test_another_compiler_is_told_however_soon_the_server_was_back() -> None:
     news = ServerEventLog(clock)
     back = changed("a", Change.BACK, reason="it has another g++: 13.2.0")
     [line] = said(news, clock, changed("a", Change.REPLACED), back)
-    assert line.startswith("http://a:2000 takes jobs again (it has another g++: 13.2.0); ")
+    assert line.startswith("http://a:2000 accepts jobs again (it has another g++: 13.2.0); ")
 
 
 def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
@@ -111,7 +111,7 @@ def test_trial_of_a_server_is_no_line_and_hides_none() -> None:
     assert [line.partition(";")[0] for line in said(news, clock, lost, trial)] == ["http://a:2000 is lost"]
     assert said(news, clock, lost, trial, lost, trial) == [], "it is lost still"
     assert [line.partition(";")[0] for line in said(news, clock, changed("a", Change.BACK))] == [
-        "http://a:2000 takes jobs again"
+        "http://a:2000 accepts jobs again"
     ]
 
 

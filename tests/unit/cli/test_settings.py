@@ -14,7 +14,7 @@ def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, pro
     write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", RIGHT)])
     settings = 'problems = "problems"\nlimit = 1\ntime-factor = 2\nhost = "0.0.0.0"\n'
     (cli.folder / "ioi-eval.toml").write_text(settings)
-    told = "ioi-eval.toml gives problems, limit, time-factor, where the command line does not"
+    told = "ioi-eval.toml sets problems, limit, time-factor (unless given on the command line)"
     done = cli("score", "d.jsonl", "--dry-run", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rows"] == 1
