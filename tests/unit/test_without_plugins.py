@@ -84,9 +84,13 @@ def test_command_of_a_removed_plugin_names_the_plugin(command: Command) -> None:
     assert done.returncode == 2 and "audit needs the plugin audit" in done.stderr
 
 
-def test_core_validates_and_checks_the_machine_without_plugins(command: Command, tmp_path: Path) -> None:
+def test_core_validates_a_package_without_plugins(command: Command) -> None:
     done = command("validate", ROOT / "examples" / "problems" / "lanterns")
     assert done.returncode == 0, done.stderr + done.stdout
+
+
+@pytest.mark.nightly
+def test_core_checks_the_machine_without_plugins(command: Command) -> None:
     checked = command("doctor")
     assert "came with" in checked.stdout or "proctor" in checked.stdout, checked.stderr
 

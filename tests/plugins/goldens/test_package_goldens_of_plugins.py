@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.package_goldens import FOLDER, compare, text_files
 
-PACKAGES = Path(__file__).parents[1] / "packages"
+PACKAGES = Path(__file__).parents[2] / "packages"
 SOUND = {
     "dmoj/pond.jsonl": FOLDER / "dmoj" / "pond",
     "dmoj/pulleys.jsonl": PACKAGES / "pulleys",
