@@ -158,8 +158,9 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
 @pytest.mark.parametrize(
     ("begins", "layers", "problem", "names"),
     [
-        (FEW, None, plain_problem(), _SHORT),
+        (FEW, None, plain_problem(), _SHORT[::3]),
         (FEW, None, GRADED, _SHORT[::3]),
+        pytest.param(FEW, None, plain_problem(), [*LOOKS], marks=pytest.mark.nightly),
         pytest.param(BIG, None, plain_problem(), _SHORT, marks=pytest.mark.nightly),
         *(
             pytest.param(FEW, layers, GRADED, [*LOOKS], marks=pytest.mark.nightly)
