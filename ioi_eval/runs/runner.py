@@ -510,7 +510,7 @@ async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: l
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(prepared(problem)) for problem in needed]
-    errors = [found for task in tasks if (found := task.result()) is not None]
+    errors = [error for task in tasks if (error := task.result()) is not None]
     if errors and len(errors) == len(
         needed
     ):  # if only some fail, the rows of their submissions contain the error

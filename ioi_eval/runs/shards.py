@@ -54,7 +54,7 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     if not shards or len(folders) == 1:
         return []
     first, *others = shards
-    if strange := [folder for folder in folders if folder not in {each.folder for each in shards}]:
+    if strange := [folder for folder in folders if folder not in {shard.folder for shard in shards}]:
         raise InputError(
             f"is not the folder of a shard, but {first.folder} is",
             where=str(strange[0]),
@@ -68,12 +68,12 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
                 remedy="Name only the folders of one run's shards, or score this one again like the others",
             )
     by_number = dict[int, Path]()
-    for each in shards:
-        if each.shard.index in by_number:
-            reason = f"shard {each.shard} is in {by_number[each.shard.index]} already"
-            raise InputError(reason, where=str(each.folder), remedy="Name one folder for each shard")
-        by_number[each.shard.index] = each.folder
-    return sorted(shards, key=lambda each: each.shard.index)
+    for shard in shards:
+        if shard.shard.index in by_number:
+            reason = f"shard {shard.shard} is in {by_number[shard.shard.index]} already"
+            raise InputError(reason, where=str(shard.folder), remedy="Name one folder for each shard")
+        by_number[shard.shard.index] = shard.folder
+    return sorted(shards, key=lambda shard: shard.shard.index)
 
 
 def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
@@ -83,7 +83,7 @@ def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
         f"{what}: {old} -> {new}"
         for what, old, new in (
             ("number of shards", one.shard.number, other.shard.number),
-            ("limit of rows", *(each.info.settings.get(LIMIT) for each in (one, other))),
+            ("limit of rows", *(shard.info.settings.get(LIMIT) for shard in (one, other))),
         )
         if old != new
     ]
@@ -116,15 +116,15 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
         settings=_common_settings(shards),
         fresh=True,
         shard=_present(shards),
-        merged=[each.folder for each in shards],
+        merged=[shard.folder for shard in shards],
     ) as journal:
-        expected = [each.info.expected for each in shards]
-        if None not in expected or any(each.info.unread for each in shards):
+        expected = [shard.info.expected for shard in shards]
+        if None not in expected or any(shard.info.unread for shard in shards):
             journal.expect_number(None if None in expected else sum(filter(None, expected)))
         journal.begin()
-        for each in shards:
-            _copy_rows(each, journal)
-    _copy_descriptions([each.folder for each in shards], folder)
+        for shard in shards:
+            _copy_rows(shard, journal)
+    _copy_descriptions([shard.folder for shard in shards], folder)
     if limits:
         write_limits(folder, limits)
     return folder
@@ -133,26 +133,26 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
 def _present(shards: Sequence[ShardFolder]) -> str:
     """Return which shards are present, such as `1,3/4`; empty if no shard is missing."""
     number = shards[0].shard.number
-    return "" if len(shards) == number else f"{','.join(str(each.shard.index) for each in shards)}/{number}"
+    return "" if len(shards) == number else f"{','.join(str(shard.shard.index) for shard in shards)}/{number}"
 
 
 def _common_settings(shards: Sequence[ShardFolder]) -> Mapping[str, Any]:
     settings = {**shards[0].info.settings, _COMMAND: ""}
-    engines = [str(each.info.settings[_ENGINE]) for each in shards if _ENGINE in each.info.settings]
+    engines = [str(shard.info.settings[_ENGINE]) for shard in shards if _ENGINE in shard.info.settings]
     return settings | ({_ENGINE: ",".join(dict.fromkeys(engines))} if engines else {})
 
 
 def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
     """Return the limits that the shards measured. Raises InputError if two shards differ."""
     limits = dict[str, MeasuredLimit]()
-    for each in shards:
-        for name, limit in read_limits(each.folder).items():
+    for shard in shards:
+        for name, limit in read_limits(shard.folder).items():
             known = limits.setdefault(name, limit)
             if (known.cpu_time, known.processes) != (limit.cpu_time, limit.processes):
                 raise InputError(
                     f"its measured limits of {limit.problem}, {_shown(limit)}, differ from those of another"
                     f" shard, {_shown(known)}",
-                    where=str(each.folder),
+                    where=str(shard.folder),
                     remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
                     " whose limits are taken over",
                 )
@@ -166,8 +166,8 @@ def _shown(limit: MeasuredLimit) -> str:
 def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
     for row in read_rows(shard.folder):
         if not shard.shard.has(row["key"]):
-            what = f"its row {row['key']!r} is not of shard {shard.shard}"
-            raise InputError(what, where=str(shard.folder), remedy="Score this shard again with fresh=True")
+            reason = f"its row {row['key']!r} is not of shard {shard.shard}"
+            raise InputError(reason, where=str(shard.folder), remedy="Score this shard again with fresh=True")
         journal.record(row, known=True)
     for key, failure in read_failures(shard.folder).items():
         if key not in journal.done:
@@ -177,7 +177,9 @@ def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
 def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:
     """Copy the descriptions of problems, the results of people, and the list of rejected rows."""
     tasks = [read_tasks(shard) for shard in shards]
-    write_tasks(folder, dict(sorted((name, task) for each in tasks for name, task in each.items())))
+    write_tasks(
+        folder, dict(sorted((name, task) for shard_tasks in tasks for name, task in shard_tasks.items()))
+    )
     if people := next((found for shard in shards if (found := read_people(shard)) is not None), None):
         write_people(folder, people)
     for name in (REFERENCES, REJECTED):

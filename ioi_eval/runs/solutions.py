@@ -440,7 +440,7 @@ async def _measure_solutions(
     """Judge all solutions with extended time limits, and return the calibration."""
     submissions, _ = of_packages(problems)
 
-    async def one(problem: Problem, number: int, submission: Submission) -> Distance | str | None:
+    async def measured(problem: Problem, number: int, submission: Submission) -> Distance | str | None:
         solution = problem.solutions[number]
         if (kind := kind_of(problem, solution)) is None:
             return None
@@ -449,18 +449,18 @@ async def _measure_solutions(
                 result = await judge.judge(with_time_factor(problem, reach), submission)
             except JudgeFailure as failure:
                 return f"{submission.key}: {failure}"
-        found = distance(problem, solution, kind, result)
-        if not isinstance(found, Distance):
-            return f"{submission.key}: {found}"
-        on_event(DistanceMeasured(distance=found))
-        return found
+        outcome = distance(problem, solution, kind, result)
+        if not isinstance(outcome, Distance):
+            return f"{submission.key}: {outcome}"
+        on_event(DistanceMeasured(distance=outcome))
+        return outcome
 
     numbers = [number for problem in problems.values() for number in range(len(problem.solutions))]
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(one(problems[submission.problem_id], number, submission))
+            group.create_task(measured(problems[submission.problem_id], number, submission))
             for number, submission in zip(numbers, submissions, strict=True)
         ]
-    found = [task.result() for task in tasks]
-    distances = [each for each in found if isinstance(each, Distance)]
-    return calibration(distances, [each for each in found if isinstance(each, str)])
+    outcomes = [task.result() for task in tasks]
+    distances = [outcome for outcome in outcomes if isinstance(outcome, Distance)]
+    return calibration(distances, [outcome for outcome in outcomes if isinstance(outcome, str)])

@@ -386,8 +386,8 @@ async def judging(
         async with Scorer(
             engine, store=setup.store, options=_judge_options(setup), trusted=trusted
         ) as scorer:
-            if (found := servers_found(engine)) is not None:
-                setup.on_event(found)
+            if (event := servers_found(engine)) is not None:
+                setup.on_event(event)
             async with server_events(engine, setup.on_event):
                 yield scorer.judge, lambda: _SUBMISSIONS_PER_SLOT * engine.slots
     finally:
