@@ -57,7 +57,8 @@ def test_it_has_every_command_option_and_public_name(site: Path) -> None:
     for name in COMMANDS:
         part = commands.partition(f'<h2 id="{name}">')[2].partition("<h2 ")[0]
         for parameter in loaded(name).params:
-            if parameter.param_type_name == "option":
+            is_key_of_file = getattr(parameter, "hidden", False)  # of ioi-eval.toml, which has a page
+            if parameter.param_type_name == "option" and not is_key_of_file:
                 shown = [one for one in parameter.opts if one.startswith("--")]  # other names only work
                 assert shown[0] in part, f"{name} {parameter.opts}"
     for module in MODULES:
