@@ -205,9 +205,7 @@ def _test(row: Row, problem: Problem, keep: Keep) -> Test:
 LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"  # dataset with the tests
 PEOPLE = "LiveOIBench/LiveOIBench_contestants"  # dataset with the results of human contestants
 NO_INTERACTOR = "interactive, and the dataset has no interactor"
-SCRIPTS = (
-    "interactive, and only a shell script runs its manager: judge the package of the task instead"
-)
+SCRIPTS = "interactive, and only a shell script runs its manager: judge the task's package (problems=FOLDER)"
 _CPP_STANDARD = "gnu++17"
 _LIMIT_FACTOR = 1.2  # the benchmark's judge raises the contest's time and memory limits by this factor
 _MEBIBYTE = 1 << 20

@@ -183,7 +183,7 @@ def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) 
     scripts = {"setup_script": "g++ stub.cpp", "evaluation_script": "#!/bin/sh\nmkfifo in0 out0\n./manager"}
     problems = loaded(tmp_path, tests=tests, task_type="interactive", **scripts)
     assert list(problems.left_out) == [SCRIPTS]
-    assert "--problems FOLDER" in SCRIPTS
+    assert "problems=FOLDER" in SCRIPTS
 
 
 def test_results_of_contestants_are_read(tmp_path: Path) -> None:
