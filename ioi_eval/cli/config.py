@@ -1,4 +1,4 @@
-"""The YAML file of `ioi-eval run`: every key checked, flags put over it."""
+"""The YAML file of `ioi-eval run`. Every key is checked, and options win over the file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OURS = "`ioi-eval new --type config` writes a file to start from"
 
 
 class Config(Value):
-    """The configuration of a run. KEYS says where in it each key of the file goes."""
+    """The configuration of a run. `KEYS` maps the keys of the file to its fields."""
 
     benchmark: Annotated[str, CliOption(short="b", metavar="SOURCE", help=SOURCE_HELP)] = "apps"
     choice: BenchmarkOptions = BenchmarkOptions()
@@ -55,14 +55,14 @@ class Config(Value):
     out: str = ""
 
 
-def _keys(prefix: str, place: str, kind: type[Value], **otherwise: str) -> dict[str, str]:
-    """Return a key for each field of a value; some are called otherwise."""
-    return {prefix + otherwise.get(name, name): f"{place}.{name}" for name in kind.__struct_fields__}
+def _keys(prefix: str, path: str, kind: type[Value], **renamed: str) -> dict[str, str]:
+    """Return the paths of a value's fields in `Config`, by key. `renamed` has the keys that differ from fields."""
+    return {prefix + renamed.get(name, name): f"{path}.{name}" for name in kind.__struct_fields__}
 
 
 _RENAMED = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
-_OF_MODEL = ("name", "base_url", "system", "attempts", "requests_per_minute")
-# Each key of the file, in the words of `ioi-eval new --type config`, and its place in Config.
+_MODEL_FIELDS = ("name", "base_url", "system", "attempts", "requests_per_minute")
+# The path in `Config` of each key of the file. `ioi-eval new --type config` describes the keys.
 KEYS: Mapping[str, str] = {
     **{name: name for name in ("benchmark", "timeout_seconds", "engine", "out")},
     **_keys("", "choice", BenchmarkOptions, **_RENAMED),
@@ -71,15 +71,15 @@ KEYS: Mapping[str, str] = {
     "turns": "turns.number",
     "feedback": "rules.feedback",
     "feedback_prompt": "turns.template",
-    **{f"model.{name}": f"model.{name}" for name in _OF_MODEL},
+    **{f"model.{name}": f"model.{name}" for name in _MODEL_FIELDS},
     **_keys("model.", "model.sampling", Sampling),
     "model.api_key_env": "api_key_env",
     **_keys("budget.", "budget", BudgetOptions),
 }
 _KEY_OF = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
-# Options that differ here from what the fields say: fields of CliOption by key.
-_OTHERWISE: Mapping[str, Mapping[str, Any]] = {
+# By key: changes of the field's `CliOption` for `ioi-eval run`.
+_CHANGES: Mapping[str, Mapping[str, Any]] = {
     "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
     "first": {"name": "limit", "also": ("--first",)},
     "sample_size": {
@@ -93,14 +93,14 @@ _OTHERWISE: Mapping[str, Mapping[str, Any]] = {
 
 
 def _options() -> Iterator[DeclaredOption]:
-    """Find the options of all these values, each under its key."""
+    """Yield the options of all fields of `Config`, with their keys as field names."""
     inner = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
     kinds: dict[str, type[Value]] = {"": Config, **inner, "model.sampling": Sampling}
     for place, kind in kinds.items():
         for each in declared(kind):
             key = _KEY_OF.get(f"{place}.{each.field}".lstrip("."))
             if key is not None:
-                changes = {"name": each.name, **_OTHERWISE.get(key, {})}
+                changes = {"name": each.name, **_CHANGES.get(key, {})}
                 yield each.with_changes(**changes)._replace(field=key)
 
 
@@ -108,18 +108,26 @@ OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _options()
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
-    """Return the file's values, and over them those that flags give, by key."""
+    """Return the configuration from a file and from options, which win over the file.
+
+    Args:
+        path: the file. `None` means no file.
+        flags: the values of options, by key.
+
+    Raises:
+        InputError: if the file or a value is invalid.
+    """
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
     given = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
     _check_flags(given)
-    # A command wins over a model, but no command in a file over a model that a flag names.
+    # A command wins over a model, but an option for a model wins over a command in the file.
     if given.keys() & {"model.name", "model.base_url"}:
         if given.get("command"):
-            what, remedy = "a model or a command, not both", "Leave one of them out"
-            raise InputError(what, field="--command", remedy=remedy)
+            problem = "a model or a command, not both"
+            raise InputError(problem, field="--command", remedy="Remove one of them")
         values.pop("command", None)
-    # How many problems: by the flag, without what a file says otherwise.
+    # An option for the number of problems also replaces the other keys for it in the file.
     if counts := given.keys() & _COUNTS:
         values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
     values |= given
@@ -140,7 +148,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
 
 @contextmanager
 def named_as_typed(flags: Mapping[str, Any], file: Path | None = None) -> Iterator[None]:
-    """Blame the flag for a wrong value where a flag gave it, else the file, where its keys are read."""
+    """In an InputError about a value, name the option that gave it, otherwise the file and its key."""
     try:
         yield
     except InputError as error:
@@ -157,7 +165,7 @@ def named_as_typed(flags: Mapping[str, Any], file: Path | None = None) -> Iterat
 
 
 def _check_flags(flags: Mapping[str, Any]) -> None:
-    """Refuse a key or password on the command line, where a list of processes shows it."""
+    """Raise InputError for a key or password on the command line, which all users can see."""
     address = str(flags.get("model.base_url", ""))
     names = re.findall(r"[?&]([^=&]*)=", address)
     if "@" in address or any(name == "key" or names_a_secret(name) for name in names):
@@ -168,7 +176,7 @@ def _check_flags(flags: Mapping[str, Any]) -> None:
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Merge `<<` without repeated keys: in a few lines that merge each other they fill the memory."""
+        """Merge `<<` without duplicate keys: nested merges of a few lines could fill the memory otherwise."""
         super().flatten_mapping(node)
         node.value = list({getattr(key, "value", key): (key, value) for key, value in node.value}.values())
 
@@ -182,15 +190,15 @@ def _read(path: Path) -> dict[str, Any]:
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        # The place of a syntax error, but not the line itself: it may hold a secret.
+        # The message has the position of the error, but not the line itself, which may contain a secret.
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
             problem = f"is not YAML ({type(error).__name__})"
             raise InputError(problem, where=str(path), remedy=_OURS) from None
         problem = f"is not YAML: {error.problem}"
         raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_OURS) from None
-    except ValueError:  # its words may hold a secret
-        problem = "it holds a day or a number that does not exist"
+    except ValueError:  # its message may contain a secret
+        problem = "contains an invalid date or number"
         raise InputError(problem, where=str(path), remedy="Write days as 2024-05-31") from None
     if values is None:
         return {}
@@ -206,14 +214,14 @@ def _read(path: Path) -> dict[str, Any]:
             raise InputError("expected an object: keys and values", where=str(path), field=name)
     for key in found:
         if key not in KEYS:
-            # The key where it belongs, else the nearest one.
+            # Suggest the key's right table, or a similar key.
             table, dot, name = key.rpartition(".")
             places = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
             beside = (dotted for dotted in KEYS if dotted.startswith(table + dot))
             keys = [*dict.fromkeys(dotted.removeprefix(table + dot).partition(".")[0] for dotted in beside)]
             remedy = f"Did you mean {places[0]!r}?" if places else nearest(name, keys)
             raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
-    # A key without a value, as one whose lines are all comments, says nothing.
+    # A key without a value, such as one with only comments below it, is ignored.
     values = {key: value for key, value in found.items() if value is not None}
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):
@@ -225,10 +233,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check(config: Config, where: str) -> None:
-    """Check the values beyond their types. Secrets that are refused are not repeated."""
+    """Raise InputError for invalid values. The messages do not repeat secrets."""
     if not config.api_key_env.isidentifier():
         raise InputError(
-            "is not the name of a variable",
+            "is not the name of an environment variable",
             where=where,
             field="model.api_key_env",
             remedy="Name a variable here, and put the key into it: export OPENAI_API_KEY=...",
@@ -250,12 +258,12 @@ def _check(config: Config, where: str) -> None:
         )
 
 
-# A header of HTTP with a value that is no variable's.
+# An HTTP header with a literal value instead of a variable.
 _HEADER = re.compile(r"(authorization|(x-)?api-key): *((bearer|basic|token) +)?+\w", re.IGNORECASE)
 
 
 def _secret_in(command: str) -> str | None:
-    """The name of what a shell would set or hand over, where it looks like a secret that is written out."""
+    """Return the name of a variable, option or header in a command that contains a literal secret."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -270,7 +278,7 @@ def _secret_in(command: str) -> str | None:
 
 
 def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
-    """Return the agent, or the model, which the environment may name."""
+    """Return the agent or the model. Environment variables are used for a missing name or address."""
     if config.agent.command:
         return replace(config.agent, timeout=config.timeout_seconds)
     model = config.model

@@ -58,7 +58,7 @@ def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPa
     try:
         asyncio.run(run())
     finally:
-        console.tell_what_is_logged()
+        console.show_log()
     lines = terminal.lines()
     assert max(map(len, lines)) <= min(width, 100)
     assert [" ".join(lines[:-2]), *lines[-2:]] == [crowded(BUSY), "fetching apps", ""]
