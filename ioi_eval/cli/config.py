@@ -56,7 +56,7 @@ class Config(Value):
 
 
 def _keys(prefix: str, path: str, kind: type[Value], **renamed: str) -> dict[str, str]:
-    """Return the paths of a value's fields in `Config`, by key. `renamed` has the keys that differ from fields."""
+    """Return the paths of fields in `Config`, by key. `renamed` has the keys that differ from the fields."""
     return {prefix + renamed.get(name, name): f"{path}.{name}" for name in kind.__struct_fields__}
 
 
