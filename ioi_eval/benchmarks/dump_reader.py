@@ -604,7 +604,7 @@ class DumpOptions(Value):
     )
     extract: Annotated[
         Extraction,
-        CliOption(help="Which part of a `generation` is the program: see docs/dumps.md.", file_only=True),
+        CliOption(help="Which part of a `generation` is the program: see docs/dumps.md."),
     ] = Extraction.LAST
     repairs: Repairs = Repairs()
 

@@ -60,10 +60,7 @@ class EngineChoice(Value):
     ] = False
     job: Annotated[
         JobShape,
-        CliOption(
-            help="Tests in a job. batched: many; classic: one; auto: as many as the server supports.",
-            file_only=True,
-        ),
+        CliOption(help="Tests in a job. batched: many; classic: one; auto: as many as the server supports."),
     ] = "auto"
     token: Annotated[
         Secret,

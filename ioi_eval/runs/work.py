@@ -110,7 +110,7 @@ class RunOptions(Value):
     ] = True
     keep_outputs: Annotated[
         bool,
-        CliOption(help="Store the start of the first failing test's input and output.", file_only=True),
+        CliOption(help="Store the start of the first failing test's input and output."),
     ] = False
     all_tests: AllTests = False
     command: str = ""  # the command that continues the run, for reports

@@ -25,7 +25,6 @@ def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, pro
 @pytest.mark.parametrize(
     ("typed", "line"),
     [
-        (("--job", "classic"), 'job = "classic"'),
         (("--borderline=0.9:2",), 'borderline = "0.9:2"'),
         (("--cpus-per-slot", "2.5"), "cpus-per-slot = 2.5"),
         (("--no-share",), "share = false"),
@@ -44,8 +43,8 @@ def test_key_of_the_file_is_refused_as_an_option(cli: CommandLine, typed: tuple[
 
 
 def test_words_after_two_dashes_are_arguments(cli: CommandLine) -> None:
-    (cli.folder / "--job").touch()
-    refused = cli("score", "--problems", "p", "--", "--job")
+    (cli.folder / "--revision").touch()
+    refused = cli("score", "--problems", "p", "--", "--revision")
     assert "no folder or file 'p'" in refused.stderr
 
 
@@ -61,7 +60,6 @@ def test_every_key_of_the_file_is_on_its_page() -> None:
     ("settings", "words"),
     [
         ('borderline = "2:1"', "error: ioi-eval.toml, field 'borderline': the band '2:1'"),
-        ('job = "all"', "error: ioi-eval.toml, field 'job': 'all' is not one of 'auto'"),
         ("cpus-per-slot = 2", "error: ioi-eval.toml, field 'cpus-per-slot': this option works with Ray"),
     ],
 )
