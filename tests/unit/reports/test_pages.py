@@ -174,10 +174,10 @@ def test_a_run_without_outputs_says_which_option_keeps_them(tmp_path: Path) -> N
     pages = {
         name: (tmp_path / "run" / "report" / submission_page(f"sum-1-{name}")).read_text() for name in (0, 1)
     }
-    assert not any("--keep-outputs" in page for page in pages.values())
+    assert not any("option keep-outputs" in page for page in pages.values())
     one = submission("k", row={"model": "m"})
     write_reports(write_run(tmp_path / "bare", [result_row(one, SUM, result(one, {"2-a": Verdict.WA}))]))
-    assert "--keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
+    assert "option keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
 
 
 def test_the_code_is_shown_once_and_the_reply_around_it_folded(tmp_path: Path) -> None:
