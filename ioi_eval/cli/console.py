@@ -198,9 +198,12 @@ class StopSignals:
 
 def complain(text: str) -> None:
     """Print an error in one line, without control characters."""
-    from ioi_eval.reports.document import visible  # not loaded for help
+    line = " ".join(text.split())
+    if not line.isprintable():
+        from ioi_eval.reports.document import visible  # loads all reports
 
-    tell("error: " + visible(text), failure="error:")
+        line = visible(text)
+    tell(f"error: {line}", failure="error:")
 
 
 def complain_of_rows(error: BadRows) -> None:
