@@ -66,7 +66,7 @@ def _without_bounds() -> Iterator[None]:
 
     with (
         mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
-        mock.patch.object(queue.QueueEntry, "bring", taken),
+        mock.patch.object(queue.QueueEntry, "count_bytes", taken),
         # a fraction of a store's limit becomes a multiple
         mock.patch.object(contents, "_MAX_ENTRY_DIVISOR", 1e-9),
     ):

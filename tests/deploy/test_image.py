@@ -101,6 +101,7 @@ def test_the_named_packages_are_the_projects_own() -> None:
 def test_a_worker_needs_no_other_packages(small: CommandLine) -> None:
     with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
         assert judges(url)
+    (small.folder / "dump.jsonl").touch()
     scored = small("score", "dump.jsonl", "--problems", "packages")
     assert scored.returncode == 2
     assert scored.stderr == "error: tqdm is not installed. Install it: pip install ioi-eval\n"

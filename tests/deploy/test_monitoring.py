@@ -40,9 +40,9 @@ def check(*command: str, folder: Path) -> None:
 
 def test_every_metric_is_one_of_a_workers() -> None:
     metrics = Metrics()
-    metrics.ended("failed", 1.0)
+    metrics.count_job("failed", 1.0)
     metrics.refusals[503] += 1
-    metrics.waiting.observe(1.0)
+    metrics.wait_time.observe(1.0)
     text = metrics.text(running=1, queued=1, slots=1)
     has = set(re.findall(r"^(ioi_eval_\w+)", text, re.MULTILINE))
     named = {name for each in expressions() for name in re.findall(r"ioi_eval_\w+", each)}

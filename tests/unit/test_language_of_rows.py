@@ -14,7 +14,7 @@ from support.engines import fake_capabilities
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.integrations.tasks import asked_for
+from ioi_eval.integrations.tasks import open_source
 from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 from ioi_eval.rules.extraction import Extraction, extract
 from ioi_eval.rules.languages import admitted, choose_language
@@ -236,7 +236,7 @@ def test_a_problem_is_asked_for_in_its_only_language() -> None:
     assert "```python" in prompt("verse", "python")
     with pytest.raises(InputError, match="calls a function of a Python submission"):
         prompt("calm", "c++")  # nobody is asked for what can never be judged
-    asked = asked_for(source, {})
+    asked = open_source(source, {})
     assert {asked.language(asked.problems.find(name)).name for name in ("calm", "verse")} == {"python", "c++"}
     texts = {label: text for label, _, text in asked.prompts()}
     assert "```python" in texts["calm"] and "```cpp" in texts["verse"]

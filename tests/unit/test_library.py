@@ -94,7 +94,7 @@ def test_problems_are_loaded_from_whatever_score_takes(tmp_path: Path, rows: Pat
 
 @pytest.mark.parametrize("source", [None, 3, {"a": SUM}])
 def test_what_is_no_source_of_problems_is_named(source: Any) -> None:
-    with pytest.raises(InputError, match=f"{type(source).__name__} is no source of problems"):
+    with pytest.raises(InputError, match=f"{type(source).__name__} is not a source of problems"):
         load_problems(source)
 
 

@@ -131,7 +131,9 @@ async def test_what_is_no_source_of_problems_is_named(tmp_path: Path, make: Call
         lambda out: validate(source, out=out),
         lambda out: run(source, author, out=out),
     ):
-        with pytest.raises(InputError, match=f"'problems': {type(source).__name__} is no source of problems"):
+        with pytest.raises(
+            InputError, match=f"'problems': {type(source).__name__} is not a source of problems"
+        ):
             await call(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -193,7 +193,7 @@ def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path
         ): "only problems of a benchmark can be chosen",
         ("--problems", "codeforces", "--data-dir", "nowhere"): "nowhere",
         ("--problems", "codeforces", "--data-dir", str(copies), "--results", "x.xlsx"): "Expected one of",
-        ("--problems", "codeforces", "--push-to-hub", "me/x"): "Set HF_TOKEN, or look with --dry-run",
+        ("--problems", "codeforces", "--push-to-hub", "me/x"): "Set HF_TOKEN, or add --dry-run",
     }
     for arguments, words in wrong.items():
         done = cli("score", dump, *arguments)

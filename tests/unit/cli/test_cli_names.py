@@ -106,9 +106,9 @@ def write_pond(folder: Path) -> None:
 
 def test_notes_of_packages_name_options(cli: CommandLine) -> None:
     write_pond(cli.folder / "pond")
-    assert "line; --time-limit and --memory-limit set others" in cli("problems", "pond").stdout
+    assert "judge; --time-limit and --memory-limit set others" in cli("problems", "pond").stdout
     [package] = json.loads(cli("problems", "pond", "--json").stdout)
-    assert "line; --time-limit and --memory-limit set others" in package["notes"][0]
+    assert "judge; --time-limit and --memory-limit set others" in package["notes"][0]
 
 
 # Some of these packages the judge lacks, whatever Python the machine has.

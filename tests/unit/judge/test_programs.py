@@ -304,7 +304,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
                     await build
                 continue
             refused = await build
-        assert isinstance(refused, CompileError) and refused.log.endswith("has ended its build.")
+        assert isinstance(refused, CompileError) and refused.log.endswith("has ended the build.")
         sent = {file.name: file.content.read() for file in engine.builds[-1].files}
         assert b"Template" not in b"".join(sent.values()) and "graders/submission.hs" in sent
 

@@ -27,7 +27,7 @@ from ioi_eval.runs.events import (
     SubmissionFailed,
     SubmissionJudged,
     SubmissionsNow,
-    Times,
+    TimelineCounter,
 )
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import Watch, changed_fields, prometheus, view
@@ -322,7 +322,7 @@ def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: py
 
 @pytest.mark.parametrize("seconds", [1, 599, 601, 3600, 10**6])
 def test_a_timeline_of_any_length_is_short_and_whole(seconds: int) -> None:
-    times = Times(clock := Clock())
+    times = TimelineCounter(clock := Clock())
     for part in range(200):
         clock.now = seconds * part / 200
         times.add("AC" if part % 3 else "unscored")
