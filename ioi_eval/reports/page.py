@@ -89,12 +89,12 @@ _MODES = {
     "(max_tokened_last).",
 }
 _UNSCORED = (
-    "The judge or its machine failed, not these submissions. The section Failures lists them, and no score or "
-    "average counts them. Run the same command again to retry only them."
+    "The judge or its machine failed, not these submissions. The section Failures lists them, and no score "
+    "or average counts them. Run the same command again to retry only them."
 )
 _FINAL = (
-    "The section Failures lists them, and no score or average counts them. Another try cannot help: the fault is "
-    "in the submissions or in their problems."
+    "The section Failures lists them, and no score or average counts them. Another try cannot help: the "
+    "fault is in the submissions or in their problems."
 )
 _ALL_PAGES = "A report with pages=all has a page for each submission."
 _FEWER: Mapping[PageChoice, Sequence[str]] = {
