@@ -69,10 +69,12 @@ async def audit(
         InputError: The source has no solutions.
     """
     options, choice, out = options or AuditOptions(), choice or BenchmarkOptions(), Path(out)
-    with contextlib.closing(open_problems(source, choice, store)) as loaded:
-        problems, excluded = with_references(loaded, options.references)
-        rows = read_solutions(options.solutions, problems, column=options.column) if options.solutions else []
-        problems = with_solutions(problems, rows)
+    with contextlib.closing(open_problems(source, choice, store)) as opened:
+        problems, excluded = with_references(opened, options.references)
+        dump_solutions = (
+            read_solutions(options.solutions, problems, column=options.column) if options.solutions else []
+        )
+        problems = with_solutions(problems, dump_solutions)
         if not any(problem.solutions for problem in problems.values()):
             remedy = "Name a dump of programs of known worth with solutions=FILE"
             raise InputError("it has no solutions of its own", where=source, remedy=remedy)
@@ -81,7 +83,7 @@ async def audit(
         )
         judge = partial(validate, engine=scorer, store=store, on_event=on_event)
         validated = await judge(problems, out=out / RUN, options=judging)
-        origin = _origin(source, choice, options, frozenset(solution.name for _, solution in rows))
+        origin = _origin(source, choice, options, frozenset(solution.name for _, solution in dump_solutions))
         judged = _judged_problems(problems, validated, out / RUN, origin)
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
         mutants = MutantRun(judged, probes, wanted=options.mutants, seed=options.seed)
@@ -92,7 +94,7 @@ async def audit(
             )  # their limits have the factor
             await judge(mutated, out=out / MUTANTS, options=timed)
             await mutants.read(Results.open(out / MUTANTS))
-        audits = await _diagnosed(judged, mutants, probes)
+        audits = await _diagnose_problems(judged, mutants, probes)
     result = _summary(source, audits, excluded, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     (out / PAGE).write_text(page(result), "utf-8")
@@ -122,13 +124,16 @@ def _judged_problems(
 ) -> list[JudgedProblem]:
     """Return the problems with the limits that were used, and the results of their solutions."""
     results = {result.key: result for result in Results.open(run)}
-    unjudged = {each.key: each.reason for each in validated.validation.unjudged}
+    unjudged = {
+        unjudged_submission.key: unjudged_submission.reason
+        for unjudged_submission in validated.validation.unjudged
+    }
     measured = {limit.problem: limit.cpu_time for limit in validated.validation.limits.values()}
     return [
         JudgedProblem(
             label=label,
-            problem=_limited(problem, measured, origin.time_factor),
-            results={key: results[key] for key in _keys(label, problem) if key in results},
+            problem=_with_used_limits(problem, measured, origin.time_factor),
+            results={key: results[key] for key in _solution_keys(label, problem) if key in results},
             unjudged=unjudged,
             commands=EvidenceCommands(origin, label),
         )
@@ -136,30 +141,30 @@ def _judged_problems(
     ]
 
 
-def _keys(label: str, problem: Problem) -> Iterator[str]:
+def _solution_keys(label: str, problem: Problem) -> Iterator[str]:
     return (key_of(label, solution) for solution in problem.solutions)
 
 
-def _limited(problem: Problem, measured: Mapping[str, float], factor: float) -> Problem:
+def _with_used_limits(problem: Problem, measured: Mapping[str, float], factor: float) -> Problem:
     """Return the problem with the limits that were used. `measured`: measured time limits, in seconds."""
     if problem.limits.cpu_time is None and problem.id in measured:
         return replace(problem, limits=Limits.contest(measured[problem.id], problem.limits.memory))
     return with_time_factor(problem, factor)
 
 
-async def _diagnosed(
+async def _diagnose_problems(
     judged: Sequence[JudgedProblem], mutants: MutantRun, probes: ProbeRunner
 ) -> list[ProblemAudit]:
     """Diagnose the problems, some at the same time."""
     slots = asyncio.Semaphore(2 * probes.slots)
 
-    async def diagnosed(problem: JudgedProblem) -> ProblemAudit:
+    async def diagnose_problem(problem: JudgedProblem) -> ProblemAudit:
         async with slots:
             counts, killed_by = mutants.of(problem.label)
             return await Diagnoser(problem, probes).audit(counts, killed_by)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(diagnosed(problem)) for problem in judged]
+        tasks = [group.create_task(diagnose_problem(problem)) for problem in judged]
     return [task.result() for task in tasks]
 
 
@@ -186,38 +191,40 @@ def _summary(
     return Audit(
         source=source,
         settings=settings,
-        sentences=tuple(_sentences(audits)),
-        right=_total(each.right for each in audits),
-        wrong=_total(each.wrong for each in audits),
+        sentences=tuple(_summary_sentences(audits)),
+        right=_total_rate(audit.right for audit in audits),
+        wrong=_total_rate(audit.wrong for audit in audits),
         left_out=dict(sorted(excluded.items())),
         problems=tuple(audits),
         untrusted={
-            each.problem: ", ".join(dict.fromkeys(found.fault.value for found in each.diagnoses))
-            for each in audits
-            if each.diagnoses
+            audit.problem: ", ".join(dict.fromkeys(diagnosis.fault.value for diagnosis in audit.diagnoses))
+            for audit in audits
+            if audit.diagnoses
         },
     )
 
 
-def _total(rates: Iterable[Rate]) -> Rate:
+def _total_rate(rates: Iterable[Rate]) -> Rate:
     """Return the rate over all problems."""
-    every = list(rates)
-    return Rate.make(sum(rate.number for rate in every), sum(rate.of for rate in every))
+    all_rates = list(rates)
+    return Rate.make(sum(rate.number for rate in all_rates), sum(rate.of for rate in all_rates))
 
 
-def _sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
+def _summary_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
     """Yield the sentences at the top of the page."""
-    with_right = [each for each in audits if each.right.of]
-    with_wrong = [each for each in audits if each.wrong.of or each.mutants.accepted]
-    if with_right:
-        share = 100 * sum(each.rejects_right for each in with_right) / len(with_right)
+    having_right = [audit for audit in audits if audit.right.of]
+    having_wrong = [audit for audit in audits if audit.wrong.of or audit.mutants.accepted]
+    if having_right:
+        share = 100 * sum(audit.rejects_right for audit in having_right) / len(having_right)
         yield (
             f"{share:.1f} % of this dataset's problems reject a right solution;"
             " on them pass@1 is a lower bound."
         )
-    if with_wrong:
-        weak = sum(any(found.fault is Flaw.WEAK for found in each.diagnoses) for each in with_wrong)
-        share = 100 * weak / len(with_wrong)
+    if having_wrong:
+        weak = sum(
+            any(diagnosis.fault is Flaw.WEAK for diagnosis in audit.diagnoses) for audit in having_wrong
+        )
+        share = 100 * weak / len(having_wrong)
         yield f"{share:.1f} % accept a wrong solution; on them pass@1 is an upper bound."
-    if unknown := sum(not each.right.of and not each.wrong.of for each in audits):
+    if unknown := sum(not audit.right.of and not audit.wrong.of for audit in audits):
         yield f"Of {unknown} problems nothing is known: no solution of them says anything."

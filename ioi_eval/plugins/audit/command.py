@@ -121,27 +121,27 @@ def audit(
         fresh=fresh,
     )
     folder = out or Path("audits") / (Path(source).stem or "source")
-    chosen = EngineChoice.meant(engine, os.environ, slots=workers)
+    engine_choice = EngineChoice.meant(engine, os.environ, slots=workers)
     store = Store.usual(os.environ.get("IOI_EVAL_CACHE"))
     on_event = (lambda event: None) if quiet else progress()
     try:
-        found = asyncio.run(_audited(source, chosen, store, folder, choice, options, on_event))
+        report = asyncio.run(_run_audit(source, engine_choice, store, folder, choice, options, on_event))
     except KeyboardInterrupt:
         typer.echo("Interrupted. The same command goes on.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if not quiet:
-        for line in lines(found):
+        for line in terminal_lines(report):
             typer.echo(line)
         typer.echo(f"{folder / AUDIT}, {folder / PAGE}")
-    if found.untrusted:
+    if report.untrusted:
         raise typer.Exit(FOUND)
-    if any(each.unjudged for each in found.problems):
+    if any(problem_audit.unjudged for problem_audit in report.problems):
         raise typer.Exit(UNJUDGED)
 
 
-async def _audited(
+async def _run_audit(
     source: str,
-    chosen: EngineChoice,
+    engine_choice: EngineChoice,
     store: Store,
     folder: Path,
     choice: BenchmarkOptions,
@@ -149,33 +149,43 @@ async def _audited(
     on_event: Any,
 ) -> Audit:
     benchmark = benchmark_of(source)
-    engine, trusted = open_engine(chosen, store, () if benchmark is None else tuple(benchmark.packages))
-    judging = JudgeOptions(job=chosen.job, all_tests=True, echo=_ECHO, borderline=options.timing.borderline)
+    engine, trusted = open_engine(
+        engine_choice, store, () if benchmark is None else tuple(benchmark.packages)
+    )
+    judging = JudgeOptions(
+        job=engine_choice.job, all_tests=True, echo=_ECHO, borderline=options.timing.borderline
+    )
     async with Scorer(engine, store=store, options=judging, trusted=trusted) as scorer:
         return await run_audit(
             source, scorer, out=folder, store=store, choice=choice, options=options, on_event=on_event
         )
 
 
-def lines(found: Audit) -> list[str]:
+def terminal_lines(report: Audit) -> list[str]:
     """Return the audit in lines for a terminal: what was found of which problem, and the whole."""
-    shown = [each for each in found.problems if each.diagnoses]
-    text = [line for each in shown[:_MAX_SHOWN] for line in _of_problem(each)]
-    if len(shown) > _MAX_SHOWN:
-        text.append(f"{len(shown) - _MAX_SHOWN} more problems are in {AUDIT}.")
-    text.append(f"Right solutions accepted: {_rate(found.right)}; wrong ones rejected: {_rate(found.wrong)}.")
-    return [*text, *found.sentences]
+    faulty = [problem_audit for problem_audit in report.problems if problem_audit.diagnoses]
+    output = [line for problem_audit in faulty[:_MAX_SHOWN] for line in _problem_lines(problem_audit)]
+    if len(faulty) > _MAX_SHOWN:
+        output.append(f"{len(faulty) - _MAX_SHOWN} more problems are in {AUDIT}.")
+    output.append(
+        f"Right solutions accepted: {_rate_with_interval(report.right)}; wrong ones rejected:"
+        f" {_rate_with_interval(report.wrong)}."
+    )
+    return [*output, *report.sentences]
 
 
-def _of_problem(found: ProblemAudit) -> list[str]:
+def _problem_lines(problem_audit: ProblemAudit) -> list[str]:
     return [
         line
-        for each in found.diagnoses
-        for line in (f"{found.problem}: {each.fault}: {each.sentence}", f"    {each.command}")
+        for diagnosis in problem_audit.diagnoses
+        for line in (
+            f"{problem_audit.problem}: {diagnosis.fault}: {diagnosis.sentence}",
+            f"    {diagnosis.command}",
+        )
     ]
 
 
-def _rate(rate: Rate) -> str:
+def _rate_with_interval(rate: Rate) -> str:
     if rate.share is None or rate.low is None or rate.high is None:
         return "none to judge"
     interval = f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"

@@ -9,20 +9,20 @@ from msgspec.structs import replace
 from ioi_eval.models import Checker, CheckerKind, Problem, TaskType
 
 _TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative
-_LOOSEST = _TOLERANCES[-1]
-_WORDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
+_MAX_TOLERANCE = _TOLERANCES[-1]
+_WORD_KINDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
 # The looser comparisons of each comparison. Comparisons without an entry have none.
-_LOOSER = {
+_LOOSER_KINDS = {
     CheckerKind.EXACT: (
         CheckerKind.STRIPPED,
         CheckerKind.WHITE_DIFF,
         CheckerKind.STRIPPED_LINES,
         CheckerKind.LINES,
-        *_WORDS,
+        *_WORD_KINDS,
     ),
-    CheckerKind.STRIPPED: (CheckerKind.STRIPPED_LINES, CheckerKind.LINES, *_WORDS),
-    CheckerKind.STRIPPED_LINES: (CheckerKind.LINES, *_WORDS),
-    CheckerKind.WHITE_DIFF: _WORDS,
+    CheckerKind.STRIPPED: (CheckerKind.STRIPPED_LINES, CheckerKind.LINES, *_WORD_KINDS),
+    CheckerKind.STRIPPED_LINES: (CheckerKind.LINES, *_WORD_KINDS),
+    CheckerKind.WHITE_DIFF: _WORD_KINDS,
     CheckerKind.WORD_LINES: (CheckerKind.TOKENS,),
     CheckerKind.TOKENS: (),
 }
@@ -33,36 +33,43 @@ def is_compared(problem: Problem) -> bool:
     return problem.task_type is TaskType.BATCH and not problem.checker.kind.is_program
 
 
-def looser(own: Checker) -> Iterator[tuple[str, Checker]]:
+def looser_checkers(checker: Checker) -> Iterator[tuple[str, Checker]]:
     """Yield the looser comparisons with their names."""
-    if own.kind not in _LOOSER:
+    if checker.kind not in _LOOSER_KINDS:
         return
-    for kind in _LOOSER[own.kind]:
+    for kind in _LOOSER_KINDS[checker.kind]:
         yield kind.value, Checker(kind=kind)
-    tokens = _tokens(own)
-    if own.space_sensitive:
+    tokens = _as_token_checker(checker)
+    if checker.space_sensitive:
         yield "tokens", tokens
     if tokens.case_sensitive:
         yield "tokens without case", replace(tokens, case_sensitive=False)
-    for tolerance in _tolerances(own):
-        yield f"tokens with tolerance {tolerance:g}", _tolerant(tokens, tolerance)
+    for tolerance in _larger_tolerances(checker):
+        yield f"tokens with tolerance {tolerance:g}", _with_tolerance(tokens, tolerance)
 
 
-def loosest(own: Checker) -> Checker:
+def loosest_checker(checker: Checker) -> Checker:
     """Return a comparison that accepts an output if any looser comparison does."""
-    if own.kind not in _LOOSER:
-        return own
-    return _tolerant(replace(_tokens(own), case_sensitive=False), max(_tolerances(own), default=0.0))
+    if checker.kind not in _LOOSER_KINDS:
+        return checker
+    return _with_tolerance(
+        replace(_as_token_checker(checker), case_sensitive=False),
+        max(_larger_tolerances(checker), default=0.0),
+    )
 
 
-def _tokens(own: Checker) -> Checker:
-    return replace(own, space_sensitive=False) if own.kind is CheckerKind.TOKENS else Checker(kind=_WORDS[-1])
+def _as_token_checker(checker: Checker) -> Checker:
+    return (
+        replace(checker, space_sensitive=False)
+        if checker.kind is CheckerKind.TOKENS
+        else Checker(kind=_WORD_KINDS[-1])
+    )
 
 
-def _tolerances(own: Checker) -> tuple[float, ...]:
-    known = max(own.absolute or 0.0, own.relative or 0.0)
-    return tuple(tolerance for tolerance in _TOLERANCES if tolerance > known)
+def _larger_tolerances(checker: Checker) -> tuple[float, ...]:
+    max_tolerance = max(checker.absolute or 0.0, checker.relative or 0.0)
+    return tuple(tolerance for tolerance in _TOLERANCES if tolerance > max_tolerance)
 
 
-def _tolerant(tokens: Checker, tolerance: float) -> Checker:
-    return replace(tokens, absolute=tolerance, relative=tolerance) if tolerance else tokens
+def _with_tolerance(checker: Checker, tolerance: float) -> Checker:
+    return replace(checker, absolute=tolerance, relative=tolerance) if tolerance else checker

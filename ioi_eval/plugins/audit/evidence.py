@@ -47,14 +47,14 @@ class EvidenceCommands:
         factor *= origin.time_factor
         options = [
             *self._problem,
-            *(word for name in names for word in ("--only", name)),
+            *(argument for name in names for argument in ("--only", name)),
             *(["--data-dir", origin.data_dir] if origin.data_dir else []),
             *(["--checker", checker] if checker else []),
             *(["--time-factor", f"{factor:g}"] if factor != 1 else []),
         ]
-        return shlex.join(["ioi-eval", "validate", *self._source(names), *options])
+        return shlex.join(["ioi-eval", "validate", *self._source_arguments(names), *options])
 
-    def _source(self, names: list[str]) -> list[str]:
+    def _source_arguments(self, names: list[str]) -> list[str]:
         origin = self._origin
         if origin.dump and origin.rows_of_dump.issuperset(names):
             column = ["--expected-column", origin.column] if origin.column else []

@@ -18,9 +18,9 @@ from ioi_eval.plugins.audit.records import MutantCounts
 from ioi_eval.plugins.audit.solutions import key_of, submission_of
 
 _MUTANT = "mutant"  # prefix of the names of mutants
-_INPUTS = 12  # maximum number of changed inputs
+_MAX_INPUTS = 12  # maximum number of changed inputs
 _MAX_INPUT_BYTES = 4096  # maximum size of an input that is changed
-_NOWHERE = Blob.of("an answer that no program prints: 5c1f7e40")
+_IMPOSSIBLE_ANSWER = Blob.of("an answer that no program prints: 5c1f7e40")
 _NUMBER = re.compile(r"-?\d+")
 
 
@@ -28,115 +28,132 @@ class MutantRun:
     """The mutants of an audit: the problems whose solutions are mutants, and the outcomes."""
 
     def __init__(
-        self, known: Sequence[JudgedProblem], probes: ProbeRunner, *, wanted: int, seed: int
+        self, judged_problems: Sequence[JudgedProblem], probes: ProbeRunner, *, wanted: int, seed: int
     ) -> None:
         """`wanted`: number of wrong programs per problem, including the source's own ones."""
-        self._known = {each.label: each for each in known}
+        self._judged_by_label = {judged.label: judged for judged in judged_problems}
         self._probes, self._seed = probes, seed
         self._origins = dict[str, str]()  # by the key of a mutant, the key of its original
-        self.problems = [made for each in known if (made := self._mutated(each, wanted)) is not None]
-        self._counts = dict[str, tuple[MutantCounts, frozenset[str]]]()
+        self.problems = [
+            mutated
+            for judged in judged_problems
+            if (mutated := self._problem_with_mutants(judged, wanted)) is not None
+        ]
+        self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
-    def _mutated(self, known: JudgedProblem, wanted: int) -> Problem | None:
-        number, chosen = wanted - len(known.wrong), list[Solution]()
-        if number <= 0 or known.problem.task_type is not TaskType.BATCH or known.problem.forks_by:
+    def _problem_with_mutants(self, judged: JudgedProblem, wanted: int) -> Problem | None:
+        missing_count, chosen_mutants = wanted - len(judged.wrong), list[Solution]()
+        if missing_count <= 0 or judged.problem.task_type is not TaskType.BATCH or judged.problem.forks_by:
             return None
-        accepted = [key for key, result in known.right.items() if result.solved]
-        made = [(key, iter(self._of(known, key))) for key in accepted]
-        while made and len(chosen) < number:  # of each original in turn
-            key, rest = made.pop(0)
-            if (mutant := next(rest, None)) is not None:
-                chosen.append(mutant)
-                self._origins[key_of(known.label, mutant)] = key
-                made.append((key, rest))
+        accepted = [key for key, result in judged.right.items() if result.solved]
+        pending = [(key, iter(self._mutants_of_solution(judged, key))) for key in accepted]
+        while pending and len(chosen_mutants) < missing_count:  # of each original in turn
+            key, mutants = pending.pop(0)
+            if (mutant := next(mutants, None)) is not None:
+                chosen_mutants.append(mutant)
+                self._origins[key_of(judged.label, mutant)] = key
+                pending.append((key, mutants))
         # The limits are those that its solutions had.
-        return replace(known.problem, solutions=tuple(chosen)) if chosen else None
+        return replace(judged.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 
-    def _of(self, known: JudgedProblem, key: str) -> Iterator[Solution]:
-        original = known.solutions[key]
+    def _mutants_of_solution(self, judged: JudgedProblem, key: str) -> Iterator[Solution]:
+        original = judged.solutions[key]
         for name, code in mutants_of(original.code, original.language, self._seed):
-            named = f"{_MUTANT} of {original.name}: {name} ({hashlib.sha256(code.encode()).hexdigest()[:8]})"
-            yield replace(original, name=named, code=code, expected="", score=None)
+            mutant_name = (
+                f"{_MUTANT} of {original.name}: {name} ({hashlib.sha256(code.encode()).hexdigest()[:8]})"
+            )
+            yield replace(original, name=mutant_name, code=code, expected="", score=None)
 
     def of(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
         """Return the outcomes of a problem's mutants, and the tests that reject at least one of them."""
-        return self._counts.get(label, (MutantCounts(), frozenset()))
+        return self._outcomes.get(label, (MutantCounts(), frozenset()))
 
     async def read(self, results: Results) -> None:
         """Read the results of the mutants, and try other inputs on the accepted ones."""
-        by_key = {result.key: result for result in results}
+        results_by_key = {result.key: result for result in results}
         for problem in self.problems:
-            known = self._known[self._label(problem)]
-            keys = {key_of(known.label, each): each for each in problem.solutions}
-            compiled = {key: by_key[key] for key in keys if key in by_key and by_key[key].compiles}
+            judged = self._judged_by_label[self._label_of(problem)]
+            solutions = {key_of(judged.label, solution): solution for solution in problem.solutions}
+            compiled = {
+                key: results_by_key[key]
+                for key in solutions
+                if key in results_by_key and results_by_key[key].compiles
+            }
             rejected = {key: result for key, result in compiled.items() if not result.solved}
-            passing = [key for key in compiled if key not in rejected]
-            differing = await self._differing(known, {key: keys[key] for key in passing})
+            passing_keys = [key for key in compiled if key not in rejected]
+            wrong_keys = await self._wrong_mutants(judged, {key: solutions[key] for key in passing_keys})
             counts = MutantCounts(
                 judged=len(compiled),
                 rejected=len(rejected),
-                accepted=tuple(differing),
-                same=len(passing) - len(differing),
+                accepted=tuple(wrong_keys),
+                same=len(passing_keys) - len(wrong_keys),
             )
             tests = (test for result in rejected.values() for test in result.tests)
-            killed_by = frozenset(test.test_name for test in tests if test.status not in PASSED)
-            self._counts[known.label] = counts, killed_by
+            rejecting_tests = frozenset(test.test_name for test in tests if test.status not in PASSED)
+            self._outcomes[judged.label] = counts, rejecting_tests
 
-    def _label(self, problem: Problem) -> str:
+    def _label_of(self, problem: Problem) -> str:
         return next(
             label
-            for label, known in self._known.items()
-            if (known.problem.id, known.problem.year) == (problem.id, problem.year)
+            for label, judged in self._judged_by_label.items()
+            if (judged.problem.id, judged.problem.year) == (problem.id, problem.year)
         )
 
-    async def _differing(self, known: JudgedProblem, passing: dict[str, Solution]) -> list[str]:
+    async def _wrong_mutants(self, judged: JudgedProblem, passing_mutants: dict[str, Solution]) -> list[str]:
         """Return the mutants that fail on a changed input on which all accepted right solutions agree."""
-        accepted = [key for key, result in known.right.items() if result.solved]
-        if not passing or len({known.solutions[key].code for key in accepted}) < 2 or known.problem.manager:
+        accepted_keys = [key for key, result in judged.right.items() if result.solved]
+        if (
+            not passing_mutants
+            or len({judged.solutions[key].code for key in accepted_keys}) < 2
+            or judged.problem.manager
+        ):
             return []
-        inputs = list(changed_inputs(known.problem, self._seed))
-        tests = await self._agreed(known, accepted, inputs)
+        inputs = list(changed_inputs(judged.problem, self._seed))
+        tests = await self._tests_with_agreed_answers(judged, accepted_keys, inputs)
         if not tests:
             return []
-        problem, found = replace(known.problem, tests=tests, subtasks=(), grader=None), list[str]()
-        for key, solution in passing.items():
-            result = await self._judged(problem, submission_of(known.label, solution, known.problem.year))
+        problem, wrong_keys = replace(judged.problem, tests=tests, subtasks=(), grader=None), list[str]()
+        for key, solution in passing_mutants.items():
+            result = await self._score_or_none(
+                problem, submission_of(judged.label, solution, judged.problem.year)
+            )
             if result is not None and any(test.status in (Verdict.WA, Verdict.PA) for test in result.tests):
-                found.append(key)
-        return found
+                wrong_keys.append(key)
+        return wrong_keys
 
-    async def _agreed(
-        self, known: JudgedProblem, accepted: Sequence[str], inputs: Sequence[str]
+    async def _tests_with_agreed_answers(
+        self, judged: JudgedProblem, accepted_keys: Sequence[str], inputs: Sequence[str]
     ) -> tuple[Test, ...]:
         """Return tests with changed inputs. The answers are outputs on which all right solutions agree."""
-        first, *others = accepted
-        asked = tuple(
-            Test(name=str(n), input=Blob.of(text), answer=_NOWHERE) for n, text in enumerate(inputs)
+        first_key, *other_keys = accepted_keys
+        output_tests = tuple(
+            Test(name=str(number), input=Blob.of(content), answer=_IMPOSSIBLE_ANSWER)
+            for number, content in enumerate(inputs)
         )
-        plain = replace(
-            known.problem,
-            tests=asked,
+        output_problem = replace(
+            judged.problem,
+            tests=output_tests,
             subtasks=(),
             grader=None,
             checker=Checker(kind=CheckerKind.EXACT),
         )
-        result = await self._judged(plain, known.submission(first))
+        result = await self._score_or_none(output_problem, judged.submission(first_key))
         outputs = {test.test_name: test.output for test in result.tests if test.output} if result else {}
         tests = tuple(
-            replace(test, answer=Blob.of(outputs[test.name])) for test in asked if test.name in outputs
+            replace(test, answer=Blob.of(outputs[test.name])) for test in output_tests if test.name in outputs
         )
-        for key in others:
+        for key in other_keys:
             if not tests:
                 break
-            problem = replace(known.problem, tests=tests, subtasks=(), grader=None)
-            result = await self._judged(problem, known.submission(key))
-            agreeing = (
+            problem = replace(judged.problem, tests=tests, subtasks=(), grader=None)
+            result = await self._score_or_none(problem, judged.submission(key))
+            agreeing_tests = (
                 {test.test_name for test in result.tests if test.status is Verdict.AC} if result else set()
             )
-            tests = tuple(test for test in tests if test.name in agreeing)
+            tests = tuple(test for test in tests if test.name in agreeing_tests)
         return tests
 
-    async def _judged(self, problem: Problem, submission: Submission) -> SubmissionResult | None:
+    async def _score_or_none(self, problem: Problem, submission: Submission) -> SubmissionResult | None:
         """Return the result of a probe, or None if it could not be judged."""
         try:
             return await self._probes.score(problem, submission)
@@ -146,22 +163,24 @@ class MutantRun:
 
 def changed_inputs(problem: Problem, seed: int) -> Iterator[str]:
     """Yield changed inputs of small tests: some numbers are replaced by others within their line's range."""
-    small = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT_BYTES]
-    dice = Random(f"{seed} {problem.id}")
-    seen = set[str]()
-    for _ in range(_INPUTS * 4):
-        if not small or len(seen) == _INPUTS:
+    small_inputs = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT_BYTES]
+    random = Random(f"{seed} {problem.id}")
+    yielded = set[str]()
+    for _ in range(_MAX_INPUTS * 4):
+        if not small_inputs or len(yielded) == _MAX_INPUTS:
             return
-        lines = dice.choice(small).read().decode(errors="replace").splitlines()
-        changed = "\n".join(_changed(line, dice) for line in lines) + "\n"
-        if lines and changed not in seen:
-            seen.add(changed)
-            yield changed
+        lines = random.choice(small_inputs).read().decode(errors="replace").splitlines()
+        changed_input = "\n".join(_change_numbers(line, random) for line in lines) + "\n"
+        if lines and changed_input not in yielded:
+            yielded.add(changed_input)
+            yield changed_input
 
 
-def _changed(line: str, dice: Random) -> str:
+def _change_numbers(line: str, random: Random) -> str:
     numbers = [int(number) for number in _NUMBER.findall(line)]
     if len(numbers) < 2:
         return line
     low, high = min(numbers), max(numbers)
-    return _NUMBER.sub(lambda found: found[0] if dice.random() < 0.5 else str(dice.randint(low, high)), line)
+    return _NUMBER.sub(
+        lambda match: match[0] if random.random() < 0.5 else str(random.randint(low, high)), line
+    )

@@ -21,14 +21,16 @@ def mutants_of(code: str, language: str, seed: int) -> list[Mutant]:
     except InputError:
         return []
     if syntax.startswith(("python", "pypy")):
-        found = {text: name for name, text in _of_python(code)}
+        names_by_program = {program: name for name, program in _python_mutants(code)}
     elif syntax.startswith("c++"):
-        found = {text: name for name, text in _of_cpp(code)}
+        names_by_program = {program: name for name, program in _cpp_mutants(code)}
     else:
         return []
-    found.pop(code, None)
-    ranked = sorted(found.items(), key=lambda item: hashlib.sha256(f"{seed}\n{item[0]}".encode()).digest())
-    return [(name, text) for text, name in ranked]
+    names_by_program.pop(code, None)
+    ranked = sorted(
+        names_by_program.items(), key=lambda item: hashlib.sha256(f"{seed}\n{item[0]}".encode()).digest()
+    )
+    return [(name, program) for program, name in ranked]
 
 
 # --- Python, by its syntax tree ----------------------------------------------------------------------
@@ -41,33 +43,39 @@ _OTHER_BOUND: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def _of_python(code: str) -> Iterator[Mutant]:
+def _python_mutants(code: str) -> Iterator[Mutant]:
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return
-    for place, node in enumerate(ast.walk(tree)):
-        for name, change in _changes(node):
+    for node_index, node in enumerate(ast.walk(tree)):
+        for name, change in _possible_changes(node):
             changed = copy.deepcopy(tree)
-            same = next(each for number, each in enumerate(ast.walk(changed)) if number == place)
-            change(same)
+            copied_node = next(
+                copied for index, copied in enumerate(ast.walk(changed)) if index == node_index
+            )
+            change(copied_node)
             yield f"{name}, line {getattr(node, 'lineno', 0)}", ast.unparse(changed) + "\n"
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
+def _possible_changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_BOUND:
         yield "wrong bound", _change_bound
-    if isinstance(node, ast.Compare) and any(map(_is_whole, node.comparators)):
-        yield "off by one", lambda same: _add_one(same.comparators)  # type: ignore[attr-defined]
+    if isinstance(node, ast.Compare) and any(map(_is_integer_constant, node.comparators)):
+        yield "off by one", lambda copied: _add_one_to_integer(copied.comparators)  # type: ignore[attr-defined]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         yield "off by one", _shorten_range
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right):
-        yield "off by one", lambda same: _add_one([same.right])  # type: ignore[attr-defined]
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add | ast.Sub)
+        and _is_integer_constant(node.right)
+    ):
+        yield "off by one", lambda copied: _add_one_to_integer([copied.right])  # type: ignore[attr-defined]
     if isinstance(node, ast.If | ast.IfExp):
-        yield "missing case", _drop_case
+        yield "missing case", _disable_branch
 
 
-def _is_whole(node: ast.AST) -> bool:
+def _is_integer_constant(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
@@ -76,20 +84,20 @@ def _change_bound(node: ast.AST) -> None:
     node.ops[0] = _OTHER_BOUND[type(node.ops[0])]()
 
 
-def _add_one(nodes: list[ast.expr]) -> None:
-    constant = next(node for node in nodes if _is_whole(node))
+def _add_one_to_integer(nodes: list[ast.expr]) -> None:
+    constant = next(node for node in nodes if _is_integer_constant(node))
     assert isinstance(constant, ast.Constant) and isinstance(constant.value, int)
     constant.value += 1
 
 
 def _shorten_range(node: ast.AST) -> None:
     assert isinstance(node, ast.Call)
-    place = 0 if len(node.args) == 1 else 1
-    if len(node.args) > place:
-        node.args[place] = ast.BinOp(node.args[place], ast.Sub(), ast.Constant(1))
+    bound_index = 0 if len(node.args) == 1 else 1
+    if len(node.args) > bound_index:
+        node.args[bound_index] = ast.BinOp(node.args[bound_index], ast.Sub(), ast.Constant(1))
 
 
-def _drop_case(node: ast.AST) -> None:
+def _disable_branch(node: ast.AST) -> None:
     assert isinstance(node, ast.If | ast.IfExp)
     node.test = ast.Constant(False)
 
@@ -104,48 +112,48 @@ _TOKEN = re.compile(
     re.S | re.M | re.X,
 )
 _OTHER_SIGN = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-_LONGS = ("int64_t", "uint64_t", "ll", "LL", "i64")
+_LONG_TYPES = ("int64_t", "uint64_t", "ll", "LL", "i64")
 
 
-def _of_cpp(code: str) -> Iterator[Mutant]:
-    tokens = [found for found in _TOKEN.finditer(code) if found.lastgroup and not found["skipped"]]
-    tokens = [found for found in tokens if not found[0].isspace()]
-    heads = list(_heads(tokens))
-    for place, found in enumerate(tokens):
-        text, line = found[0], code.count("\n", 0, found.start()) + 1
-        before = tokens[place - 1][0] if place else ""
-        after = tokens[place + 1][0] if place + 1 < len(tokens) else ""
+def _cpp_mutants(code: str) -> Iterator[Mutant]:
+    tokens = [match for match in _TOKEN.finditer(code) if match.lastgroup and not match["skipped"]]
+    tokens = [match for match in tokens if not match[0].isspace()]
+    in_heads = list(_are_in_heads(tokens))
+    for index, match in enumerate(tokens):
+        token, line = match[0], code.count("\n", 0, match.start()) + 1
+        previous = tokens[index - 1][0] if index else ""
+        following = tokens[index + 1][0] if index + 1 < len(tokens) else ""
         changes = dict[str, str]()
-        if heads[place] and text in _OTHER_SIGN:
-            changes["wrong bound"] = _OTHER_SIGN[text]
-        if text.isdecimal() and (heads[place] or before in ("+", "-")):
-            changes["off by one"] = str(int(text) + 1)
-        if text in _LONGS and before not in ("typedef", "using", "long"):
+        if in_heads[index] and token in _OTHER_SIGN:
+            changes["wrong bound"] = _OTHER_SIGN[token]
+        if token.isdecimal() and (in_heads[index] or previous in ("+", "-")):
+            changes["off by one"] = str(int(token) + 1)
+        if token in _LONG_TYPES and previous not in ("typedef", "using", "long"):
             changes["int for long"] = "int"
-        if text == "long" and after == "long":
+        if token == "long" and following == "long":
             yield (
                 f"int for long, line {line}",
-                code[: found.start()] + "int" + code[tokens[place + 1].end() :],
+                code[: match.start()] + "int" + code[tokens[index + 1].end() :],
             )
-        if text == "if" and after == "(":
-            end = tokens[place + 1].end()
+        if token == "if" and following == "(":
+            end = tokens[index + 1].end()
             yield f"missing case, line {line}", f"{code[:end]}false && {code[end:]}"
-        for name, new in changes.items():
-            yield f"{name}, line {line}", code[: found.start()] + new + code[found.end() :]
+        for name, replacement in changes.items():
+            yield f"{name}, line {line}", code[: match.start()] + replacement + code[match.end() :]
 
 
-def _heads(tokens: list[re.Match[str]]) -> Iterator[bool]:
+def _are_in_heads(tokens: list[re.Match[str]]) -> Iterator[bool]:
     """Yield True for each token inside the parentheses of `for`, `while` or `if`, else False."""
-    depth, begin, before = 0, 0, ""
-    for found in tokens:
-        text = found[0]
-        if text == "(":
+    depth, head_depth, previous = 0, 0, ""
+    for match in tokens:
+        token = match[0]
+        if token == "(":
             depth += 1
-            if not begin and before in ("for", "while", "if"):
-                begin = depth
-        yield bool(begin)
-        if text == ")":
-            if depth == begin:
-                begin = 0
+            if not head_depth and previous in ("for", "while", "if"):
+                head_depth = depth
+        yield bool(head_depth)
+        if token == ")":
+            if depth == head_depth:
+                head_depth = 0
             depth -= 1
-        before = text
+        previous = token

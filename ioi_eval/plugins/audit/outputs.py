@@ -16,25 +16,28 @@ def difference(output: str, expected: str) -> str:
         return "Only white space differs"
     if "".join(output.split()) == "".join(expected.split()):
         return "Only white space differs: words are written together"
-    for same in (_normal, str):  # differences that most comparisons ignore come last
-        for number, (ours, theirs) in enumerate(zip_longest(output.split(), expected.split()), start=1):
-            if ours is None or theirs is None:
-                return f"Word {number} is {'missing' if ours is None else 'too much'}"
-            if same(ours) != same(theirs):
-                return f"Word {number} is {_cut(ours)!r}, expected {_cut(theirs)!r}"
+    for normalize in (_normalize_word, str):  # differences that most comparisons ignore come last
+        for number, (actual_word, expected_word) in enumerate(
+            zip_longest(output.split(), expected.split()), start=1
+        ):
+            if actual_word is None or expected_word is None:
+                return f"Word {number} is {'missing' if actual_word is None else 'too much'}"
+            if normalize(actual_word) != normalize(expected_word):
+                actual_word, expected_word = _shorten_word(actual_word), _shorten_word(expected_word)
+                return f"Word {number} is {actual_word!r}, expected {expected_word!r}"
     return "No difference in the texts shown"
 
 
-def _cut(word: str) -> str:
+def _shorten_word(word: str) -> str:
     return word if len(word) <= _MAX_WORD else f"{word[:_MAX_WORD]}…"
 
 
 def normal(output: str) -> tuple[str, ...]:
     """Return the words of an output in lower case, with numbers rounded to four digits."""
-    return tuple(_normal(word) for word in output.split())
+    return tuple(_normalize_word(word) for word in output.split())
 
 
-def _normal(word: str) -> str:
+def _normalize_word(word: str) -> str:
     try:
         return f"{float(word):.4g}" if "." in word else word.casefold()
     except ValueError:
@@ -43,5 +46,5 @@ def _normal(word: str) -> str:
 
 def is_reordered(output: str, expected: str) -> bool:
     """Return True if two texts have the same words in another order."""
-    ours, theirs = output.split(), expected.split()
-    return ours != theirs and sorted(ours) == sorted(theirs)
+    actual_words, expected_words = output.split(), expected.split()
+    return actual_words != expected_words and sorted(actual_words) == sorted(expected_words)

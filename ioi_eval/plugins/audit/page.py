@@ -21,51 +21,58 @@ path { fill: none; stroke: #999; }
 def page(audit: Audit) -> str:
     """Return the page. All text of the dataset is escaped."""
     rows = "\n".join(
-        _row(each)
-        for each in sorted(
-            audit.problems, key=lambda each: (not each.diagnoses, _verdict(each), each.problem)
+        _table_row(problem)
+        for problem in sorted(
+            audit.problems, key=lambda problem: (not problem.diagnoses, _verdict(problem), problem.problem)
         )
     )
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in audit.sentences)
     title = escape(f"Audit of {audit.source}")
-    heads = "".join(
+    header_cells = "".join(
         f"<th>{head}</th>" for head in ("Problem", "Verdict", "Right accepted", "Wrong rejected", "Evidence")
     )
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n{sentences}\n"
-        f"<p>All problems: right solutions accepted {_rate(audit.right)}, wrong ones rejected"
-        f" {_rate(audit.wrong)}. In parentheses the 95 % interval.</p>\n{_picture(audit)}\n"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table>\n</body></html>\n"
+        f"<p>All problems: right solutions accepted {_rate_with_interval(audit.right)}, wrong ones rejected"
+        f" {_rate_with_interval(audit.wrong)}. In parentheses the 95 %"
+        f" interval.</p>\n{_scatter_plot(audit)}\n"
+        f"<table><thead><tr>{header_cells}</tr></thead><tbody>\n{rows}\n</tbody></table>\n</body></html>\n"
     )
 
 
-def _row(problem: ProblemAudit) -> str:
-    evidence = "".join(_evidence(problem))
-    cells = (escape(problem.problem), _verdict(problem), _rate(problem.right), _rate(problem.wrong), evidence)
+def _table_row(problem: ProblemAudit) -> str:
+    evidence = "".join(_evidence_paragraphs(problem))
+    cells = (
+        escape(problem.problem),
+        _verdict(problem),
+        _rate_with_interval(problem.right),
+        _rate_with_interval(problem.wrong),
+        evidence,
+    )
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _verdict(problem: ProblemAudit) -> str:
-    found = ", ".join(dict.fromkeys(each.fault.value for each in problem.diagnoses))
-    return found or ("nothing found" if problem.right.of or problem.wrong.of else "unknown")
+    faults = ", ".join(dict.fromkeys(diagnosis.fault.value for diagnosis in problem.diagnoses))
+    return faults or ("nothing found" if problem.right.of or problem.wrong.of else "unknown")
 
 
-def _evidence(problem: ProblemAudit) -> Iterator[str]:
-    for found in problem.diagnoses:
-        yield f"{escape(found.sentence)}<pre>{escape(found.command)}</pre>"
-    for rejected in problem.rejections:
-        text = f"{rejected.row}: {rejected.status} on {rejected.tests[0]}. {rejected.difference}"
-        texts = "\n".join(
-            f"{name}: {shown}"
-            for name, shown in (
-                ("input", rejected.input),
-                ("output", rejected.output),
-                ("expected", rejected.expected),
+def _evidence_paragraphs(problem: ProblemAudit) -> Iterator[str]:
+    for diagnosis in problem.diagnoses:
+        yield f"{escape(diagnosis.sentence)}<pre>{escape(diagnosis.command)}</pre>"
+    for rejection in problem.rejections:
+        summary = f"{rejection.row}: {rejection.status} on {rejection.tests[0]}. {rejection.difference}"
+        excerpts = "\n".join(
+            f"{name}: {excerpt}"
+            for name, excerpt in (
+                ("input", rejection.input),
+                ("output", rejection.output),
+                ("expected", rejection.expected),
             )
-            if shown
+            if excerpt
         )
-        yield f"<details><summary>{escape(text)}</summary><pre>{escape(texts)}</pre></details>"
+        yield f"<details><summary>{escape(summary)}</summary><pre>{escape(excerpts)}</pre></details>"
     if problem.undecided:
         yield f"{len(problem.undecided)} of {problem.tests} tests reject no wrong solution."
     if problem.mutants.judged:
@@ -76,27 +83,29 @@ def _evidence(problem: ProblemAudit) -> Iterator[str]:
         )
 
 
-def _rate(rate: Rate) -> str:
+def _rate_with_interval(rate: Rate) -> str:
     if rate.share is None or rate.low is None or rate.high is None:
         return "none"
     return f"{rate.number} of {rate.of} ({100 * rate.low:.0f} to {100 * rate.high:.0f} %)"
 
 
-def _picture(audit: Audit) -> str:
+def _scatter_plot(audit: Audit) -> str:
     """Return a dot for each problem with right and wrong solutions: TPR upwards against TNR to the right."""
     size = _SIDE + 2 * _EDGE
     counts = dict[tuple[float, float, bool], int]()
-    for each in audit.problems:
-        if each.right.share is not None and each.wrong.share is not None:
-            place = each.wrong.share, each.right.share, bool(each.diagnoses)
-            counts[place] = counts.get(place, 0) + 1
-    classes = {True: ' class="found"', False: ""}
+    for problem in audit.problems:
+        if problem.right.share is not None and problem.wrong.share is not None:
+            point = problem.wrong.share, problem.right.share, bool(problem.diagnoses)
+            counts[point] = counts.get(point, 0) + 1
+    class_attributes = {True: ' class="found"', False: ""}
     dots = "".join(
-        f'<circle cx="{_EDGE + _SIDE * across:.1f}" cy="{_EDGE + _SIDE * (1 - up):.1f}"'
-        f' r="{3 + 2 * number**0.5:.1f}"{classes[found]}>'
-        f"<title>{number} problems: {100 * up:.0f} % of right accepted, {100 * across:.0f} % of wrong"
+        f'<circle cx="{_EDGE + _SIDE * true_negative_rate:.1f}"'
+        f' cy="{_EDGE + _SIDE * (1 - true_positive_rate):.1f}"'
+        f' r="{3 + 2 * number**0.5:.1f}"{class_attributes[has_diagnoses]}>'
+        f"<title>{number} problems: {100 * true_positive_rate:.0f} % of right accepted,"
+        f" {100 * true_negative_rate:.0f} % of wrong"
         " rejected</title></circle>"
-        for (across, up, found), number in sorted(counts.items())
+        for (true_negative_rate, true_positive_rate, has_diagnoses), number in sorted(counts.items())
     )
     low, high = _EDGE, _EDGE + _SIDE
     return (

@@ -33,15 +33,19 @@ class Rate(Value):
     high: float | None = None
 
     @classmethod
-    def make(cls, number: int, of: int) -> Rate:
-        if not of:
+    def make(cls, number: int, total: int) -> Rate:
+        if not total:
             return cls(number=0, of=0)
-        share, squared = number / of, _Z * _Z
-        middle = (share + squared / (2 * of)) / (1 + squared / of)
-        half = _Z * math.sqrt(share * (1 - share) / of + squared / (4 * of * of)) / (1 + squared / of)
+        share, squared = number / total, _Z * _Z
+        middle = (share + squared / (2 * total)) / (1 + squared / total)
+        half = (
+            _Z
+            * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
+            / (1 + squared / total)
+        )
         # Rounded: the last digits differ between machines.
         low, high = (round(min(max(end, 0.0), 1.0), 6) for end in (middle - half, middle + half))
-        return cls(number=number, of=of, share=round(share, 6), low=low, high=high)
+        return cls(number=number, of=total, share=round(share, 6), low=low, high=high)
 
 
 class Rejection(Value):

@@ -12,23 +12,25 @@ from ioi_eval.scoring import must_be_right, must_be_wrong
 from ioi_eval.sources import Problems
 
 
-def with_solutions(problems: Problems, others: Iterable[tuple[str, Solution]]) -> Problems:
+def with_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, Solution]]) -> Problems:
     """Return the problems with the solutions of a dump added, and with unique names of solutions."""
-    added = dict[str, list[Solution]]()
-    for label, solution in others:
-        added.setdefault(label, []).append(solution)
-    changed = (
-        replace(problem, solutions=tuple(_named_apart([*problem.solutions, *added.get(label, ())])))
+    added_by_label = dict[str, list[Solution]]()
+    for label, solution in dump_solutions:
+        added_by_label.setdefault(label, []).append(solution)
+    extended = (
+        replace(
+            problem, solutions=tuple(_with_unique_names([*problem.solutions, *added_by_label.get(label, ())]))
+        )
         for label, problem in problems.items()
     )
-    return Problems(changed, packages=problems.packages)
+    return Problems(extended, packages=problems.packages)
 
 
-def _named_apart(solutions: Sequence[Solution]) -> Iterator[Solution]:
-    seen = Counter[tuple[str, str]]()
+def _with_unique_names(solutions: Sequence[Solution]) -> Iterator[Solution]:
+    name_counts = Counter[tuple[str, str]]()
     for solution in solutions:
-        seen[solution.expected, solution.name] += 1
-        number = seen[solution.expected, solution.name]
+        name_counts[solution.expected, solution.name] += 1
+        number = name_counts[solution.expected, solution.name]
         yield solution if number == 1 else replace(solution, name=f"{solution.name} #{number}")
 
 

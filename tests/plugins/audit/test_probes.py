@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ioi_eval import JudgeFailure, Problem, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.models import Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
-from ioi_eval.plugins.audit.comparisons import looser, loosest
+from ioi_eval.plugins.audit.comparisons import looser_checkers, loosest_checker
 from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.probes import ProbeRunner
@@ -131,9 +131,9 @@ def test_command_names_the_file_of_a_benchmark_and_the_factor_of_the_audit() -> 
 
 def test_looser_comparisons_keep_what_the_own_one_tolerates() -> None:
     own = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=1e-5)
-    assert [name for name, _ in looser(own)] == ["tokens with tolerance 0.0001"]
-    assert loosest(own).absolute == 1e-4 and not loosest(own).case_sensitive
-    assert list(looser(Checker(kind=CheckerKind.APPS))) == []
+    assert [name for name, _ in looser_checkers(own)] == ["tokens with tolerance 0.0001"]
+    assert loosest_checker(own).absolute == 1e-4 and not loosest_checker(own).case_sensitive
+    assert list(looser_checkers(Checker(kind=CheckerKind.APPS))) == []
 
 
 def test_plugin_imports_public_names_alone() -> None:
