@@ -187,7 +187,7 @@ async def _judged(
             servers_found(engine)  # refuses servers that cannot judge
             try:
                 await scorer.judge.keep_promises(packages, [submission.language])
-                limited = await TimeLimits(scorer.judge.but(trusts=True), factor=timing.factor).limited(
+                limited = await TimeLimits(scorer.judge.but(trusts=True), factor=timing.factor).with_limits(
                     problem
                 )
                 return await scorer.score(limited, submission)

@@ -128,13 +128,13 @@ async def run(
     _check_author(author)
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
     setup = RunSetup.of(folder, engine, options, store, on_event)
-    call = _Call(problems, author, Secret(key), budget, asking or Asking(), setup)
+    call = _RunCall(problems, author, Secret(key), budget, asking or Asking(), setup)
     if isinstance(author, ModelOptions):  # refused before problems are fetched
         from ioi_eval.generate.chat import check_model
 
         check_model(author, call.key)
-    with _opened(problems, choice, setup.store) as usable:
-        return await _generated(call, usable, rejudge)
+    with _open_nonempty_source(problems, choice, setup.store) as loaded_problems:
+        return await _generate_and_judge(call, loaded_problems, rejudge)
 
 
 run_sync = synchronous(run)
@@ -149,11 +149,14 @@ def prompts_of(
     store: Store | None = None,
 ) -> list[str]:
     """Return the prompts that a model would get, or an agent."""
-    with _opened(problems, choice, store or Store.private()) as usable:
-        return [ask.prompt for ask in _requests(problems, usable, asking or Asking(), agent=agent).asks]
+    with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
+        return [
+            ask.prompt
+            for ask in _create_requests(problems, loaded_problems, asking or Asking(), agent=agent).asks
+        ]
 
 
-class _Call(NamedTuple):
+class _RunCall(NamedTuple):
     """A call of `run`."""
 
     source: Source
@@ -169,39 +172,43 @@ class _Call(NamedTuple):
         return author_name(self.author)
 
 
-async def _generated(call: _Call, problems: Problems, rejudge: bool) -> GeneratedRun:
+async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool) -> GeneratedRun:
     """Ask for the programs, judge them, and write the reports."""
     setup, settings, unwritten = call.setup, settings_of(call.author), dict[str, str]()
-    asked = _requests(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
-    asks = asked.asks
-    of_asks = fingerprint(asks, call.name, settings)
-    with Generations(setup.folder, of_asks, call.name, fresh=setup.options.fresh) as generations:
+    request_list = _create_requests(
+        call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions)
+    )
+    requests = request_list.asks
+    requests_fingerprint = fingerprint(requests, call.name, settings)
+    with Generations(setup.folder, requests_fingerprint, call.name, fresh=setup.options.fresh) as generations:
         result_settings = {name: value for name, value in setup.result_settings.items() if value}
         work = Work(
             problems=problems,
-            submissions=_submissions(call, problems, asked, generations, unwritten),
-            made_of=fingerprint_of(of_asks, problems, result_settings),
-            expected=len(asks) + len(asked.refused),
-            check=lambda judge: _refuse_lacking(judge, problems, asks, generations),
+            submissions=_stream_submissions(call, problems, request_list, generations, unwritten),
+            made_of=fingerprint_of(requests_fingerprint, problems, result_settings),
+            expected=len(requests) + len(request_list.refused),
+            check=lambda judge: _refuse_unjudgeable_requests(judge, problems, requests, generations),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},
         )
-        again = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
+        rejudge_options = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
         try:
-            done = await judge_work(work, setup._replace(options=again))
+            call_summary = await judge_work(work, setup._replace(options=rejudge_options))
         except InputError as error:
             # Only results are outdated. Programs are kept, because they may have cost money.
             raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
-        instances = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_natural_order))
+        instances = tuple(
+            sorted(_instance_lines(setup.folder, problems, request_list, unwritten), key=_natural_sort_key)
+        )
         replace(setup.folder / INSTANCES, [as_json(instance) + b"\n" for instance in instances])
         summary = write_reports(setup.folder)
     return GeneratedRun(
         out=str(setup.folder),
-        call=done,
+        call=call_summary,
         summary=summary,
         instances=instances,
         failures={key: str(row["reason"]) for key, row in read_failures(setup.folder).items()},
         unwritten=unwritten,
-        unasked=tuple(unwritten.keys() - {ask.key for ask in asks}),
+        unasked=tuple(unwritten.keys() - {ask.key for ask in requests}),
     )
 
 
@@ -209,7 +216,9 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
 
 
 @contextlib.contextmanager
-def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> Iterator[Problems]:
+def _open_nonempty_source(
+    source: Source, choice: BenchmarkOptions | None, store: Store
+) -> Iterator[Problems]:
     """Context manager: the problems of a source. Raises InputError if there are none."""
     with opened(source, choice, store) as problems:
         if not problems:
@@ -224,7 +233,7 @@ class _RequestList(NamedTuple):
     refused: Mapping[str, str]  # reasons why no program could be judged, by the problem's label
 
 
-def _takes_files(problem: Problem) -> bool:
+def _is_output_only(problem: Problem) -> bool:
     """Return True if submissions are output files instead of programs."""
     return problem.task_type is TaskType.OUTPUT_ONLY
 
@@ -234,23 +243,23 @@ class Requests:
 
     def __init__(self, source: Source, asking: Asking, *, agent: bool) -> None:
         self._benchmark, self._asking, self._agent = benchmark_of(source), asking, agent
-        self._option = asking.language and find(asking.language).name
-        self._default = find(language_of(source)).name
-        self._filled: dict[str, Prompts] = {}
+        self._requested_language = asking.language and find(asking.language).name
+        self._default_language = find(language_of(source)).name
+        self._prompts_by_language: dict[str, Prompts] = {}
 
     def language(self, problem: Problem) -> ChosenLanguage:
         """Return the language of a problem's program in the prompt and in the reply."""
-        return choose_language(problem, option=self._option, default=self._default)
+        return choose_language(problem, option=self._requested_language, default=self._default_language)
 
-    def refusal(self, problem: Problem, *, files: bool = False) -> str:
+    def refusal(self, problem: Problem, *, can_submit_files: bool = False) -> str:
         """Return the reason why no program could be judged, or an empty string.
 
-        `files`: the author may submit output files. Raises InputError if no language is possible.
+        `can_submit_files`: the author may submit output files. Raises InputError if no language is possible.
         """
         if problem.unusable:
             return problem.unusable
-        if _takes_files(problem):
-            return "" if files else f"problem {problem.id} asks for files, not for a program"
+        if _is_output_only(problem):
+            return "" if can_submit_files else f"problem {problem.id} asks for files, not for a program"
         try:
             refuse_language(problem, find(self.language(problem).language))
         except JudgeFailure as failure:
@@ -270,50 +279,54 @@ class Requests:
             raise InputError(
                 f"agents cannot write {language}", field="language", remedy=f"Choose {' or '.join(SOLUTIONS)}"
             )
-        if language not in self._filled:
+        if language not in self._prompts_by_language:
             name = "" if self._benchmark is None else self._benchmark.name
-            self._filled[language] = Prompts(
+            self._prompts_by_language[language] = Prompts(
                 self._asking.prompt,
                 benchmark=name,
                 language=language,
                 file=SOLUTIONS[language] if self._agent else "",
             )
-        return self._filled[language](problem)
+        return self._prompts_by_language[language](problem)
 
 
-def _requests(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _RequestList:
+def _create_requests(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _RequestList:
     """Return the requests for the problems.
 
     Raises InputError if a problem is incomplete, or if the language is wrong for all problems.
     """
-    requests, refused, usable = Requests(source, asking, agent=agent), dict[str, str](), []
+    requests, refusals, usable = Requests(source, asking, agent=agent), dict[str, str](), []
     for label, problem in problems.items():
         if reason := requests.refusal(problem):
-            refused[label] = reason
+            refusals[label] = reason
         else:
             usable.append((problem, requests.language(problem).language))
-    if not usable and (wrong := [refused[label] for label in refused if not problems[label].unusable]):
-        field = "choice" if all(map(_takes_files, problems.values())) else "language"
-        raise InputError(wrong[0], where=source_name(source), field=field, remedy="Choose another one")
-    return _RequestList(asks_of(usable, requests.prompt, samples=asking.samples), refused)
+    if not usable and (
+        wrong_reasons := [refusals[label] for label in refusals if not problems[label].unusable]
+    ):
+        field = "choice" if all(map(_is_output_only, problems.values())) else "language"
+        raise InputError(
+            wrong_reasons[0], where=source_name(source), field=field, remedy="Choose another one"
+        )
+    return _RequestList(asks_of(usable, requests.prompt, samples=asking.samples), refusals)
 
 
-async def _refuse_lacking(
+async def _refuse_unjudgeable_requests(
     judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
 ) -> None:
     """Raise InputError if the engine cannot judge one of the programs that are not written yet."""
     unwritten = [ask for ask in asks if ask.key not in generations]
-    asked = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
-    pairs = [(problems.find(name, year), language) for (name, year), language in asked.items()]
+    languages_by_problem = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
+    pairs = [(problems.find(name, year), language) for (name, year), language in languages_by_problem.items()]
     await refuse_lacking(judge, problems.packages, pairs)
 
 
 async def refuse_lacking(
-    judge: Judge, packages: Collection[str], asked: Collection[tuple[Problem, str]]
+    judge: Judge, packages: Collection[str], programs: Collection[tuple[Problem, str]]
 ) -> None:
-    """Raise InputError if the engine cannot judge programs. `asked`: pairs of problem and language."""
-    await judge.keep_promises(packages, {language for _, language in asked})
-    for problem, language in asked:
+    """Raise InputError if the engine cannot judge programs. `programs`: pairs of problem and language."""
+    await judge.keep_promises(packages, {language for _, language in programs})
+    for problem, language in programs:
         for error in await judge.lacks(problem, find(language)):
             raise InputError(f"nobody is asked for a program: {error}", where=f"problem {problem.id}")
 
@@ -372,21 +385,21 @@ async def opened_author(
 # --- submissions -------------------------------------------------------------------------------------
 
 
-async def _submissions(
-    call: _Call,
+async def _stream_submissions(
+    call: _RunCall,
     problems: Problems,
-    asked: _RequestList,
+    request_list: _RequestList,
     generations: Generations,
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
     """Yield each program when it arrives. Reasons for missing programs are added to `unwritten`."""
-    language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
-    for label in asked.refused:
+    choose_language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
+    for label in request_list.refused:
         # An empty submission is a judge failure, so that the reason is with those of all failures.
-        problem, chosen_language = problems[label], language(problems[label])
+        problem, chosen_language = problems[label], choose_language(problems[label])
         key = key_of(problem, 0)
-        if _takes_files(problem) and not problem.unusable:  # an empty submission would score 0
-            unwritten[key] = asked.refused[label]
+        if _is_output_only(problem) and not problem.unusable:  # an empty submission would score 0
+            unwritten[key] = request_list.refused[label]
             continue
         yield Submission(
             key=key,
@@ -402,21 +415,21 @@ async def _submissions(
         budget.spend(row.get("metadata", {}).get("usage", {}))
     async with (
         opened_author(call.author, call.setup.folder, budget, call.key) as author,
-        Producing(asked.asks, author, generations, at_once=call.asking.concurrency) as answers,
+        Producing(request_list.asks, author, generations, at_once=call.asking.concurrency) as answers,
     ):
         async for answer in answers:
             if isinstance(answer, Failed):
                 unwritten[answer.key] = answer.reason
             else:
-                yield _submission(generations.row(answer.key), problems, language)
+                yield _submission_of_generation(generations.row(answer.key), problems, choose_language)
 
 
-def _submission(
-    row: Mapping[str, Any], problems: Problems, asked: Callable[[Problem], ChosenLanguage]
+def _submission_of_generation(
+    row: Mapping[str, Any], problems: Problems, choose_language: Callable[[Problem], ChosenLanguage]
 ) -> Submission:
-    """Return the submission of a generation. `asked`: returns the requested language of a problem."""
+    """Return the submission of a generation. `choose_language` returns a problem's requested language."""
     problem = problems.find(row["problem_id"], row.get("year"))
-    language, requested = find(row["language"]), asked(problem)
+    language, requested = find(row["language"]), choose_language(problem)
     code = row.get("code")
     code = code if isinstance(code, str) else extract(row["generation"], language)
     return Submission(
@@ -434,28 +447,32 @@ def _submission(
 # --- instances.jsonl ---------------------------------------------------------------------------------
 
 
-def _instances(
-    out: Path, problems: Problems, asked: _RequestList, unwritten: Mapping[str, str]
+def _instance_lines(
+    out: Path, problems: Problems, request_list: _RequestList, unwritten: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for each requested program, and for each problem without requests."""
     results = {row["key"]: row for row in read_rows(out)}
     failures = read_failures(out)
-    several = len({ask.number for ask in asked.asks}) > 1
-    for ask in asked.asks:
+    has_several_samples = len({ask.number for ask in request_list.asks}) > 1
+    for ask in request_list.asks:
         label = problems.label(problems.find(ask.problem_id, ask.year))
-        name = {"instance_id": label, **({"sample": ask.number} if several else {})}
+        instance_columns = {"instance_id": label, **({"sample": ask.number} if has_several_samples else {})}
         if ask.key in results:
             result = result_of(results[ask.key])
             points = {"points": result.points} if result.subtasks else {}
-            yield {**name, **pass_rate(result).columns, "resolved": result.solved, **points}
+            yield {**instance_columns, **pass_rate(result).columns, "resolved": result.solved, **points}
         else:
             failure = failures.get(ask.key, {}).get("reason")
-            yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}
-    for label, reason in asked.refused.items():
+            yield {
+                **instance_columns,
+                "resolved": None,
+                "error": str(failure or unwritten.get(ask.key, "not judged")),
+            }
+    for label, reason in request_list.refused.items():
         yield {"instance_id": label, "resolved": False, "error": reason}
 
 
-def _natural_order(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _natural_sort_key(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return a sort key with which apps_9 comes before apps_10."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
-    return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]
+    return [*((letters, int(digits or 0)) for letters, digits in parts), ("", instance.get("sample", 0))]

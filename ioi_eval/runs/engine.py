@@ -61,31 +61,33 @@ async def server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None
         yield
         return
 
-    async def watch() -> None:
-        last: tuple[ServerState, ...] = ()
+    async def emit_changes() -> None:
+        last_states: tuple[ServerState, ...] = ()
         while True:
-            if (now := cluster.servers().now()) != last:
-                on_event(ServersNow(servers=now))
-                last = now
+            if (states := cluster.servers().now()) != last_states:
+                on_event(ServersNow(servers=states))
+                last_states = states
             await asyncio.sleep(_CHECK_S)
 
-    watching = asyncio.create_task(watch())
+    watch_task = asyncio.create_task(emit_changes())
     try:
         yield
     finally:
-        await stop(watching)
+        await stop(watch_task)
         on_event(ServersNow(servers=cluster.servers().now()))
 
 
-def refuse_unfit(used: Mapping[str, Sequence[HealthCheck]]) -> None:
-    """Raise InputError if no server can judge submissions. `used`: health checks by server."""
-    lacking = {url: [line for line in lines if line.ok is False] for url, lines in used.items()}
-    if not lacking or not all(lacking.values()):
+def refuse_unfit(checks_by_server: Mapping[str, Sequence[HealthCheck]]) -> None:
+    """Raise InputError if no server can judge submissions. `checks_by_server`: health checks by server."""
+    failed_checks = {
+        url: [check for check in checks if check.ok is False] for url, checks in checks_by_server.items()
+    }
+    if not failed_checks or not all(failed_checks.values()):
         return
-    first, *others = lacking
-    reasons = "; ".join(f"{line.name} {line.detail}" for line in lacking[first])
+    first_url, *other_urls = failed_checks
+    reasons = "; ".join(f"{check.name} {check.detail}" for check in failed_checks[first_url])
     raise InputError(
         f"submissions cannot be judged there: {reasons}",
-        where=f"{first} and {len(others)} more" if others else first,
-        remedy="; ".join(dict.fromkeys(line.remedy for line in lacking[first] if line.remedy)),
+        where=f"{first_url} and {len(other_urls)} more" if other_urls else first_url,
+        remedy="; ".join(dict.fromkeys(check.remedy for check in failed_checks[first_url] if check.remedy)),
     )

@@ -235,7 +235,7 @@ class TimelineCounter:
     """Counts results by verdict in intervals of time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._begin, self._step = clock, clock(), _FIRST_STEP_S
+        self._clock, self._start, self._interval_s = clock, clock(), _FIRST_STEP_S
         self._counts = [Counter[str]()]
 
     def add(self, verdict: str) -> None:
@@ -246,14 +246,14 @@ class TimelineCounter:
     def timeline(self) -> Timeline:
         """Return the counts so far."""
         self._advance()
-        return Timeline(begin=self._begin, step=self._step, counts=tuple(map(dict, self._counts)))
+        return Timeline(begin=self._start, step=self._interval_s, counts=tuple(map(dict, self._counts)))
 
     def _advance(self) -> None:
         """Append intervals up to the current time, and double their length if there are too many."""
-        while (index := int((self._clock() - self._begin) / self._step)) >= _MAX_STEPS:
+        while (index := int((self._clock() - self._start) / self._interval_s)) >= _MAX_STEPS:
             counts = [*self._counts, Counter[str]()]
             self._counts = [count + other for count, other in zip(counts[::2], counts[1::2], strict=False)]
-            self._step *= 2
+            self._interval_s *= 2
         self._counts += [Counter[str]() for _ in range(index + 1 - len(self._counts))]
 
 
@@ -265,37 +265,37 @@ class ProgressWriter:
 
     def __init__(self, folder: Path, on_event: OnEvent, clock: Callable[[], float] = time.time) -> None:
         self._folder, self._on_event = folder, on_event
-        self._now, self._written = Progress(), Progress()
-        self._has_run, self._tests, self._times = False, 0, TimelineCounter(clock)
+        self._progress, self._written = Progress(), Progress()
+        self._has_run, self._tests, self._timeline_counter = False, 0, TimelineCounter(clock)
 
     def __call__(self, event: Event) -> None:
         """Record an event, and pass it on."""
         match event:
             case RunStarted(total=total) | RowsRead(selected=int(total)):
-                self._note(total=total)
+                self._change_progress(total=total)
             case EngineStarting(engine=engine):
-                self._note(engine=engine)
+                self._change_progress(engine=engine)
             case ServersFound(used=used, slots=slots, unreachable=unreachable):
-                self._note(servers=used, slots=slots, unreachable=unreachable)
+                self._change_progress(servers=used, slots=slots, unreachable=unreachable)
             case ServersNow(servers=standings):
-                self._note(standings=standings)
+                self._change_progress(standings=standings)
             case SubmissionJudged(status=status, reason=reason, tests=tests):
-                self._times.add(reason if reason is Reason.NO_PROGRAM else status)
+                self._timeline_counter.add(reason if reason is Reason.NO_PROGRAM else status)
                 self._tests += tests
             case SubmissionFailed():
-                self._times.add(_UNSCORED)
+                self._timeline_counter.add(_UNSCORED)
             case SubmissionsNow():
-                self._note(
+                self._change_progress(
                     at=event.at // _ALIVE_S * _ALIVE_S,
                     under_way=event.number,
                     building=event.building,
                     builds_waiting=event.builds_waiting,
                     submissions=event.longest,
                     tests=self._tests,
-                    timeline=self._times.timeline(),
+                    timeline=self._timeline_counter.timeline(),
                 )
             case RunFinished():
-                self._end(stopped=False)
+                self._mark_ended(stopped=False)
         # A run that ends before its first row must leave no files.
         self._has_run |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
             isinstance(event, SubmissionsNow) and (self._folder / RUN).exists()
@@ -305,22 +305,24 @@ class ProgressWriter:
 
     def close(self) -> None:
         """Write that the call has ended. Without a `RunFinished` event before, it was stopped."""
-        if not self._now.ended:
-            self._end(stopped=True)
+        if not self._progress.ended:
+            self._mark_ended(stopped=True)
             self._write()
 
-    def _end(self, *, stopped: bool) -> None:
-        nothing = {"under_way": 0, "building": 0, "builds_waiting": 0, "submissions": ()}
-        times = self._times.timeline()
-        self._note(ended=True, stopped=stopped, tests=self._tests, timeline=times, **nothing)
+    def _mark_ended(self, *, stopped: bool) -> None:
+        idle_values = {"under_way": 0, "building": 0, "builds_waiting": 0, "submissions": ()}
+        timeline = self._timeline_counter.timeline()
+        self._change_progress(
+            ended=True, stopped=stopped, tests=self._tests, timeline=timeline, **idle_values
+        )
 
     def _write(self) -> None:
-        if self._has_run and self._now != self._written:
-            write_progress(self._folder, self._now)
-            self._written = self._now
+        if self._has_run and self._progress != self._written:
+            write_progress(self._folder, self._progress)
+            self._written = self._progress
 
-    def _note(self, **changed: object) -> None:
-        self._now = msgspec.structs.replace(self._now, **changed)
+    def _change_progress(self, **changes: object) -> None:
+        self._progress = msgspec.structs.replace(self._progress, **changes)
 
 
 # --- a bar for notebooks and scripts -----------------------------------------------------------------
@@ -331,10 +333,10 @@ def progress() -> OnEvent:
 
     scored = await score_dump(frame, "packages", on_event=progress())
     """
-    return _Bar()
+    return _ProgressBar()
 
 
-class _Bar:
+class _ProgressBar:
     """An event callback that shows a progress bar."""
 
     def __init__(self) -> None:

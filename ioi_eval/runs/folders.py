@@ -78,28 +78,28 @@ async def report(
     """
     if not folders:
         raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
-    named_places = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
-    places = {place.resolve(): place for place in named_places}.values()  # each folder once
-    shards = find_shards(named_places)
-    beside = Path(out or _COMPARISON).parent
-    _refuse_one_folder(places, beside)
-    on_event(ReportStarted(runs=1 if shards else len(places)))
+    named_paths = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
+    distinct_paths = {path.resolve(): path for path in named_paths}.values()  # each folder once
+    shards = find_shards(named_paths)
+    runs_folder = Path(out or _COMPARISON).parent
+    _refuse_shared_folders(distinct_paths, runs_folder)
+    on_event(ReportStarted(runs=1 if shards else len(distinct_paths)))
     if shards:
         runs = [await asyncio.to_thread(merge_shards, shards, None if out is None else Path(out))]
     else:
         runs = [
-            await asyncio.to_thread(run_of_rows, place, beside) if place.is_file() else place
-            for place in places
+            await asyncio.to_thread(run_of_rows, path, runs_folder) if path.is_file() else path
+            for path in distinct_paths
         ]
     summaries = dict[Path, Summary]()
     for folder in runs:
         on_progress = _progress_callback(on_event, str(folder))
         run_summary, written = await asyncio.to_thread(
-            _summary, folder, options or ReportOptions(), on_progress, alone=len(runs) == 1
+            _summarize_run, folder, options or ReportOptions(), on_progress, alone=len(runs) == 1
         )
         summaries[folder] = run_summary
         on_event(RunReported(folder=str(folder), submissions=run_summary.submissions, written=written))
-    reports = await asyncio.to_thread(_compared, summaries, Path(out or _COMPARISON))
+    reports = await asyncio.to_thread(_write_comparison, summaries, Path(out or _COMPARISON))
     on_event(ReportFinished(page=reports.page))
     return reports
 
@@ -107,15 +107,21 @@ async def report(
 report_sync = synchronous(report)
 
 
-def _compared(summaries: Mapping[Path, Summary], out: Path) -> WrittenReports:
+def _write_comparison(summaries: Mapping[Path, Summary], out: Path) -> WrittenReports:
     """Return the reports, and write the comparison of several runs."""
-    folders, runs = list(summaries), tuple(named(summaries))
+    run_folders, compared_runs = list(summaries), tuple(named(summaries))
     run_differences = None
-    if len(folders) == 2:
-        run_differences = differences(folders[0], folders[1], paired(*summaries.values()))
-    page = folders[0] / "report.html" if len(folders) == 1 else write_comparison(runs, out, run_differences)
+    if len(run_folders) == 2:
+        run_differences = differences(run_folders[0], run_folders[1], paired(*summaries.values()))
+    page = (
+        run_folders[0] / "report.html"
+        if len(run_folders) == 1
+        else write_comparison(compared_runs, out, run_differences)
+    )
     by_folder = {str(path): run_summary for path, run_summary in summaries.items()}
-    return WrittenReports(summaries=by_folder, runs=runs, page=str(page), differences=run_differences)
+    return WrittenReports(
+        summaries=by_folder, runs=compared_runs, page=str(page), differences=run_differences
+    )
 
 
 def _progress_callback(on_event: OnEvent, folder: str) -> OnProgress:
@@ -128,7 +134,7 @@ def _progress_callback(on_event: OnEvent, folder: str) -> OnProgress:
     return on_progress
 
 
-def _summary(
+def _summarize_run(
     folder: Path, options: ReportOptions, on_progress: OnProgress, *, alone: bool
 ) -> tuple[Summary, bool]:
     """Return the summary of a run, and True if its reports were written.
@@ -153,9 +159,15 @@ def _summary(
 _KEY_COLUMNS = ("key", "uuid", "id")
 _POINTS_COLUMNS, _MAX_POINTS_COLUMNS = ("points", "all_subtasks_points", "score"), ("max_points",)
 _SOLVED_COLUMNS = ("solved", "resolved", "passed", "correct")
-_NESTED = ("all_subtasks_results", "all_subtasks_exact_scores", "test_results", "repairs", "confinement")
-_WORDS = {"true": True, "false": False}  # in CSV files
-_BITS = {"1": True, "0": False}
+_STRUCTURED_COLUMNS = (
+    "all_subtasks_results",
+    "all_subtasks_exact_scores",
+    "test_results",
+    "repairs",
+    "confinement",
+)
+_BOOLEAN_NAMES = {"true": True, "false": False}  # in CSV files
+_BOOLEAN_DIGITS = {"1": True, "0": False}
 # Default values of columns that rows from elsewhere lack
 _DEFAULTS: Mapping[str, Any] = {
     "code_compiles": True,
@@ -167,18 +179,18 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 _MAX_VALUE = 80  # maximum length of a value in a message, in characters
 _REMEDY = "docs/results.md says what a row of results has"
-_FROM = "rows of"  # name of the setting with the file from which the run was made
+_SOURCE_SETTING = "rows of"  # name of the setting with the file from which the run was made
 
 
-def _refuse_one_folder(places: Collection[Path], runs: Path) -> None:
+def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
     """Raise InputError if two files would be converted to the same folder."""
-    first = dict[Path, Path]()
-    for place in places:
-        folder = _folder_of(place, runs) if place.is_file() else place
-        if (other := first.setdefault(folder.resolve(), place)) is not place:
+    path_by_folder = dict[Path, Path]()
+    for path in paths:
+        folder = _folder_of(path, runs) if path.is_file() else path
+        if (earlier_path := path_by_folder.setdefault(folder.resolve(), path)) is not path:
             raise InputError(
-                f"goes to the folder {folder}, and so does {other}",
-                where=str(place),
+                f"goes to the folder {folder}, and so does {earlier_path}",
+                where=str(path),
                 remedy="Give it a name of its own",
             )
 
@@ -192,7 +204,7 @@ def run_of_rows(file: Path, runs: Path) -> Path:
     """Convert a file to a run's folder in `runs`, and return the folder. An earlier version is replaced."""
     folder = _folder_of(file, runs)
     info = read_info(folder)
-    if info is not None and _FROM not in info.settings:
+    if info is not None and _SOURCE_SETTING not in info.settings:
         raise InputError(
             "a run of that name is there, which was judged here",
             where=str(folder),
@@ -203,7 +215,10 @@ def run_of_rows(file: Path, runs: Path) -> Path:
     for row in _result_rows(file):  # raises errors before anything is written
         years.setdefault(row["problem_id"], set()).add(traits_of(row).year)
     with ResultLog.open(
-        folder, Fingerprint(dump=""), settings={_FROM: str(file), "problems": "judged elsewhere"}, fresh=True
+        folder,
+        Fingerprint(dump=""),
+        settings={_SOURCE_SETTING: str(file), "problems": "judged elsewhere"},
+        fresh=True,
     ) as journal:
         for row in _result_rows(file):
             if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
@@ -215,23 +230,24 @@ def run_of_rows(file: Path, runs: Path) -> Path:
 
 def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as rows of results.jsonl. Raises InputError for invalid rows."""
-    seen = set[str]()
+    known_keys = set[str]()
     # Points of the subtasks, and the number of the first row with the problem, by problem and year
-    known_points = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
+    points_by_problem = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
     for number, row in enumerate(read_rows(file), start=1):
         result_row = _result_row(row.columns, str(file), number)
-        if result_row["key"] in seen:
+        if result_row["key"] in known_keys:
             raise InputError(f"duplicate key {result_row['key']!r}", where=str(file), row=number)
-        seen.add(result_row["key"])
+        known_keys.add(result_row["key"])
         problem = result_row["problem_id"]
-        points = {part["subtask"]: part["points"] for part in result_row["all_subtasks_results"]}
+        points = {subtask["subtask"]: subtask["points"] for subtask in result_row["all_subtasks_results"]}
         year = traits_of(result_row).year
-        first_points, first_row = known_points.setdefault((problem, year), (points, number))
+        first_points, first_row = points_by_problem.setdefault((problem, year), (points, number))
         if points != first_points:
-            total, first_total = math.fsum(points.values()), math.fsum(first_points.values())
+            points_total, first_total = math.fsum(points.values()), math.fsum(first_points.values())
             raise InputError(
-                f"problem {problem!r} has {total:g} points here and {first_total:g} in line {first_row}"
-                if total != first_total
+                f"problem {problem!r} has {points_total:g} points here and {first_total:g} in line"
+                f" {first_row}"
+                if points_total != first_total
                 else f"problem {problem!r} has other subtasks here than in line {first_row}",
                 where=str(file),
                 row=number,
@@ -244,17 +260,17 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     """Return a row as results.jsonl has it. Raises InputError for missing or invalid columns."""
     columns = plain(columns)
     # In a table, a column that only other rows have is null.
-    empty_columns = {name for name in (*_NESTED, *_DEFAULTS) if columns.get(name) is None}
-    with _row_errors(where, number):
+    empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
+    with _locate_row_errors(where, number):
         columns = whole({name: value for name, value in columns.items() if name not in empty_columns}, {})
     row = {
         **_DEFAULTS,
         **columns,
-        **{name: _structured(columns[name]) for name in _NESTED if name in columns},
+        **{name: _parse_structured(columns[name]) for name in _STRUCTURED_COLUMNS if name in columns},
     }
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
-        raise _missing_error(columns, where, number, PROBLEM_COLUMNS)
+        raise _missing_column_error(columns, where, number, PROBLEM_COLUMNS)
     row["problem_id"] = str(problem)
     row["key"] = str(
         next(
@@ -266,17 +282,20 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     for name in ("verdict", "submission_sha256"):  # elsewhere, the names may have another meaning
         if not isinstance(row.get(name), str):
             row.pop(name, None)
-    row["code_compiles"] = {**_WORDS, **_BITS}.get(str(row["code_compiles"]).lower())
+    row["code_compiles"] = {**_BOOLEAN_NAMES, **_BOOLEAN_DIGITS}.get(str(row["code_compiles"]).lower())
     if row["code_compiles"] is None:
-        raise _invalid_error(columns, where, number, "code_compiles", "true or false")
-    if isinstance(parts := row.get("all_subtasks_results"), list):
-        scores = [part.get("score") if isinstance(part, Mapping) else None for part in parts]
+        raise _invalid_value_error(columns, where, number, "code_compiles", "true or false")
+    if isinstance(subtask_rows := row.get("all_subtasks_results"), list):
+        scores = [
+            subtask_result.get("score") if isinstance(subtask_result, Mapping) else None
+            for subtask_result in subtask_rows
+        ]
         row.setdefault("all_subtasks_exact_scores", scores)
-        row["all_subtasks_points"] = next(_numbers(columns, ("all_subtasks_points",)), None)
+        row["all_subtasks_points"] = next(_numbers_in_columns(columns, ("all_subtasks_points",)), None)
     elif columns.get("all_subtasks_results") not in (None, ""):
-        raise _invalid_error(columns, where, number, "all_subtasks_results", "a list")
+        raise _invalid_value_error(columns, where, number, "all_subtasks_results", "a list")
     else:
-        points, max_points = _points(columns, where, number)
+        points, max_points = _read_points(columns, where, number)
         if not 0 <= points <= max_points or not max_points:
             raise InputError(
                 f"{points:g} points of {max_points:g}",
@@ -297,15 +316,17 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         }
         row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [score]
         row["all_subtasks_points"] = points
-    with _row_errors(where, number):
+    with _locate_row_errors(where, number):
         result = result_of({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
     if row["all_subtasks_points"] is None:
-        row["all_subtasks_points"] = math.fsum(part.weighted_score for part in result.subtasks)
+        row["all_subtasks_points"] = math.fsum(
+            subtask_result.weighted_score for subtask_result in result.subtasks
+        )
     return row
 
 
 @contextmanager
-def _row_errors(where: str, number: int) -> Iterator[None]:
+def _locate_row_errors(where: str, number: int) -> Iterator[None]:
     """Context manager: InputErrors of the code inside name the file, the row and a remedy."""
     try:
         yield
@@ -313,42 +334,42 @@ def _row_errors(where: str, number: int) -> Iterator[None]:
         raise error.but(where=where, row=number, remedy=_REMEDY) from error
 
 
-def _structured(value: Any) -> Any:
+def _parse_structured(value: Any) -> Any:
     """Return the value of a structured column, which may be a JSON string in a table.
 
     Tables turn whole numbers into floats, which become integers again.
     """
     content = structured(value)
-    return _whole_numbers(plain(content)) if isinstance(value, str) else content
+    return _as_integers(plain(content)) if isinstance(value, str) else content
 
 
-def _whole_numbers(value: Any) -> Any:
+def _as_integers(value: Any) -> Any:
     if isinstance(value, list):
-        return [_whole_numbers(item) for item in value]
+        return [_as_integers(item) for item in value]
     if isinstance(value, dict):
-        return {name: _whole_numbers(item) for name, item in value.items()}
+        return {name: _as_integers(item) for name, item in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _points(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:
+def _read_points(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:
     """Return a row's points and maximum points. A row that is only solved or not has 1 or 0 points of 1."""
-    points = next(_numbers(columns, _POINTS_COLUMNS), None)
+    points = next(_numbers_in_columns(columns, _POINTS_COLUMNS), None)
     if points is not None:
-        return points, next(_numbers(columns, _MAX_POINTS_COLUMNS), 1.0)
-    solved_values = (_WORDS.get(str(columns.get(name)).lower()) for name in _SOLVED_COLUMNS)
+        return points, next(_numbers_in_columns(columns, _MAX_POINTS_COLUMNS), 1.0)
+    solved_values = (_BOOLEAN_NAMES.get(str(columns.get(name)).lower()) for name in _SOLVED_COLUMNS)
     is_solved = next((value for value in solved_values if value is not None), None)
     if is_solved is None:
         names = ("all_subtasks_results", *_POINTS_COLUMNS, *_SOLVED_COLUMNS)
-        raise _missing_error(columns, where, number, names)
+        raise _missing_column_error(columns, where, number, names)
     return float(is_solved), 1.0
 
 
-def _numbers(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[float]:
+def _numbers_in_columns(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[float]:
     """Yield the numbers in some columns."""
     return (number for name in names if (number := as_number(columns.get(name))) is not None)
 
 
-def _invalid_error(
+def _invalid_value_error(
     columns: Mapping[str, Any], where: str, number: int, name: str, expected: str
 ) -> InputError:
     value = bounded(repr(columns[name]), _MAX_VALUE)
@@ -357,7 +378,9 @@ def _invalid_error(
     )
 
 
-def _missing_error(columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]) -> InputError:
+def _missing_column_error(
+    columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]
+) -> InputError:
     values = [f"{name} is {bounded(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
     detail = ", ".join(values) or f"The columns are: {', '.join(map(str, columns))}"
     return InputError(

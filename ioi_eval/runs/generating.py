@@ -52,21 +52,23 @@ async def generate(
     """
     copies = list[Path]()
     with ExitStack() as opened_archives:
-        async with opened(EmbeddedEngine(store=store), store) as tests:
-            for folder, where in package_folders(source, store.root / "packages", opened_archives):
+        async with opened(EmbeddedEngine(store=store), store) as runner:
+            for folder, location in package_folders(source, store.root / "packages", opened_archives):
                 package_format = format_of(folder)
                 if not isinstance(package_format, PackageFormat):
-                    raise InputError("packages of this format do not say how tests are made", where=where)
-                target = Path(out) / (package_format.package_id(folder, where) or folder.name)
+                    raise InputError("packages of this format do not say how tests are made", where=location)
+                target = Path(out) / (package_format.package_id(folder, location) or folder.name)
                 if target.exists():
                     raise InputError(
                         "exists already", where=str(target), remedy="Remove it, or name another folder"
                     )
-                faults = Faults(where)
-                making = package_format.making(folder, faults)
-                if faults.errors or making is None:
+                faults = Faults(location)
+                test_plan = package_format.making(folder, faults)
+                if faults.errors or test_plan is None:
                     raise faults.errors[0]
-                files = await _TestGenerator(tests.builder, folder, where, seconds).files(making)
+                files = await _TestGenerator(runner.builder, folder, location, seconds).create_missing_files(
+                    test_plan
+                )
                 shutil.copytree(folder, target)
                 for name, content in files.items():
                     (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,57 +86,61 @@ class _TestGenerator:
     def __init__(self, builder: Builder, folder: Path, where: str, seconds: float) -> None:
         self._builder, self._folder, self._where = builder, folder, where
         self._limits = BuildLimits(wall_time=max(PROGRAM_SECONDS, seconds), cpu_time=seconds)
-        self._built: dict[Executable, NamedBlob] = {}
+        self._executables: dict[Executable, NamedBlob] = {}
 
-    async def files(self, making: Making) -> Mapping[str, Blob]:
+    async def create_missing_files(self, test_plan: Making) -> Mapping[str, Blob]:
         """Return the missing inputs and answers by their path in the package. Validators check all inputs."""
         files = dict[str, Blob]()
-        for test in making.tests:
+        for test in test_plan.tests:
             if test.command:
-                test_input = await self._generated(test, making)
+                test_input = await self._generate_output(test, test_plan)
             else:
                 test_input = as_on_linux(self._folder / (test.copied or test.input))
             # An input in memory has other line ends than its file.
             if test.command or test.copied or test_input.data is not None:
                 files[test.input] = test_input
-            for validator in making.validators:
+            for validator in test_plan.validators:
                 failure = f"the validator rejects {test.input}"
-                arguments = ("input.txt", *test.subtask) if making.named else test.subtask
-                input_name = "input.txt" if making.named else ""
-                await self._run(validator, arguments, test_input, failure, read=input_name)
+                arguments = ("input.txt", *test.subtask) if test_plan.named else test.subtask
+                input_name = "input.txt" if test_plan.named else ""
+                await self._run_program(validator, arguments, test_input, failure, input_name=input_name)
             if (self._folder / test.answer).is_file() and not test.command:
                 continue
-            if making.solution is None:
-                files[test.answer] = await self._generated(test, making, written=_STDERR)
+            if test_plan.solution is None:
+                files[test.answer] = await self._generate_output(test, test_plan, output_name=_STDERR)
             else:
                 failure = f"the main solution fails on {test.input}"
-                files[test.answer] = await self._run(
-                    making.solution,
+                files[test.answer] = await self._run_program(
+                    test_plan.solution,
                     (),
                     test_input,
                     failure,
-                    read=making.read,
-                    written=making.written,
-                    partner=making.interactor,
+                    input_name=test_plan.read,
+                    output_name=test_plan.written,
+                    interactor=test_plan.interactor,
                 )
         return files
 
-    async def _generated(self, test: GeneratedTest, making: Making, *, written: str = "") -> Blob:
+    async def _generate_output(
+        self, test: GeneratedTest, test_plan: Making, *, output_name: str = ""
+    ) -> Blob:
         """Return the output of a test's generator."""
-        name, *arguments = test.command
+        generator_name, *arguments = test.command
         failure = f"{' '.join(test.command)} fails, which is to make {test.input}"
-        return await self._run(making.generators[name], tuple(arguments), None, failure, written=written)
+        return await self._run_program(
+            test_plan.generators[generator_name], tuple(arguments), None, failure, output_name=output_name
+        )
 
-    async def _run(
+    async def _run_program(
         self,
         program: Executable,
         arguments: tuple[str, ...],
         test_input: Blob | None,
         failure: str,
         *,
-        read: str = "",
-        written: str = "",
-        partner: Executable | None = None,
+        input_name: str = "",
+        output_name: str = "",
+        interactor: Executable | None = None,
     ) -> Blob:
         """Run a program, and return its output.
 
@@ -143,17 +149,17 @@ class _TestGenerator:
             arguments: Its arguments.
             test_input: Its input; `None` means no input.
             failure: Start of the InputError's message if the program fails.
-            read: Name of the input file; empty means standard input.
-            written: Name of the output file; empty means standard output.
-            partner: An interactor that runs with the program. The output is then the interactor's file.
+            input_name: Name of the input file; empty means standard input.
+            output_name: Name of the output file; empty means standard output.
+            interactor: An interactor that runs with the program. The output is then the interactor's file.
         """
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
-        executable = await self._executable(program)
+        executable = await self._build_executable(program)
         files = [] if test_input is None else [NamedBlob(name=_INPUT, content=test_input)]
-        if partner is not None:
-            interactor = await self._executable(partner)
-            suffix = PurePosixPath(interactor.name).suffix
-            files.append(NamedBlob(name=f"{_PARTNER}{suffix}", content=interactor.content))
+        if interactor is not None:
+            built_interactor = await self._build_executable(interactor)
+            suffix = PurePosixPath(built_interactor.name).suffix
+            files.append(NamedBlob(name=f"{_PARTNER}{suffix}", content=built_interactor.content))
         stdin = "-" if test_input is None else f"./{_INPUT}"
         python = find("python")
         spec = BuildSpec(
@@ -164,9 +170,9 @@ class _TestGenerator:
                 *(
                     _OUTPUT,
                     stdin,
-                    read or "-",
-                    written or "-",
-                    f"./{files[-1].name}" if partner else "-",
+                    input_name or "-",
+                    output_name or "-",
+                    f"./{files[-1].name}" if interactor else "-",
                     executable.name,
                 ),
                 *arguments,
@@ -175,12 +181,12 @@ class _TestGenerator:
             control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
             limits=self._limits,
         )
-        return (await self._build(spec, failure)).artifact
+        return (await self._build_or_raise(spec, failure)).artifact
 
-    async def _executable(self, program: Executable) -> NamedBlob:
+    async def _build_executable(self, program: Executable) -> NamedBlob:
         """Return the compiled program, or its script."""
-        if program not in self._built:
-            first = program.sources[0].name
+        if program not in self._executables:
+            first_name = program.sources[0].name
             checker = Checker(
                 sources=program.sources,
                 language=program.language,
@@ -193,11 +199,14 @@ class _TestGenerator:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
                 # The compiler has the default limits, because the package does not control it.
                 spec = trusted_recipe(problem, checker, _GENERATOR, BuildLimits())
-                content, name = (await self._build(spec, f"{first} does not compile")).artifact, _PROGRAM
-            self._built[program] = NamedBlob(name=name, content=content)
-        return self._built[program]
+                content, name = (
+                    (await self._build_or_raise(spec, f"{first_name} does not compile")).artifact,
+                    _PROGRAM,
+                )
+            self._executables[program] = NamedBlob(name=name, content=content)
+        return self._executables[program]
 
-    async def _build(self, spec: BuildSpec, failure: str) -> BuildSuccess:
+    async def _build_or_raise(self, spec: BuildSpec, failure: str) -> BuildSuccess:
         """Return what a build makes. Raises InputError, whose message starts with `failure`, if it fails."""
         outcome = await self._builder.build(spec)
         if isinstance(outcome, CompileError):

@@ -43,33 +43,37 @@ async def needs(
     The first condition has the number of problems that can be judged in the default language. No program of
     a problem is built. Raises InputError if the source has no problems.
     """
-    packages, default = check_source(source, choice, store), language_of(source)
+    packages, default_language = check_source(source, choice, store), language_of(source)
     broken = [
         HealthCheck(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
         for package in packages
         for error in package.errors
     ]
     problems = [package.problem for package in packages if package.problem is not None]
-    opened, trusted = open_engine(engine, store, packages_of(source, choice))
-    how = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
-    async with Scorer(opened, store=store, options=how, trusted=trusted) as scorer:
-        unmet = [need for problem in problems for need in await _needs_of(problem, default, scorer.judge)]
-        promises = await _promises(source, choice, scorer.judge)
-    unfit = {need.problem for need in unmet if not need.of_solution}
-    number = sum(bool(package.problem or package.errors) for package in packages)
-    number_fit = len(problems) - len(unfit)
-    overall = HealthCheck(
+    opened_engine, trusted = open_engine(engine, store, packages_of(source, choice))
+    judge_options = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
+    async with Scorer(opened_engine, store=store, options=judge_options, trusted=trusted) as scorer:
+        unmet_needs = [
+            need
+            for problem in problems
+            for need in await _find_unmet_needs(problem, default_language, scorer.judge)
+        ]
+        promises = await _check_promised_packages(source, choice, scorer.judge)
+    unfit_problems = {need.problem for need in unmet_needs if not need.of_solution}
+    problem_count = sum(bool(package.problem or package.errors) for package in packages)
+    fit_count = len(problems) - len(unfit_problems)
+    overall_check = HealthCheck(
         name="problems",
-        ok=bool(number_fit) and not broken and all(need.ok is not False for need in unmet),
-        detail=f"{number_fit} of {counted(number, 'problem')} of {source} can be judged",
+        ok=bool(fit_count) and not broken and all(need.ok is not False for need in unmet_needs),
+        detail=f"{fit_count} of {counted(problem_count, 'problem')} of {source} can be judged",
     )
-    return (overall, *promises, *broken, *_conditions(unmet))
+    return (overall_check, *promises, *broken, *_health_checks(unmet_needs))
 
 
 needs_sync = synchronous(needs)
 
 
-async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
+async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
     """Return a condition about the Python packages that the source promises, or nothing if there are none."""
     promised = packages_of(source, choice)
     if not promised:
@@ -81,17 +85,19 @@ async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list
     return [HealthCheck(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
 
 
-async def _needs_of(problem: Problem, default: str, judge: Judge) -> list[Need]:
+async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[Need]:
     """Return the unmet needs of a problem and of its solutions."""
-    language = find(choose_language(problem, default=default).language)
+    language = find(choose_language(problem, default=default_language).language)
     errors = await judge.lacks(problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language)
-    needs = [_need(problem, error) for error in errors]
-    if not problem.unusable and any(_is_final(error) for error in errors):
-        others = [other.name for other in admitted(problem) if not await judge.lacks(problem, other)]
-        needs = [need for need, error in zip(needs, errors, strict=True) if not _is_final(error)]
-        detail = f"not in {language.name}: only in {' or '.join(others) or 'no language that is here'}"
-        needs.append(Need(problem=problem.id, ok=None if others else False, detail=detail))
-    listed = {str(error) for error in errors}
+    needs = [_need_from_error(problem, error) for error in errors]
+    if not problem.unusable and any(_is_final_failure(error) for error in errors):
+        other_languages = [other.name for other in admitted(problem) if not await judge.lacks(problem, other)]
+        needs = [need for need, error in zip(needs, errors, strict=True) if not _is_final_failure(error)]
+        detail = (
+            f"not in {language.name}: only in {' or '.join(other_languages) or 'no language that is here'}"
+        )
+        needs.append(Need(problem=problem.id, ok=None if other_languages else False, detail=detail))
+    known_errors = {str(error) for error in errors}
     for solution in problem.solutions:
         if solution.program is not None:
             try:
@@ -101,36 +107,42 @@ async def _needs_of(problem: Problem, default: str, judge: Judge) -> list[Need]:
                     Need(problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True)
                 )
                 continue
-            lacking = await judge.lacks(problem, solution_language, "" if solution.files else solution.code)
-            for need in (_need(problem, error) for error in lacking if str(error) not in listed):
+            solution_errors = await judge.lacks(
+                problem, solution_language, "" if solution.files else solution.code
+            )
+            for need in (
+                _need_from_error(problem, error)
+                for error in solution_errors
+                if str(error) not in known_errors
+            ):
                 detail = f"a solution: {need.detail}"
                 needs.append(msgspec.structs.replace(need, ok=None, detail=detail, of_solution=True))
     return needs
 
 
-def _is_final(error: JudgeFailure | InputError) -> bool:
+def _is_final_failure(error: JudgeFailure | InputError) -> bool:
     return isinstance(error, JudgeFailure) and error.final
 
 
-def _need(problem: Problem, error: JudgeFailure | InputError) -> Need:
+def _need_from_error(problem: Problem, error: JudgeFailure | InputError) -> Need:
     return Need(
         problem=problem.id,
-        ok=None if _is_final(error) else False,
+        ok=None if _is_final_failure(error) else False,
         detail=error.problem if isinstance(error, InputError) else error.reason,
         remedy=error.remedy,
     )
 
 
-def _conditions(needs: Iterable[Need]) -> Iterator[HealthCheck]:
+def _health_checks(needs: Iterable[Need]) -> Iterator[HealthCheck]:
     """Yield a condition for each distinct need, which names the problems that have it."""
-    groups = dict[tuple[bool | None, str, str], dict[str, None]]()
+    problems_by_need = dict[tuple[bool | None, str, str], dict[str, None]]()
     for need in needs:
         detail = need.detail.replace(f"problem {need.problem} ", "the problem ")
-        groups.setdefault((need.ok, detail, need.remedy), {})[need.problem] = None
-    for (ok, detail, remedy), names in groups.items():
-        first, more = list(names)[:_MAX_NAMED], len(names) - _MAX_NAMED
+        problems_by_need.setdefault((need.ok, detail, need.remedy), {})[need.problem] = None
+    for (ok, detail, remedy), names in problems_by_need.items():
+        first_names, more_count = list(names)[:_MAX_NAMED], len(names) - _MAX_NAMED
         yield HealthCheck(
-            name=", ".join(first) + (f" and {more} more" if more > 0 else ""),
+            name=", ".join(first_names) + (f" and {more_count} more" if more_count > 0 else ""),
             ok=ok,
             detail=detail,
             remedy=remedy,

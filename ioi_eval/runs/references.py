@@ -138,11 +138,15 @@ async def judge_references(
     """
     timing = timing or Timing()
 
-    async def limited(problem: Problem) -> Problem:
+    async def with_factor(problem: Problem) -> Problem:
         return with_time_factor(problem, timing.factor)
 
-    selected = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
-    submissions = {submission.key: submission for each in selected for submission in each.submissions()}
+    selections = [
+        _SelectedSolutions.of(label, problem, solutions, most) for label, problem in problems.items()
+    ]
+    submissions = {
+        submission.key: submission for selection in selections for submission in selection.submissions()
+    }
     cache_keys = _cache_keys(submissions.values(), fingerprint(problems), timing, here)
     outcomes = _OutcomeCache(store, cache_keys, fresh=fresh)
     if submissions.keys() - outcomes.done:
@@ -153,38 +157,45 @@ async def judge_references(
             outcomes,
             workers=workers,
             prepare=prepare,
-            limited=limited,
+            limited=with_factor,
             on_event=on_event,
         )
-    return References(most=most, problems=tuple(each.outcome(outcomes) for each in selected))
+    return References(most=most, problems=tuple(selection.outcome(outcomes) for selection in selections))
 
 
-def with_references(problems: Problems, most: int) -> tuple[Problems, dict[str, int]]:
-    """Return the problems with at most `most` solutions of each kind, and the number of excluded solutions.
+def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, dict[str, int]]:
+    """Return the problems with at most `max_solutions` solutions of each kind, and the excluded numbers.
 
-    The numbers are by reason and include excluded problems. Problems of packages are unchanged.
+    The numbers are by reason and count excluded solutions and problems. Problems of packages are unchanged.
     """
-    left_out = Counter[str]()
+    excluded_counts = Counter[str]()
     if not isinstance(problems, LoadedProblems):
         return problems, {}
-    taken = [
-        msgspec.structs.replace(problem, solutions=tuple(_taken(problems.references(label), most, left_out)))
+    limited_problems = [
+        msgspec.structs.replace(
+            problem,
+            solutions=tuple(_select_solutions(problems.references(label), max_solutions, excluded_counts)),
+        )
         for label, problem in problems.items()
         if not problem.unusable
     ]
-    left_out.update(f"problems ({problem.unusable})" for problem in problems.values() if problem.unusable)
-    return Problems(taken, packages=problems.packages), dict(left_out)
+    excluded_counts.update(
+        f"problems ({problem.unusable})" for problem in problems.values() if problem.unusable
+    )
+    return Problems(limited_problems, packages=problems.packages), dict(excluded_counts)
 
 
-def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> Iterator[Solution]:
-    kinds = Counter[str]()
+def _select_solutions(
+    solutions: Iterable[Solution], max_solutions: int, excluded_counts: Counter[str]
+) -> Iterator[Solution]:
+    counts_by_kind = Counter[str]()
     for solution in solutions:
-        if not _is_known(solution.language):
-            left_out["solutions in a language that is not known here"] += 1
-        elif kinds[solution.expected] == most:
-            left_out[f"solutions beyond the first {most}"] += 1
+        if not _is_known_language(solution.language):
+            excluded_counts["solutions in a language that is not known here"] += 1
+        elif counts_by_kind[solution.expected] == max_solutions:
+            excluded_counts[f"solutions beyond the first {max_solutions}"] += 1
         else:
-            kinds[solution.expected] += 1
+            counts_by_kind[solution.expected] += 1
             yield solution
 
 
@@ -224,19 +235,20 @@ async def check_references(
 
 def conclusion(outcomes: References, options: ReferenceOptions) -> str:
     """Return a summary in one sentence."""
-    numbers = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
-    left_out = " (left out)" if options.skip and numbers[Reliability.UNRELIABLE] else ""
+    counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
+    exclusion_note = " (left out)" if options.skip and counts[Reliability.UNRELIABLE] else ""
     return (
         f"up to {outcomes.most} of each of {counted(len(outcomes.problems), 'problem')} judged: "
-        f"{numbers[Reliability.RELIABLE]} reliable, {numbers[Reliability.UNRELIABLE]} unreliable{left_out}, "
-        f"{numbers[Reliability.UNKNOWN]} unknown"
+        f"{counts[Reliability.RELIABLE]} reliable, {counts[Reliability.UNRELIABLE]}"
+        f" unreliable{exclusion_note}, "
+        f"{counts[Reliability.UNKNOWN]} unknown"
     )
 
 
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-class _Solutions(Value):
+class _SelectedSolutions(Value):
     """The selected solutions of one problem."""
 
     label: str
@@ -246,22 +258,33 @@ class _Solutions(Value):
 
     @classmethod
     def of(
-        cls, label: str, problem: Problem, solutions: Callable[[str], tuple[Solution, ...]], most: int
-    ) -> _Solutions:
+        cls,
+        label: str,
+        problem: Problem,
+        solutions: Callable[[str], tuple[Solution, ...]],
+        max_solutions: int,
+    ) -> _SelectedSolutions:
         if problem.unusable:
             return cls(label=label, note=problem.unusable)
         try:
-            right = [solution for solution in solutions(label) if solution.expected == _RIGHT]
+            right_solutions = [solution for solution in solutions(label) if solution.expected == _RIGHT]
         except InputError as error:  # only this row is unusable
             return cls(label=label, note=str(error))
-        chosen = tuple(solution for solution in right if _is_known(solution.language))[:most]
-        why = _OTHER_LANGUAGES if right else _NONE
-        return cls(label=label, solutions=chosen, others=len(right) - len(chosen), note="" if chosen else why)
+        chosen_solutions = tuple(
+            solution for solution in right_solutions if _is_known_language(solution.language)
+        )[:max_solutions]
+        missing_note = _OTHER_LANGUAGES if right_solutions else _NONE
+        return cls(
+            label=label,
+            solutions=chosen_solutions,
+            others=len(right_solutions) - len(chosen_solutions),
+            note="" if chosen_solutions else missing_note,
+        )
 
     def submissions(self) -> Iterator[Submission]:
         for solution in self.solutions:
             yield Submission(
-                key=_key(self.label, solution),
+                key=_solution_key(self.label, solution),
                 problem_id=self.label,
                 code=solution.code,
                 language=solution.language,
@@ -269,7 +292,7 @@ class _Solutions(Value):
 
     def outcome(self, outcomes: _OutcomeCache) -> ProblemReferences:
         references = tuple(
-            outcomes.reference(_key(self.label, solution), solution) for solution in self.solutions
+            outcomes.reference(_solution_key(self.label, solution), solution) for solution in self.solutions
         )
         return ProblemReferences(
             problem=self.label,
@@ -280,11 +303,11 @@ class _Solutions(Value):
         )
 
 
-def _key(label: str, solution: Solution) -> str:
+def _solution_key(label: str, solution: Solution) -> str:
     return f"{label}/{solution.expected}/{solution.name}"
 
 
-def _is_known(language: str) -> bool:
+def _is_known_language(language: str) -> bool:
     try:
         find_language(language)
     except InputError:
@@ -331,11 +354,11 @@ class _OutcomeCache:
             (key, recalled(store, cache_key, Reference))
             for key, cache_key in (() if fresh else cache_keys.items())
         )
-        self._known = {key: entry[0] for key, entry in cached if entry is not None}
+        self._outcomes = {key: entry[0] for key, entry in cached if entry is not None}
 
     @property
     def done(self) -> Set[str]:
-        return self._known.keys()
+        return self._outcomes.keys()
 
     def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         return None
@@ -348,15 +371,15 @@ class _OutcomeCache:
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         result = result_of(row)
-        missed = next((test for test in result.tests if test.status is not Verdict.AC), None)
-        reason = (missed.feedback if missed else "") if result.compiles else result.compile_output
-        outcome = self._known[row["key"]] = Reference(
+        failed_test = next((test for test in result.tests if test.status is not Verdict.AC), None)
+        reason = (failed_test.feedback if failed_test else "") if result.compiles else result.compile_output
+        outcome = self._outcomes[row["key"]] = Reference(
             solution="",  # equal solutions share the outcome
             language="",
             status=result.verdict,
             passed=sum(test.status is Verdict.AC for test in result.tests),
             total=len(result.tests),
-            test=missed.test_name if missed and result.compiles else "",
+            test=failed_test.test_name if failed_test and result.compiles else "",
             reason=bounded(reason, _MAX_REASON),
         )
         cache_key = self._cache_keys[row["key"]]
@@ -370,5 +393,5 @@ class _OutcomeCache:
 
     def reference(self, key: str, solution: Solution) -> Reference:
         unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
-        outcome = self._known.get(key, unjudged)
+        outcome = self._outcomes.get(key, unjudged)
         return msgspec.structs.replace(outcome, solution=solution.name, language=solution.language)

@@ -161,7 +161,7 @@ async def judge_all(
         raise InputError(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
-    run = _Run(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
+    run = _JudgingRun(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
     needed_problems, source = run.survey(submissions, expected), _SubmissionSource(submissions)
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
     with ungrouped(Exception), ungrouped(InputError):
@@ -169,7 +169,7 @@ async def judge_all(
             await check(run.languages)
         if prepare is not None:
             await prepare_all(prepare, needed_problems)
-        await run.work_through(source, workers)
+        await run.run_workers(source, workers)
     return run.finish()
 
 
@@ -178,7 +178,7 @@ class _SubmissionSource:
 
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
         # Keys of submissions that were read before are known to be distinct.
-        self._seen = None if isinstance(submissions, IndexedSubmissions) else set[str]()
+        self._known_keys = None if isinstance(submissions, IndexedSubmissions) else set[str]()
         self._rows: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
             self._rows = iter(submissions)
@@ -192,20 +192,20 @@ class _SubmissionSource:
         else:
             async with self._stream_lock:
                 submission = await anext(self._stream, None)
-        if submission is not None and self._seen is not None:
-            _check_distinct(submission.key, self._seen)
+        if submission is not None and self._known_keys is not None:
+            _check_distinct(submission.key, self._known_keys)
         return submission
 
 
-def _check_distinct(key: str, seen: set[str]) -> None:
-    """Add the key to `seen`. A key that was already in it is an InputError."""
-    if key in seen:
+def _check_distinct(key: str, known_keys: set[str]) -> None:
+    """Add the key to `known_keys`. A key that was already in it is an InputError."""
+    if key in known_keys:
         raise InputError(
             f"the key {key!r} is there twice",
             field="key",
             remedy="Give every row an id of its own, or leave the id column out",
         )
-    seen.add(key)
+    known_keys.add(key)
 
 
 class _Claim:
@@ -214,10 +214,10 @@ class _Claim:
     def __init__(self, problem: Problem, first: Submission, identity: str) -> None:
         self.problem, self.identity = problem, identity
         self.waiting = deque([first])
-        self.over = asyncio.Event()
+        self.is_over = asyncio.Event()
 
 
-class _Run:
+class _JudgingRun:
     """The state of one call of `judge_all`."""
 
     def __init__(
@@ -228,15 +228,15 @@ class _Run:
         limited: Callable[[Problem], Awaitable[Problem]] | None,
         share: bool,
         outputs: bool,
-        tell: Callable[[Event], None],
+        on_event: Callable[[Event], None],
     ) -> None:
-        self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, tell
-        self._limited, self._share, self._outputs = limited, share, outputs
+        self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
+        self._add_limits, self._share, self._outputs = limited, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
         self._active = dict[Doing, None]()  # active submissions, by start time
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
-        self._crowding = OverloadDetector()
+        self._overload_detector = OverloadDetector()
         self._skipped_counted = False  # True if the survey has counted the skipped submissions
         self.languages = set[str]()  # of the submissions that will be judged
 
@@ -254,19 +254,19 @@ class _Run:
         if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
             self._on_event(RunStarted(total=expected, skipped=len(self._journal.done)))
             return []
-        seen = set[str]()
-        skipped = 0
+        known_keys = set[str]()
+        skipped_count = 0
         needed_problems = dict[str, Problem]()
         for submission in submissions:
-            _check_distinct(submission.key, seen)
-            problem = self._problem(submission)
+            _check_distinct(submission.key, known_keys)
+            problem = self._find_problem(submission)
             if submission.key in self._journal.done:
-                skipped += 1
+                skipped_count += 1
             else:
                 needed_problems[submission.problem_id] = problem
                 if submission.code is not None:
                     self.languages.add(submission.language)
-        self._on_event(RunStarted(total=len(seen), skipped=skipped))
+        self._on_event(RunStarted(total=len(known_keys), skipped=skipped_count))
         return list(needed_problems.values())
 
     def _survey_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
@@ -276,8 +276,8 @@ class _Run:
         for key in ids:
             if key not in done:
                 open_count += 1
-                name = ids[key]
-                needed_problems[name] = self._problems[name]
+                problem_id = ids[key]
+                needed_problems[problem_id] = self._problems[problem_id]
         self._skipped_counted, self._numbers["skipped"] = True, len(ids) - open_count
         self.languages |= {
             submission.language
@@ -287,7 +287,7 @@ class _Run:
         self._on_event(RunStarted(total=len(ids), skipped=len(ids) - open_count))
         return list(needed_problems.values())
 
-    def _problem(self, submission: Submission) -> Problem:
+    def _find_problem(self, submission: Submission) -> Problem:
         """Return the submission's problem. An unknown problem is an InputError."""
         problem = self._problems.get(submission.problem_id)
         if problem is None:
@@ -301,7 +301,7 @@ class _Run:
 
     # --- judging ---
 
-    async def work_through(self, source: _SubmissionSource, workers: int | Callable[[], int]) -> None:
+    async def run_workers(self, source: _SubmissionSource, workers: int | Callable[[], int]) -> None:
         """Run workers until one of them finds no more submissions. Add workers if the engine grows."""
         worker_tasks, reporting = set[asyncio.Task[None]](), asyncio.create_task(self._report_active())
         try:
@@ -309,7 +309,7 @@ class _Run:
                 while not any(task.done() for task in worker_tasks):
                     size = workers if isinstance(workers, int) else max(1, workers())
                     worker_tasks |= {
-                        group.create_task(self.work(source)) for _ in range(size - len(worker_tasks))
+                        group.create_task(self.run_worker(source)) for _ in range(size - len(worker_tasks))
                     }
                     timeout = None if isinstance(workers, int) else _WORKER_CHECK_S
                     await asyncio.wait(worker_tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -322,19 +322,19 @@ class _Run:
             await asyncio.sleep(_PROGRESS_S)
             self._on_event(submissions_now(self._active))
 
-    async def work(self, source: _SubmissionSource) -> None:
+    async def run_worker(self, source: _SubmissionSource) -> None:
         """Run one worker: take submissions from the source and judge them until none is left."""
         while (submission := await source.next()) is not None:
-            if (claim := await self._claim_for(submission)) is None:
+            if (claim := await self._claim_submission(submission)) is None:
                 continue
             try:
                 while claim.waiting:
-                    await self._work_on(claim)
+                    await self._judge_claim(claim)
             finally:
                 self._claims.pop(claim.identity, None)
-                claim.over.set()
+                claim.is_over.set()
 
-    async def _work_on(self, claim: _Claim) -> None:
+    async def _judge_claim(self, claim: _Claim) -> None:
         """Judge the first submission of a claim and record its result for all of them.
 
         If the judge fails, only the first submission fails, and the others are judged one by one. Nothing is
@@ -342,7 +342,7 @@ class _Run:
         """
         submission, problem = claim.waiting.popleft(), claim.problem
         try:
-            limited_problem = problem if self._limited is None else await self._limited(problem)
+            limited_problem = problem if self._add_limits is None else await self._add_limits(problem)
             with doing(submission.key, problem.id) as active:
                 self._active[active] = None
                 try:
@@ -350,14 +350,14 @@ class _Run:
                 finally:
                     del self._active[active]
         except (JudgeFailure, EngineError, ProgramBroken) as error:
-            self._fail(problem, submission, error)
+            self._record_failure(problem, submission, error)
             return
-        checked_result = self._checked_repeat(submission, claim.identity, result)
-        self._record(problem, submission, checked_result, repeated=bool(result.repeats))
+        checked_result = self._without_foreign_repeat(submission, claim.identity, result)
+        self._record_result(problem, submission, checked_result, repeated=bool(result.repeats))
         while claim.waiting:
-            self._record(problem, claim.waiting.popleft(), repeating(checked_result), repeated=True)
+            self._record_result(problem, claim.waiting.popleft(), repeating(checked_result), repeated=True)
 
-    async def _claim_for(self, submission: Submission) -> _Claim | None:
+    async def _claim_submission(self, submission: Submission) -> _Claim | None:
         """Return a claim to judge the submission, or None if it needs no judging.
 
         That is the case if it has a result, if an equal submission has one, or if one is being judged.
@@ -366,27 +366,29 @@ class _Run:
             self._numbers["skipped"] += not self._skipped_counted
             await asyncio.sleep(0)  # lets the task be cancelled while many rows are skipped
             return None
-        problem = self._problem(submission)
+        problem = self._find_problem(submission)
         identity = rows.identity(problem, submission)
         claim = _Claim(problem, submission, identity)
         while self._share and (other_claim := self._claims.get(identity)) is not None:
             if len(other_claim.waiting) < _MAX_WAITING:  # waiting submissions are in memory
                 other_claim.waiting.append(submission)
                 return None
-            await other_claim.over.wait()
+            await other_claim.is_over.wait()
         row = self._journal.find(identity, submission.problem_id)
         if row is not None and (
             self._share or row["key"] == submission.key
         ):  # a row of this run or of another
-            earlier_result = self._checked_repeat(submission, identity, repeating(rows.result_of(row)))
-            self._record(problem, submission, earlier_result, repeated=True, known=True)
+            earlier_result = self._without_foreign_repeat(
+                submission, identity, repeating(rows.result_of(row))
+            )
+            self._record_result(problem, submission, earlier_result, repeated=True, known=True)
             await asyncio.sleep(0)
             return None
         if self._share:
             self._claims[identity] = claim
         return claim
 
-    def _checked_repeat(
+    def _without_foreign_repeat(
         self, submission: Submission, identity: str, result: SubmissionResult
     ) -> SubmissionResult:
         """Return the result without its reference to an equal row, unless that row is in this run.
@@ -399,7 +401,7 @@ class _Run:
             return result
         return msgspec.structs.replace(result, repeats="")
 
-    def _record(
+    def _record_result(
         self,
         problem: Problem,
         submission: Submission,
@@ -429,10 +431,10 @@ class _Run:
                 reason=scoring.reason(own_result),
             )
         )
-        if not repeated and (overloaded := self._crowding.add(result)) is not None:
+        if not repeated and (overloaded := self._overload_detector.add(result)) is not None:
             self._on_event(overloaded)
 
-    def _fail(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
+    def _record_failure(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
         """Write the row of a judge failure and emit an event."""
         failure = (
             error
@@ -456,9 +458,9 @@ class _Run:
         return summary
 
 
-def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
-    """Return an event about the active submissions. `doings` are sorted by start time."""
-    steps = [current.step for current in doings]
+def submissions_now(active_submissions: Collection[Doing]) -> SubmissionsNow:
+    """Return an event about the active submissions. `active_submissions` are sorted by start time."""
+    steps = [current.step for current in active_submissions]
     oldest = (
         ActiveSubmission(
             key=rows.bounded(submission.key, _MAX_NAME),
@@ -467,7 +469,7 @@ def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
             where=current.where,
             since=round(submission.since, 1),
         )
-        for submission, current in zip(doings, steps, strict=True)
+        for submission, current in zip(active_submissions, steps, strict=True)
     )
     return SubmissionsNow(
         at=time.time(),
@@ -496,10 +498,10 @@ class OverloadDetector:
         return Overloaded(waited=self._waited, computed=self._computed)
 
 
-async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
+async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], problems: list[Problem]) -> None:
     """Prepare the problems at the same time. If all fail, raise the error of the first."""
 
-    async def prepared(problem: Problem) -> ProgramBroken | None:
+    async def prepare_problem(problem: Problem) -> ProgramBroken | None:
         try:
             await prepare(problem)
         except ProgramBroken as error:
@@ -509,9 +511,9 @@ async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: l
         return None
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(prepared(problem)) for problem in needed]
+        tasks = [group.create_task(prepare_problem(problem)) for problem in problems]
     errors = [error for task in tasks if (error := task.result()) is not None]
     if errors and len(errors) == len(
-        needed
+        problems
     ):  # if only some fail, the rows of their submissions contain the error
         raise errors[0]

@@ -94,8 +94,13 @@ class ScoredDump(Value):
     def as_json(self) -> dict[str, Any]:
         """Return the content of the command's JSON output."""
         names = ("left_out", "rejected", "noted", "other_files", "understood")
-        rows = {name: getattr(self.dump, name) for name in names}
-        json = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
+        dump_counts = {name: getattr(self.dump, name) for name in names}
+        json = {
+            "out": self.out,
+            "report": f"{self.out}/report.md",
+            "this_call": self.call,
+            "dump": dump_counts,
+        }
         references = {} if self.references is None else {"references": self.references}
         return {**json, **references, **self.summary.as_json()}
 
@@ -141,28 +146,28 @@ async def score_dump(
         InputError: The input is unusable. Nothing has been written, except if the dump is new and large: then
             only its first rows are checked before judging starts.
     """
-    with as_files(dumps) as named:
-        paths, audit = tuple(map(called, named)), None if trust is None else read_audit(trust)
+    with as_files(dumps) as dump_files:
+        paths, audit = tuple(map(called, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.of(out or _default_folder(paths[0], selection), engine, options, store, on_event)
-        rows = Rows.of(named, reading, selection, problems, setup)
+        rows = Rows.of(dump_files, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
-            dump = (early := rows.beginning(loaded, setup)) or read_dump(rows, loaded, setup)
+            dump = (beginning := rows.beginning(loaded, setup)) or read_dump(rows, loaded, setup)
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable, reference_outcomes = await check_references(loaded, references, setup)
             if usable is not loaded:
-                dump = (early := rows.beginning(usable, setup)) or rows.open(usable)
+                dump = (beginning := rows.beginning(usable, setup)) or rows.open(usable)
             result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
             limit = rows.selection.limit
-            asked: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
-            asked |= {} if limit is None else {LIMIT: limit}
-            settings = {**asked, **_remarks(dump, reference_outcomes, references)}
+            arguments: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
+            arguments |= {} if limit is None else {LIMIT: limit}
+            settings = {**arguments, **_report_settings(dump, reference_outcomes, references)}
             work = rows.work(dump, usable, result_settings, settings)
-            if early is None:
-                call = await judge_work(work, setup)
+            if beginning is None:
+                call_summary = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
             else:
-                tail = DumpTail(rows, early, usable, setup)
-                call = await judge_work(tail.work(work), setup)
+                tail = DumpTail(rows, beginning, usable, setup)
+                call_summary = await judge_work(tail.work(work), setup)
                 dump = tail.whole
             write_rejected(setup.folder, dump.rejected)
     if reference_outcomes is not None:
@@ -174,7 +179,7 @@ async def score_dump(
     folder = str(setup.folder)
     return ScoredDump(
         out=folder,
-        call=call,
+        call=call_summary,
         dump=dump.info,
         summary=write_reports(
             setup.folder,
@@ -205,27 +210,27 @@ class DumpTail:
             work,
             submissions=self._submissions(),
             keys=None,
-            check=self._check,
-            settled_by=self._is_settled_by,
+            check=self._check_beginning,
+            settled_by=self._set_settle_callback,
         )
 
-    def _is_settled_by(
+    def _set_settle_callback(
         self, settle: Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]
     ) -> None:
-        self._settle = settle
+        self._settle_results = settle
 
-    def _finish_reading(self, whole: Dump) -> None:
+    def _finish_reading(self, whole_dump: Dump) -> None:
         """Write the dump's index and fingerprint, so that a later call need not read the dump again."""
-        for file in (*self._beginning.info.files, *whole.info.files):
+        for file in (*self._beginning.info.files, *whole_dump.info.files):
             file.check_unchanged()  # the judged rows must not have changed
-        self.whole = whole
-        self._setup.on_event(RowsRead(rows=whole.info.rows, selected=len(whole)))
-        made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)
-        self._settle(made_of, _remarks(whole, None, None), whole.info.keys)
-        write_index(self._setup.folder, whole.index)
-        whole.index = None  # 150 MB for a million rows
+        self.whole = whole_dump
+        self._setup.on_event(RowsRead(rows=whole_dump.info.rows, selected=len(whole_dump)))
+        made_of = msgspec.structs.replace(self._made_of, dump=whole_dump.info.sha256)
+        self._settle_results(made_of, _report_settings(whole_dump, None, None), whole_dump.info.keys)
+        write_index(self._setup.folder, whole_dump.index)
+        whole_dump.index = None  # 150 MB for a million rows
 
-    async def _check(self, judge: Judge) -> None:
+    async def _check_beginning(self, judge: Judge) -> None:
         """Check the problems and languages of the beginning before anything is judged."""
         names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
@@ -270,12 +275,14 @@ def read_dump(
         raise BadRows(error.errors, str(write_rejected(setup.folder, error.errors))) from error
 
 
-def _remarks(dump: Dump, outcomes: References | None, references: ReferenceOptions | None) -> dict[str, Any]:
+def _report_settings(
+    dump: Dump, outcomes: References | None, references: ReferenceOptions | None
+) -> dict[str, Any]:
     """Return settings for reports: notes about the rows, and the outcomes of reference solutions."""
-    remarks: dict[str, Any] = {"rows": rows} if (rows := rows_left_out(dump.info)) else {}
+    settings: dict[str, Any] = {"rows": rows} if (rows := rows_left_out(dump.info)) else {}
     if outcomes is None or references is None:
-        return remarks
-    return {**remarks, "own_solutions": conclusion(outcomes, references)}
+        return settings
+    return {**settings, "own_solutions": conclusion(outcomes, references)}
 
 
 _MAX_NAMED = 3  # maximum number of files that a note names
@@ -283,14 +290,24 @@ _MAX_NAMED = 3  # maximum number of files that a note names
 
 def rows_left_out(info: DumpInfo) -> list[str]:
     """Return notes about rows that are not judged, except by the user's choice, and about ambiguous rows."""
-    news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
-    left = [f"Left out {counted(number, 'row')}: {reason}" for reason, number in sorted(news.items())]
+    unrequested_counts = {
+        reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR
+    }
+    notes = [
+        f"Left out {counted(number, 'row')}: {reason}"
+        for reason, number in sorted(unrequested_counts.items())
+    ]
     if info.rejected:
-        left.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
-    if others := info.other_files:
-        names = ", ".join(others[:_MAX_NAMED]) + (", ..." if len(others) > _MAX_NAMED else "")
-        left.append(f"Left out {counted(len(others), 'file')} whose suffix is of no format of rows: {names}")
-    return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
+        notes.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
+    if skipped_files := info.other_files:
+        names = ", ".join(skipped_files[:_MAX_NAMED]) + (", ..." if len(skipped_files) > _MAX_NAMED else "")
+        notes.append(
+            f"Left out {counted(len(skipped_files), 'file')} whose suffix is of no format of rows: {names}"
+        )
+    return [
+        *notes,
+        *(f"Note: {counted(number, 'row')} {note}" for note, number in sorted(info.noted.items())),
+    ]
 
 
 # --- rows --------------------------------------------------------------------------------------------
@@ -303,7 +320,7 @@ class Rows(NamedTuple):
     places: Sequence[RowFile]
     reading: DumpOptions
     selection: Selection
-    known_in: Path | None = None  # the run's folder, if an earlier call may have left an index there
+    index_folder: Path | None = None  # the run's folder, if an earlier call may have left an index there
     others: tuple[str, ...] = ()  # files in the dumps' folders that are not dumps
 
     @classmethod
@@ -316,16 +333,17 @@ class Rows(NamedTuple):
         setup: RunSetup,
     ) -> Self:
         """Return the rows of dumps. A continued run keeps its rule for keys."""
-        reading, before = reading or DumpOptions(), None if setup.options.fresh else read_info(setup.folder)
-        if before is not None and not before.fingerprint.options.get("keys_of_content"):
+        reading = reading or DumpOptions()
+        earlier_info = None if setup.options.fresh else read_info(setup.folder)
+        if earlier_info is not None and not earlier_info.fingerprint.options.get("keys_of_content"):
             reading = msgspec.structs.replace(reading, keys_of_content=False)
         if not reading.default_language:
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
-        known_in = None if before is None else setup.folder
+        index_folder = None if earlier_info is None else setup.folder
         folders = (dump for dump in dumps if not isinstance(dump, RowFile))
         others = tuple(map(str, other_files(folders)))
         names, places = tuple(map(called, dumps)), find_dumps(dumps)
-        return cls(names, places, reading, selection or Selection(), known_in, others)
+        return cls(names, places, reading, selection or Selection(), index_folder, others)
 
     def mentioned(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""
@@ -343,19 +361,21 @@ class Rows(NamedTuple):
             selection=self.selection,
             on_rows=on_rows,
             read_by=reading_of(self.reading, fingerprint(problems)),
-            index=None if self.known_in is None else read_index(self.known_in),
+            index=None if self.index_folder is None else read_index(self.index_folder),
         )
         dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
         if len(dump) or dump.has_other_shards:
             return dump
         if dump.rejected:
             raise BadRows(dump.rejected)
-        wanted = ", ".join(sorted(self.selection.problems))
+        wanted_problems = ", ".join(sorted(self.selection.problems))
         reasons = "; ".join(f"{number} {reason}" for reason, number in dump.info.left_out.items())
         raise InputError(
-            f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})",
+            f"no submission for {wanted_problems} in it"
+            if wanted_problems
+            else f"no submission to judge in it ({reasons})",
             where=", ".join(self.paths),
-            field="selection.problems" if wanted else "",
+            field="selection.problems" if wanted_problems else "",
         )
 
     def beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
@@ -391,8 +411,8 @@ class Rows(NamedTuple):
 def _default_folder(dump: str, selection: Selection | None) -> Path:
     """Return the folder of a run for which the user gives no folder."""
     shard = None if selection is None else selection.shard
-    part = "" if shard is None else f"-shard-{shard.index}-of-{shard.number}"
-    return Path("runs") / f"{run_name(dump)}{part}"
+    shard_suffix = "" if shard is None else f"-shard-{shard.index}-of-{shard.number}"
+    return Path("runs") / f"{run_name(dump)}{shard_suffix}"
 
 
 def called(dump: str | Path | RowFile) -> str:
@@ -454,29 +474,29 @@ def forecast_dump(
             work = rows.work(dump, loaded, setup.result_settings, {})
             with journal_of(work, setup) as journal:
                 again = superseded_results(work, journal)
-                new, without = _to_judge(work, journal)
-                asked = [
+                new_submissions, empty_count = _unjudged_submissions(work, journal)
+                timed_problems = [
                     with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
-                    for submission in new
+                    for submission in new_submissions
                 ]
                 limits = [
                     (
                         0.0 if problem.task_type is TaskType.OUTPUT_ONLY else problem.limits.cpu_time,
                         len(problem.tests),
                     )
-                    for problem in asked
+                    for problem in timed_problems
                 ]
                 most = [None if limit is None else limit * tests for limit, tests in limits]
                 return Forecast(
                     out=str(setup.folder),
                     rows=len(dump),
-                    known=len(dump) - len(new) - without,
-                    judged=len(new),
-                    without=without,
+                    known=len(dump) - len(new_submissions) - empty_count,
+                    judged=len(new_submissions),
+                    without=empty_count,
                     tests=sum(tests for _, tests in limits),
-                    problems=len({submission.problem_id for submission in new}),
+                    problems=len({submission.problem_id for submission in new_submissions}),
                     cpu_hours=None if None in most else math.fsum(filter(None, most)) / _HOUR_S,
-                    expected_cpu_hours=_expected(journal, new),
+                    expected_cpu_hours=_expected_cpu_hours(journal, new_submissions),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
                     notes=tuple(rows_left_out(msgspec.structs.replace(dump.info, rejected=0))),
@@ -484,15 +504,15 @@ def forecast_dump(
                 )
 
 
-def _to_judge(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
+def _unjudged_submissions(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
     """Return the submissions that would be judged, without their code, and the number of empty ones."""
     distinct: dict[str, Submission] = {}
-    without = 0
+    empty_count = 0
     for submission in work.submissions if isinstance(work.submissions, Iterable) else ():
         if submission.key in journal.done:
             continue
         if submission.code is None:
-            without += 1
+            empty_count += 1
             continue
         submission_identity = identity(work.problems[submission.problem_id], submission)
         if submission_identity in distinct or journal.find(submission_identity, submission.problem_id):
@@ -500,15 +520,15 @@ def _to_judge(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
         distinct[submission_identity] = Submission(
             key=submission.key, problem_id=submission.problem_id, code=None
         )
-    return list(distinct.values()), without
+    return list(distinct.values()), empty_count
 
 
-def _expected(journal: ResultLog, new: Iterable[Submission]) -> float | None:
+def _expected_cpu_hours(journal: ResultLog, submissions: Iterable[Submission]) -> float | None:
     """Return the expected CPU hours, by the mean of the problem's results or else of all results."""
     times_by_problem: Mapping[str, list[float]] = journal.cpu_times()
     all_times = [seconds for times in times_by_problem.values() for seconds in times]
     if not all_times:
         return None
-    mean = math.fsum(all_times) / len(all_times)
+    overall_mean = math.fsum(all_times) / len(all_times)
     means = {problem: math.fsum(times) / len(times) for problem, times in times_by_problem.items()}
-    return math.fsum(means.get(submission.problem_id, mean) for submission in new) / _HOUR_S
+    return math.fsum(means.get(submission.problem_id, overall_mean) for submission in submissions) / _HOUR_S

@@ -84,7 +84,7 @@ class _ValidationPlan(Value):
 
     work: Work
     cases: tuple[KeyedExpectation, ...]
-    hopeless: Mapping[str, str] = {}  # reasons by key, for solutions that cannot be judged
+    unjudgeable: Mapping[str, str] = {}  # reasons by key, for solutions that cannot be judged
     note: str = ""
     rejected: Sequence[InputError] = ()  # errors of the file's rows
 
@@ -144,7 +144,7 @@ async def validate(
         call = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
         results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
-        failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
+        failures = {**plan.unjudgeable, **setup.failures(keys - results.keys())}
         limits = limits_of(setup.folder, judged_problems)
         result = validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected(setup.folder, plan.rejected)
@@ -195,15 +195,24 @@ def _plan_of_file(
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions in a file."""
-    with opened(problems, choice, setup.store, rows.mentioned) as usable:
-        dump = read_dump(rows, usable, setup)
-        official = read_reference_scores(dump, usable, column=column, scale=scale)
-        named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
+    with opened(problems, choice, setup.store, rows.mentioned) as loaded_problems:
+        dump = read_dump(rows, loaded_problems, setup)
+        reference_scores = read_reference_scores(dump, loaded_problems, column=column, scale=scale)
+        report_settings = {
+            "solutions": rows.paths[0],
+            "problems": source_name(problems),
+            "expected": reference_scores.column,
+        }
         yield _ValidationPlan(
-            work=msgspec.structs.replace(rows.work(dump, usable, setup.result_settings, named), trusted=True),
-            cases=official.cases,
+            work=msgspec.structs.replace(
+                rows.work(dump, loaded_problems, setup.result_settings, report_settings), trusted=True
+            ),
+            cases=reference_scores.cases,
             note=". ".join(
-                [f"Column {official.column} is taken for expected {official.kind}", *rows_left_out(dump.info)]
+                [
+                    f"Column {reference_scores.column} is taken for expected {reference_scores.kind}",
+                    *rows_left_out(dump.info),
+                ]
             ),
             rejected=dump.rejected,
         )
@@ -255,38 +264,38 @@ def _plan_of_packages(
         if most != MOST and not isinstance(loaded, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave it out")
-        problems, left_out = with_references(loaded, most)
+        problems, excluded_counts = with_references(loaded, most)
         submissions, cases_of_all = of_packages(problems)
         if not cases_of_all:
             raise InputError("no solutions in it", where=where, remedy="Is it the right source?")
-        cases = _selected(cases_of_all, selected_keys, where)
+        cases = _select_cases(cases_of_all, selected_keys, where)
         keys = {case.key for case in cases}
-        hopeless = {
+        unjudgeable = {
             submission.key: language_error
             for submission in submissions
-            if submission.key in keys and (language_error := _unknown_language(submission))
+            if submission.key in keys and (language_error := _language_error(submission))
         }
-        chosen = [
+        judgeable_submissions = [
             submission
             for submission in submissions
-            if submission.key in keys and submission.key not in hopeless
+            if submission.key in keys and submission.key not in unjudgeable
         ]
         work = Work(
             trusted=True,
             problems=problems,
-            submissions=chosen,
-            keys=tuple(submission.key for submission in chosen),
+            submissions=judgeable_submissions,
+            keys=tuple(submission.key for submission in judgeable_submissions),
             others=frozenset(case.key for case in cases_of_all) - keys,
-            made_of=fingerprint_of(_digest(submissions), problems, setup.result_settings),
+            made_of=fingerprint_of(_hash_submissions(submissions), problems, setup.result_settings),
             settings={"solutions": where},
         )
-        note = "; ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
+        note = "; ".join(f"{reason}: {number}" for reason, number in sorted(excluded_counts.items()))
         yield _ValidationPlan(
-            work=work, cases=cases, hopeless=hopeless, note=f"Left out: {note}" if note else ""
+            work=work, cases=cases, unjudgeable=unjudgeable, note=f"Left out: {note}" if note else ""
         )
 
 
-def _selected(
+def _select_cases(
     cases: Iterable[KeyedExpectation], wanted: Collection[str], where: str
 ) -> tuple[KeyedExpectation, ...]:
     """Return the cases with these keys or names of solutions, or all cases if none are given."""
@@ -306,7 +315,7 @@ def _selected(
     return selected
 
 
-def _unknown_language(submission: Submission) -> str:
+def _language_error(submission: Submission) -> str:
     """Return an error message if the submission's language is not supported, or an empty string."""
     if not submission.code:  # a submission of output files
         return ""
@@ -317,7 +326,7 @@ def _unknown_language(submission: Submission) -> str:
     return ""
 
 
-def _digest(submissions: Iterable[Submission]) -> str:
+def _hash_submissions(submissions: Iterable[Submission]) -> str:
     """Return a hash of the submissions' programs and files."""
     digest = hashlib.sha256()
     for submission in submissions:
@@ -343,7 +352,7 @@ class Decision(Value):
 
 
 async def compare_checkers(
-    solutions: str | Path, problems: str | Path | None = None, *, out: str | Path, **same: Any
+    solutions: str | Path, problems: str | Path | None = None, *, out: str | Path, **arguments: Any
 ) -> tuple[ValidatedSolutions, tuple[Decision, ...]]:
     """Validate with the benchmark's own comparison and with each of `KINDS`, and return the differences.
 
@@ -353,25 +362,27 @@ async def compare_checkers(
         solutions: As for `validate`.
         problems: As for `validate`.
         out: The folder that gets a folder for each comparison.
-        same: Further arguments of `validate`.
+        arguments: Further arguments of `validate`.
 
     Raises:
         InputError: `choice` selects a comparison.
     """
-    choice = same.pop("choice", None) or BenchmarkOptions()
+    choice = arguments.pop("choice", None) or BenchmarkOptions()
     if choice.checker:
         raise InputError("this command tries every comparison", field="choice.checker", remedy="Leave it out")
-    own = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **same)
+    own_outcome = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **arguments)
     decisions: list[Decision] = []
     for kind in KINDS:
-        chosen = msgspec.structs.replace(choice, checker=kind.value)
-        other = await validate(solutions, problems, out=Path(out) / kind.value, choice=chosen, **same)
-        own_results, other_results = _accepted_by_key(own), _accepted_by_key(other)
+        kind_choice = msgspec.structs.replace(choice, checker=kind.value)
+        other_outcome = await validate(
+            solutions, problems, out=Path(out) / kind.value, choice=kind_choice, **arguments
+        )
+        own_results, other_results = _accepted_by_key(own_outcome), _accepted_by_key(other_outcome)
         # For each problem and each solution that differs: True if only the other comparison accepts it.
-        changed = dict[str, list[bool]]()
+        changed_decisions = dict[str, list[bool]]()
         for key, (problem_id, solved) in own_results.items():
             if key in other_results and other_results[key][1] != solved:
-                changed.setdefault(problem_id, []).append(not solved)
+                changed_decisions.setdefault(problem_id, []).append(not solved)
         decisions += [
             Decision(
                 problem=name,
@@ -379,9 +390,9 @@ async def compare_checkers(
                 accepts=sum(accepted_now),
                 rejects=len(accepted_now) - sum(accepted_now),
             )
-            for name, accepted_now in sorted(changed.items())
+            for name, accepted_now in sorted(changed_decisions.items())
         ]
-    return own, tuple(decisions)
+    return own_outcome, tuple(decisions)
 
 
 def _accepted_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
@@ -424,10 +435,10 @@ async def calibrate(
         on_event: Receives events.
     """
     setup = RunSetup(Path(), engine or EngineChoice(), RunOptions(), store or Store.private(), on_event)
-    with opened(problems, choice, setup.store) as usable:
+    with opened(problems, choice, setup.store) as loaded_problems:
         async with judging(setup) as (judge, _):
             return await _measure_solutions(
-                usable, judge.but(trusts=True), reach, asyncio.Semaphore(at_once), on_event
+                loaded_problems, judge.but(trusts=True), reach, asyncio.Semaphore(at_once), on_event
             )
 
 
@@ -440,7 +451,9 @@ async def _measure_solutions(
     """Judge all solutions with extended time limits, and return the calibration."""
     submissions, _ = of_packages(problems)
 
-    async def measured(problem: Problem, number: int, submission: Submission) -> Distance | str | None:
+    async def measure_solution(
+        problem: Problem, number: int, submission: Submission
+    ) -> Distance | str | None:
         solution = problem.solutions[number]
         if (kind := kind_of(problem, solution)) is None:
             return None
@@ -458,7 +471,7 @@ async def _measure_solutions(
     numbers = [number for problem in problems.values() for number in range(len(problem.solutions))]
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(measured(problems[submission.problem_id], number, submission))
+            group.create_task(measure_solution(problems[submission.problem_id], number, submission))
             for number, submission in zip(numbers, submissions, strict=True)
         ]
     outcomes = [task.result() for task in tasks]

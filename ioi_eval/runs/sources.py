@@ -39,15 +39,17 @@ def opened(
     source: Source,
     options: BenchmarkOptions | None,
     store: Store,
-    mentioned: Callable[[], Collection[str] | None] = lambda: None,
+    find_needed_labels: Callable[[], Collection[str] | None] = lambda: None,
 ) -> Iterator[Problems]:
     """Context manager: the problems of a source. Loaded problems stay open afterwards.
 
-    `mentioned`: returns the labels of the needed problems, or None for all.
+    `find_needed_labels`: returns the labels of the needed problems, or None for all.
     """
     check_kind(source)
     if not isinstance(source, Problems):
-        with closing(open_source(str(source), options or BenchmarkOptions(), store, mentioned)) as problems:
+        with closing(
+            open_source(str(source), options or BenchmarkOptions(), store, find_needed_labels)
+        ) as problems:
             yield problems
     elif options is None or options == BenchmarkOptions():
         yield source
@@ -79,27 +81,27 @@ def open_source(
     source: str,
     options: BenchmarkOptions,
     store: Store,
-    mentioned: Callable[[], Collection[str] | None] = lambda: None,
+    find_needed_labels: Callable[[], Collection[str] | None] = lambda: None,
 ) -> Problems:
     """Return the problems of a source.
 
-    `mentioned`: returns the labels of the needed problems, or None for all.
+    `find_needed_labels`: returns the labels of the needed problems, or None for all.
     """
     benchmark = benchmark_of(source)
     if benchmark is None:
-        _check_unused(options)
+        _refuse_benchmark_options(options)
         cache, change = store.root / "packages", options.limited
         return load_packages(
             source,
             cache=cache,
             only=options.problems,
-            choose=_choice(options),
+            choose=_package_filter(options),
             change=change,
             packages=options.packages or (),
         )
     if Path(source).suffix.lower() in _ROW_SUFFIXES:
         options = msgspec.structs.replace(options, dataset=source)
-    return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
+    return load(benchmark, options, cache=store.root / "benchmarks", only=find_needed_labels())
 
 
 def load_problems(
@@ -134,29 +136,32 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     """Return the problems of a source with the errors in them. Raises the first error of a benchmark."""
     benchmark = benchmark_of(source)
     if benchmark is None:
-        _check_unused(options)
+        _refuse_benchmark_options(options)
         return check_problems(
             source,
             cache=store.root / "packages",
             only=options.problems,
-            choose=_choice(options),
+            choose=_package_filter(options),
             change=options.limited,
         )
     with opened(source, options, store) as problems:
-        good = [
+        usable_packages = [
             Package(where=source, format=benchmark.name, problem=problem) for problem in problems.values()
         ]
         left_out = problems.left_out
-    if not good and not left_out:
+    if not usable_packages and not left_out:
         raise no_problem(source)
-    broken = Counter(
-        package.problem.unusable for package in good if package.problem and package.problem.unusable
+    unusable_counts = Counter(
+        package.problem.unusable
+        for package in usable_packages
+        if package.problem and package.problem.unusable
     )
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
     notes += tuple(
-        f"{counted(number, 'problem')} that cannot be judged: {why}" for why, number in broken.items()
+        f"{counted(number, 'problem')} that cannot be judged: {why}"
+        for why, number in unusable_counts.items()
     )
-    return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
+    return (*usable_packages, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 
 def no_problem(source: Source) -> InputError:
@@ -207,18 +212,18 @@ def packages_of(source: str, options: BenchmarkOptions) -> tuple[str, ...]:
     return (() if benchmark is None else benchmark.packages) if options.packages is None else options.packages
 
 
-def _choice(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
+def _package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
     """Return how packages are chosen by their ids; None: all of them."""
-    return None if options.first is None and options.sample is None else partial(_chosen, options)
+    return None if options.first is None and options.sample is None else partial(_choose_ids, options)
 
 
-def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
+def _choose_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
     """The first packages, or a sample of them that is the same for the same seed."""
     first = ids[: options.first]
     return first if options.sample is None else sampled(first, options.sample, options.seed, key=str)
 
 
-def _check_unused(options: BenchmarkOptions) -> None:
+def _refuse_benchmark_options(options: BenchmarkOptions) -> None:
     """Options of benchmarks say nothing of packages, where they would be passed over in silence."""
     plain = msgspec.structs.replace(
         options,

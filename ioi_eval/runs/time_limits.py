@@ -56,14 +56,15 @@ class TimeLimits:
         others: Mapping[str, MeasuredLimit] = MappingProxyType({}),
         factor: float = 1.0,
     ) -> None:
-        self._judge, self._known, self._others, self._factor = judge, dict(known or {}), others, factor
+        self._judge, self._factor = judge, factor
+        self._limits, self._reused_limits = dict(known or {}), others
         self._on_measured = on_measured or (lambda key, limit: None)
-        self._failed: dict[str, JudgeFailure] = {}
+        self._failures: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         # Pairs of a problem without and with its limits, by name
-        self._limited = LruCache[tuple[Problem, Problem]](MOST_PROBLEMS)
+        self._limited_problems = LruCache[tuple[Problem, Problem]](MOST_PROBLEMS)
 
-    async def limited(self, problem: Problem) -> Problem:
+    async def with_limits(self, problem: Problem) -> Problem:
         """Return the problem with its limits: for the same problem the same object, as long as it is cached.
 
         Raises JudgeFailure if the limit cannot be measured with the problem's solutions.
@@ -71,10 +72,10 @@ class TimeLimits:
         if not is_measured(problem) and self._factor == 1:
             return problem
         name = f"{problem.id} {problem.year}"
-        cached = self._limited.get(name)
+        cached = self._limited_problems.get(name)
         if cached is None or cached[0] is not problem:
             cached = problem, await self._with_limits(problem)
-            self._limited.keep(name, cached, room_of(problem))
+            self._limited_problems.keep(name, cached, room_of(problem))
         return cached[1]
 
     async def _with_limits(self, problem: Problem) -> Problem:
@@ -83,20 +84,20 @@ class TimeLimits:
             return with_time_factor(problem, self._factor)
         key = identity(problem)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            if (failure := self._failed.get(key)) is not None:
+            if (failure := self._failures.get(key)) is not None:
                 raise JudgeFailure(
                     failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
                 )
-            if not _is_valid(self._known.get(key), problem):
-                other = self._others.get(key)
+            if not _is_valid(self._limits.get(key), problem):
+                other = self._reused_limits.get(key)
                 try:
                     measured = other if other and _is_valid(other, problem) else await self._measure(problem)
                 except JudgeFailure as failed:
-                    self._failed[key] = failed
+                    self._failures[key] = failed
                     raise
                 self._on_measured(key, measured)
-                self._known[key] = measured
-        limit = self._known[key]
+                self._limits[key] = measured
+        limit = self._limits[key]
         if problem.forks_by:
             problem = with_forks(problem, limit.processes - 1)
         if is_timed(problem):
@@ -108,17 +109,17 @@ class TimeLimits:
 
         Solutions in a language that cannot run here are skipped. Raises JudgeFailure if no solution is left.
         """
-        raised = (
+        raised_limits = (
             with_limit(problem, _MAX_CPU_S) if is_timed(problem) else with_time_factor(problem, self._factor)
         )
-        raised = with_forks(raised, _MAX_FORKS) if problem.forks_by else raised
+        raised_limits = with_forks(raised_limits, _MAX_FORKS) if problem.forks_by else raised_limits
         times, skipped, processes = list[tuple[float, str, str]](), list[str](), 1
         for solution in accepted(problem):
             try:
                 if solution.language:
                     find(solution.language)
                 result = await self._judge.judge(
-                    raised,
+                    raised_limits,
                     Submission(
                         key=f"limit of {problem.id}: {solution.name}",
                         problem_id=problem.id,
@@ -128,20 +129,21 @@ class TimeLimits:
                         files=solution.files,
                     ),
                 )
-            except (ToolMissing, ModuleMissing) as missing:
-                skipped.append(f"{solution.name}: {missing.reason}")
-            except InputError as unknown:
-                if unknown.field != "language":
+            except (ToolMissing, ModuleMissing) as missing_tool:
+                skipped.append(f"{solution.name}: {missing_tool.reason}")
+            except InputError as language_error:
+                if language_error.field != "language":
                     raise
-                skipped.append(f"{solution.name}: {unknown.problem}")
+                skipped.append(f"{solution.name}: {language_error.problem}")
             else:
-                failed = next((test for test in result.tests if test.status not in _MEASURABLE), None)
-                if problem.forks_by and failed is not None:
+                failed_test = next((test for test in result.tests if test.status not in _MEASURABLE), None)
+                if problem.forks_by and failed_test is not None:
                     skipped.append(
-                        f"{solution.name}: {failed.status} on {failed.test_name}, {failed.feedback}"
+                        f"{solution.name}: {failed_test.status} on {failed_test.test_name},"
+                        f" {failed_test.feedback}"
                     )
                     continue
-                times.extend(_times(solution, result))
+                times.extend(_measured_times(solution, result))
                 processes = max(processes, *(test.processes or 1 for test in result.tests))
         if not times:
             raise _measuring_failure(problem, skipped)
@@ -168,7 +170,7 @@ def _is_valid(limit: MeasuredLimit | None, problem: Problem) -> bool:
     return limit is not None and limit.made_of in ("", problem_digest(problem))
 
 
-def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
+def _measured_times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
     """Yield CPU time, solution and test for each test that the solution passes at least in part.
 
     Raises JudgeFailure if the solution exceeds the time limit for measuring.
@@ -187,16 +189,17 @@ def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float
 
 def _measuring_failure(problem: Problem, skipped: Sequence[str]) -> JudgeFailure:
     """Return the error for a problem without a measurable solution. `skipped`: solutions with reasons."""
-    why = f" ({'; '.join(skipped)})" if skipped else ""
+    skipped_note = f" ({'; '.join(skipped)})" if skipped else ""
     if problem.forks_by:
         return JudgeFailure(
             f"{problem.forks_by[0]} starts processes, and no accepted solution passes with fork, pipe and "
-            f"wait alone, so their number is unknown{why}",
+            f"wait alone, so their number is unknown{skipped_note}",
             phase=_COUNTING,
             remedy="Only files that need no other calls can be judged",
         )
     return JudgeFailure(
-        f"problem {problem.id} has no time limit and no accepted solution from which to measure it{why}",
+        f"problem {problem.id} has no time limit and no accepted solution from which to measure"
+        f" it{skipped_note}",
         phase=_PHASE,
         remedy=_REMEDY,
     )

@@ -170,11 +170,11 @@ def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]
     """Return a function that runs an async function. Its name ends in `_sync`."""
 
     @functools.wraps(call)
-    def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def run_synchronously(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         return run_alone(lambda: call(*args, **kwargs), f"{call.__name__}(...)`")
 
-    twin.__name__ = twin.__qualname__ = f"{call.__name__}_sync"
-    return twin
+    run_synchronously.__name__ = run_synchronously.__qualname__ = f"{call.__name__}_sync"
+    return run_synchronously
 
 
 # --- judging -----------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
 
 async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     """Judge all submissions without a result. If cancelled, the run's folder contains complete results."""
-    fresh = setup.options.fresh
+    is_fresh = setup.options.fresh
     progress = ProgressWriter(setup.folder, setup.on_event)
     with journal_of(work, setup) as journal, contextlib.closing(progress):
 
@@ -222,8 +222,8 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             progress(event)
 
         setup = setup._replace(on_event=on_event)
-        if (again := superseded_results(work, journal)) is not None:
-            setup.on_event(again)
+        if (change_event := superseded_results(work, journal)) is not None:
+            setup.on_event(change_event)
         keys, done_before = work.keys, journal.done
         if keys is None:
             journal.expect_number(work.expected)
@@ -232,28 +232,28 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
         is_done = (
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )
-        if is_done and not fresh:
+        if is_done and not is_fresh:
             journal.begin()  # creates the files also if there are no submissions
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(keys or ()))
 
-        def find(identity: str) -> SubmissionResult | None:
+        def find_result(identity: str) -> SubmissionResult | None:
             row = journal.find_program(identity)
             return None if row is None else result_of(row)
 
-        async with contextlib.AsyncExitStack() as opened:
-            judge, workers = await opened.enter_async_context(judging(setup, work.problems.packages))
+        async with contextlib.AsyncExitStack() as exit_stack:
+            judge, workers = await exit_stack.enter_async_context(judging(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
-                await opened.enter_async_context(contextlib.aclosing(work.submissions))
+                await exit_stack.enter_async_context(contextlib.aclosing(work.submissions))
             if work.check is not None:
                 await work.check(judge)
             if work.trusted:
                 judge = judge.but(trusts=True)
-            deduplication = Deduplication(find) if setup.options.share else None
-            limited = time_limits(judge, setup, journal).limited
+            deduplication = Deduplication(find_result) if setup.options.share else None
+            limited = time_limits(judge, setup, journal).with_limits
             if work.settled_by is not None:
                 work.settled_by(journal.settle)
-            done = await judge_all(
+            call_summary = await judge_all(
                 judge.but(deduplication=deduplication),
                 work.problems,
                 work.submissions.behind(journal.done)
@@ -273,7 +273,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 on_event=setup.on_event,
             )
             await describe_problems(work, setup, journal, limited)
-            return done
+            return call_summary
 
 
 async def describe_problems(
@@ -295,20 +295,20 @@ async def describe_problems(
         untried: Also describe problems without results.
     """
     factor = setup.options.timing.factor
-    before, tried = read_tasks(setup.folder), journal.problems
-    hashes = {name: work.made_of.problems.get(name, "") for name in tried}
+    tasks_before, tried_problems = read_tasks(setup.folder), journal.problems
+    hashes = {name: work.made_of.problems.get(name, "") for name in tried_problems}
     if untried:  # without a hash, they are described again when they have results
-        hashes |= dict.fromkeys(work.problems.keys() - tried, "")
-    tasks = dict(before)
+        hashes |= dict.fromkeys(work.problems.keys() - tried_problems, "")
+    tasks = dict(tasks_before)
     for name, sha256 in sorted(hashes.items()):
         problem = work.problems.get(name)
-        if problem is None or (name in before and before[name].sha256 == sha256):
+        if problem is None or (name in tasks_before and tasks_before[name].sha256 == sha256):
             continue
         with contextlib.suppress(JudgeFailure):  # no limit could be measured; rows have the reason
-            add_limits = limited if name in tried else None
-            problem = await add_limits(problem) if add_limits else with_time_factor(problem, factor)
+            limit_problem = limited if name in tried_problems else None
+            problem = await limit_problem(problem) if limit_problem else with_time_factor(problem, factor)
         tasks[name] = Task.of(problem, sha256)
-    if tasks != before:
+    if tasks != tasks_before:
         write_tasks(setup.folder, tasks)
     people_before = read_people(setup.folder)
     if isinstance(work.problems, LoadedProblems) and (people_before is None or people_before.missing):
@@ -346,8 +346,8 @@ def superseded_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
     if isinstance(work.submissions, AsyncGenerator):
         keys = {*journal.done, *journal.failed, *journal.superseded}
         return superseded(journal, work.problems, (), keys)
-    if isinstance(work.submissions, Dump) and (rest := added(work.submissions, journal)) is not None:
-        return superseded(journal, work.problems, rest, {*work.others, *rest.before})
+    if isinstance(work.submissions, Dump) and (appended := added(work.submissions, journal)) is not None:
+        return superseded(journal, work.problems, appended, {*work.others, *appended.before})
     return superseded(journal, work.problems, work.submissions, work.others)
 
 
@@ -369,18 +369,20 @@ async def judging(
 
     A scorer is used as it is, and stays open. Any other engine is opened and closed.
     """
-    chosen = setup.engine
-    if isinstance(chosen, Scorer):
-        how = _judge_options(setup)
-        judge = chosen.judge_with(all_tests=how.all_tests, borderline=how.borderline, echo=how.echo)
+    given_engine = setup.engine
+    if isinstance(given_engine, Scorer):
+        judge_options = _judge_options(setup)
+        judge = given_engine.judge_with(
+            all_tests=judge_options.all_tests, borderline=judge_options.borderline, echo=judge_options.echo
+        )
         yield judge, lambda: _SUBMISSIONS_PER_SLOT * judge.slots
         return
-    engine, trusted = open_engine(chosen, setup.store, tuple(packages))
-    how, name = (
+    engine, trusted = open_engine(given_engine, setup.store, tuple(packages))
+    judge_options, engine_name = (
         _judge_options(setup),
-        chosen.text if isinstance(chosen, EngineChoice) else type(engine).__name__,
+        given_engine.text if isinstance(given_engine, EngineChoice) else type(engine).__name__,
     )
-    setup.on_event(EngineStarting(engine=name))
+    setup.on_event(EngineStarting(engine=engine_name))
     watch(engine, setup.on_event)
     try:
         async with Scorer(
@@ -395,23 +397,23 @@ async def judging(
 
 
 def _judge_options(setup: RunSetup) -> JudgeOptions:
-    chosen, options = setup.engine, setup.options
-    how = JudgeOptions(
+    engine, options = setup.engine, setup.options
+    judge_options = JudgeOptions(
         all_tests=options.all_tests,
         borderline=options.timing.borderline,
         echo=MAX_OUTPUT if options.keep_outputs else 0,
     )
-    if not isinstance(chosen, EngineChoice):
-        return how
-    return msgspec.structs.replace(how, job=chosen.job, allow_unconfined=chosen.allow_unconfined)
+    if not isinstance(engine, EngineChoice):
+        return judge_options
+    return msgspec.structs.replace(judge_options, job=engine.job, allow_unconfined=engine.allow_unconfined)
 
 
 def time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits:
     """Return the source of limits. It stores measured limits in the run's folder, for later calls."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
-    others = dict[str, MeasuredLimit]()
+    reused_limits = dict[str, MeasuredLimit]()
     for folder in setup.options.reuse:  # as for results, the first folder counts
-        others = {**read_limits(Path(folder)), **others}
+        reused_limits = {**read_limits(Path(folder)), **reused_limits}
 
     def store_limit(identity: str, limit: MeasuredLimit) -> None:
         limits[identity] = limit
@@ -420,7 +422,7 @@ def time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits
         setup.on_event(LimitMeasured(limit=limit))
 
     factor = setup.options.timing.factor
-    return TimeLimits(judge.but(trusts=True), limits, store_limit, others=others, factor=factor)
+    return TimeLimits(judge.but(trusts=True), limits, store_limit, others=reused_limits, factor=factor)
 
 
 # --- outdated results of earlier calls ---------------------------------------------------------------
@@ -440,35 +442,35 @@ def superseded(
     reasons = Counter(
         {ResultChange.PROBLEM: journal.edited.total(), ResultChange.COLUMNS: journal.relabelled}
     )
-    before = {*journal.done, *journal.superseded}
-    seen, programs, edited = set(others), set[str](), set[str]()
+    earlier_keys = {*journal.done, *journal.superseded}
+    current_keys, current_programs, changed_keys = set(others), set[str](), set[str]()
     for submission in submissions:
-        seen.add(submission.key)
+        current_keys.add(submission.key)
         problem = problems.get(submission.problem_id)
         has_program = submission.code is not None or submission.outputs  # others are not equal
-        if problem is not None and has_program and submission.key not in before:
-            programs.add(rows.identity(problem, submission))
-        if (reason := _changed(journal, problems, submission)) is not None:
+        if problem is not None and has_program and submission.key not in earlier_keys:
+            current_programs.add(rows.identity(problem, submission))
+        if (reason := _change_of_result(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
-            edited |= {submission.key} if reason is ResultChange.PROGRAM else set()
+            changed_keys |= {submission.key} if reason is ResultChange.PROGRAM else set()
             if reason is ResultChange.PROBLEM:
                 journal.edited[submission.problem_id] += 1
-    absent = (journal.row(key) for key in before if key not in seen)
-    lost = sum(row.get("submission_sha256") not in programs for row in absent)
-    if 2 * lost > len(before):
+    absent_rows = (journal.row(key) for key in earlier_keys if key not in current_keys)
+    lost_count = sum(row.get("submission_sha256") not in current_programs for row in absent_rows)
+    if 2 * lost_count > len(earlier_keys):
         raise InputError(
-            f"another dump: of the {len(before):,} rows that the folder has results of, it has "
-            f"{len(before) - lost:,}",
+            f"another dump: of the {len(earlier_keys):,} rows that the folder has results of, it has "
+            f"{len(earlier_keys) - lost_count:,}",
             where=str(journal.folder),
             remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
         )
-    for key in [key for key in (*journal.done, *journal.failed) if key not in seen]:
+    for key in [key for key in (*journal.done, *journal.failed) if key not in current_keys]:
         if journal.problem(key) in problems:
             reasons[ResultChange.GONE] += key in journal.done
             journal.supersede(key)
-            edited.add(key)
-    for key in journal.repeating(edited):  # the rows that they name are gone
+            changed_keys.add(key)
+    for key in journal.repeating(changed_keys):  # the rows that they name are gone
         reasons[ResultChange.COLUMNS] += 1
         journal.supersede(key)
     if not (reasons := +reasons):
@@ -476,7 +478,7 @@ def superseded(
     return JudgedAgain(reasons=reasons, problems=tuple(sorted(journal.edited)))
 
 
-def _changed(
+def _change_of_result(
     journal: ResultLog, problems: Mapping[str, Problem], submission: Submission
 ) -> ResultChange | None:
     """Return why the result of a submission is outdated, or None."""
@@ -484,8 +486,8 @@ def _changed(
     if submission.key not in journal.done or problem is None:
         return None
     row = journal.row(submission.key)
-    before = row.get("submission_sha256")
-    if before and before != rows.identity(problem, submission):
+    earlier_identity = row.get("submission_sha256")
+    if earlier_identity and earlier_identity != rows.identity(problem, submission):
         return ResultChange.PROGRAM
     if row["problem_id"] != submission.problem_id:  # the label and the problem have changed
         return ResultChange.PROBLEM

@@ -160,7 +160,7 @@ async def open_contest(
                         participants=participants,
                         record=ledger,
                         begun=begun,
-                        limited=limits.limited,
+                        limited=limits.with_limits,
                         languages=available,
                         language=language_of(source),
                         started=_begun(setup.folder, clock, participants or ()),
@@ -169,7 +169,9 @@ async def open_contest(
                     ledger.restore(contest)
                     begun.resume(contest)
                     # Now for reports that are made meanwhile; at the end for problems that were tried later.
-                    describe = partial(describe_problems, work, setup, journal, limits.limited, untried=True)
+                    describe = partial(
+                        describe_problems, work, setup, journal, limits.with_limits, untried=True
+                    )
                     await describe()
                     try:
                         async with _showing(setup.folder, contest):
@@ -421,7 +423,8 @@ async def compete(
         number_of = allowed.number if isinstance(author, ModelOptions) else 1
         agent = isinstance(author, AgentOptions)
         refused = {
-            label: requests.refusal(problem, files=agent) for label, problem in contest.problems.items()
+            label: requests.refusal(problem, can_submit_files=agent)
+            for label, problem in contest.problems.items()
         }
         asked = fingerprint((), called, settings_of(author))
         with contextlib.closing(_ReplyLog(folder / TURNS, spending, names, number_of, asked)) as kept:
