@@ -47,7 +47,7 @@ _REPLACEMENTS = {
     "token=...": "--token-file FILE",
     "open_to_all=True": "--open-to-all",
     "compiler=FOLDER": "--compiler PREFIX",
-    "ioi_eval.runs.authors.prompts_of(...)": "--print-prompt",
+    "ioi_eval.runs.authors.create_prompts(...)": "--print-prompt",
     "ioi_eval.runs.generating.generate(PACKAGE, DIR)": "`ioi-eval problems PACKAGE --generate DIR`",
 }
 _ARGUMENT = re.compile(

@@ -42,7 +42,7 @@ from ioi_eval.engines.piston.uses import IN_SHORT, ServerRole, ServerUse, packag
 from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
-from ioi_eval.runs.needs import needs_sync
+from ioi_eval.runs.needs import check_needs_sync
 from ioi_eval.store.resources import graders
 
 _EXAMPLES = """
@@ -110,7 +110,7 @@ def doctor(
         found = _LocalFindings(ok=_has_no_failure(here), conditions=here)
     needed: Sequence[HealthCheck] = ()
     if problems and found.ok:  # if nothing can be judged, that must be fixed first
-        needed = _with_option_names(needs_sync(problems, choice, chosen, store=open_store()))
+        needed = _with_option_names(check_needs_sync(problems, choice, chosen, store=open_store()))
     if as_json:
         console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
     else:

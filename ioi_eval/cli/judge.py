@@ -34,9 +34,9 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.runs import BenchmarkOptions, Timing
-from ioi_eval.runs.engine import servers_found, watch
+from ioi_eval.runs.engine import servers_found_event, set_server_callback
 from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
-from ioi_eval.runs.sources import benchmark_of, opened
+from ioi_eval.runs.sources import benchmark_of, open_problem_source
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store
 from ioi_eval.store.rows import bounded
@@ -96,7 +96,7 @@ def judge(
         borderline=measured.borderline,
         echo=_ECHO,
     )
-    with opened(source, problems, store) as found:
+    with open_problem_source(source, problems, store) as found:
         problem = _only(found, problems, source)
         submission = Submission(key=program, problem_id=problem.id, code=code, language=spoken)
         try:
@@ -181,10 +181,10 @@ async def _judged(
 ) -> SubmissionResult:
     engine, trusted = open_engine(chosen, store, tuple(packages))
     tell(EngineStarting(engine=chosen.text))
-    watch(engine, tell)
+    set_server_callback(engine, tell)
     try:
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
-            servers_found(engine)  # refuses servers that cannot judge
+            servers_found_event(engine)  # refuses servers that cannot judge
             try:
                 await scorer.judge.keep_promises(packages, [submission.language])
                 limited = await TimeLimits(scorer.judge.but(trusts=True), factor=timing.factor).with_limits(

@@ -13,7 +13,7 @@ from ioi_eval.cli.options import Json, ProblemOptions, Source, open_store
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.runs.generating import PROGRAM_SECONDS, generate_sync
-from ioi_eval.runs.sources import check_source
+from ioi_eval.runs.sources import check_source_problems
 
 _EXAMPLES = """
   ioi-eval problems examples/problems
@@ -57,7 +57,7 @@ def problems(
     if generate is not None:
         generate_sync(source, generate, store=open_store(), seconds=generate_seconds)
         source = str(generate)
-    packages = check_source(source, choice, open_store())
+    packages = check_source_problems(source, choice, open_store())
     if as_json:
         console.show_json([_described(package) for package in packages])
     else:

@@ -29,7 +29,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.registries import Registry, find_registered, needs_plugin
 from ioi_eval.reports import Summary
 from ioi_eval.reports.document import counted, visible
-from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
+from ioi_eval.runs.authors import INSTANCES, GeneratedRun, create_prompts
 from ioi_eval.runs.authors import run as generate
 
 _EXAMPLES = """
@@ -88,7 +88,7 @@ def run(
     with named_as_typed(flags, config):
         asked: dict[str, Any] = {"choice": wanted.choice, "asking": wanted.asking, "store": open_store()}
         if print_prompt:
-            prompts = prompts_of(wanted.benchmark, agent=bool(wanted.agent.command), **asked)
+            prompts = create_prompts(wanted.benchmark, agent=bool(wanted.agent.command), **asked)
             console.show(prompts[0].rstrip() if prompts else "")
             return
         asked |= {

@@ -40,7 +40,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.trust import trust_sentence
 from ioi_eval.runs import ReferenceOptions, Selection
-from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, rows_left_out, score_dump
+from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, skipped_row_notes
 
 # --- exports -----------------------------------------------------------------------------------------
 
@@ -214,7 +214,7 @@ def _show(scored: ScoredDump, asked: ReferenceOptions | None, seconds: float, ou
         console.show_json(scored.as_json())
     elif not output.quiet:
         console.show_wrapped(what_was_done(scored.call, seconds, unscored=len(scored.failures)))
-        for line in rows_left_out(scored.dump):
+        for line in skipped_row_notes(scored.dump):
             console.show_wrapped(line)
         if scored.references is not None and asked is not None:
             show_references(scored.references, asked, scored.out)

@@ -16,7 +16,13 @@ from ioi_eval.reports.document import Section, number, percent, share, visible
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import sections_of_parts
 from ioi_eval.rules.metrics import PassAtK
-from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
+from ioi_eval.runs.references import (
+    Reference,
+    ReferenceOptions,
+    References,
+    Reliability,
+    summarize_references,
+)
 from ioi_eval.store.rows import bounded
 
 _NOTHING = "-"
@@ -227,7 +233,7 @@ def _problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterat
 
 def show_references(found: References, asked: ReferenceOptions, out: str) -> None:
     """Print the problems that are not reliable, and why."""
-    console.show(f"Own solutions: {conclusion(found, asked)}; see {out}/references.json")
+    console.show(f"Own solutions: {summarize_references(found, asked)}; see {out}/references.json")
     rows = list[tuple[str, ...]]()
     for problem in found.problems:
         if problem.reliability is not Reliability.RELIABLE:

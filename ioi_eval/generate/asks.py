@@ -260,7 +260,7 @@ def filled(template: jinja2.Template, words: Mapping[str, Any], where: str) -> s
     try:
         return template.render(words).strip() + "\n"
     except _TEMPLATE_ERRORS as error:
-        remedy = "Correct it, and try it with ioi_eval.runs.authors.prompts_of(...)"
+        remedy = "Correct it, and try it with ioi_eval.runs.authors.create_prompts(...)"
         raise InputError(f"the template cannot be filled: {error}", where=where, remedy=remedy) from error
 
 

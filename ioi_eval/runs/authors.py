@@ -47,7 +47,14 @@ from ioi_eval.rules.scoring import pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.sources import Source, benchmark_of, language_of, no_problem, opened, source_name
+from ioi_eval.runs.sources import (
+    Source,
+    benchmark_of,
+    language_of,
+    no_problem_error,
+    open_problem_source,
+    source_name,
+)
 from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
@@ -140,7 +147,7 @@ async def run(
 run_sync = synchronous(run)
 
 
-def prompts_of(
+def create_prompts(
     problems: Source,
     *,
     agent: bool = False,
@@ -174,7 +181,7 @@ class _RunCall(NamedTuple):
 
 async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool) -> GeneratedRun:
     """Ask for the programs, judge them, and write the reports."""
-    setup, settings, unwritten = call.setup, settings_of(call.author), dict[str, str]()
+    setup, settings, unwritten = call.setup, author_settings(call.author), dict[str, str]()
     request_list = _create_requests(
         call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions)
     )
@@ -185,7 +192,7 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
         work = Work(
             problems=problems,
             submissions=_stream_submissions(call, problems, request_list, generations, unwritten),
-            made_of=fingerprint_of(requests_fingerprint, problems, result_settings),
+            fingerprint=fingerprint_of(requests_fingerprint, problems, result_settings),
             expected=len(requests) + len(request_list.refused),
             check=lambda judge: _refuse_unjudgeable_requests(judge, problems, requests, generations),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},
@@ -220,9 +227,9 @@ def _open_nonempty_source(
     source: Source, choice: BenchmarkOptions | None, store: Store
 ) -> Iterator[Problems]:
     """Context manager: the problems of a source. Raises InputError if there are none."""
-    with opened(source, choice, store) as problems:
+    with open_problem_source(source, choice, store) as problems:
         if not problems:
-            raise no_problem(source)
+            raise no_problem_error(source)
         yield problems
 
 
@@ -266,7 +273,7 @@ class Requests:
             return failure.reason
         return ""
 
-    def spoken(self, problem: Problem) -> str:
+    def judgeable_language(self, problem: Problem) -> str:
         """Return the language of a problem's program, or an empty string if no program could be judged."""
         return "" if self.refusal(problem) else self.language(problem).language
 
@@ -318,10 +325,10 @@ async def _refuse_unjudgeable_requests(
     unwritten = [ask for ask in asks if ask.key not in generations]
     languages_by_problem = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
     pairs = [(problems.find(name, year), language) for (name, year), language in languages_by_problem.items()]
-    await refuse_lacking(judge, problems.packages, pairs)
+    await refuse_unjudgeable_programs(judge, problems.packages, pairs)
 
 
-async def refuse_lacking(
+async def refuse_unjudgeable_programs(
     judge: Judge, packages: Collection[str], programs: Collection[tuple[Problem, str]]
 ) -> None:
     """Raise InputError if the engine cannot judge programs. `programs`: pairs of problem and language."""
@@ -350,7 +357,7 @@ def author_name(author: AnyAuthor) -> str:
     return author.name if isinstance(author, ModelOptions) else function_name(author)
 
 
-def settings_of(author: AnyAuthor) -> dict[str, Any]:
+def author_settings(author: AnyAuthor) -> dict[str, Any]:
     """Return the settings on which an author's programs depend, except the prompts and the secret key."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}
@@ -361,7 +368,7 @@ def settings_of(author: AnyAuthor) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def opened_author(
+async def open_author(
     author: AnyAuthor,
     folder: Path,
     budget: Spending,
@@ -414,7 +421,7 @@ async def _stream_submissions(
     for row in generations if isinstance(call.author, ModelOptions) else ():
         budget.spend(row.get("metadata", {}).get("usage", {}))
     async with (
-        opened_author(call.author, call.setup.folder, budget, call.key) as author,
+        open_author(call.author, call.setup.folder, budget, call.key) as author,
         Producing(request_list.asks, author, generations, at_once=call.asking.concurrency) as answers,
     ):
         async for answer in answers:

@@ -20,7 +20,7 @@ _CHECK_S = 5.0  # seconds between two checks of the servers' states
 AnyEngine = EngineChoice | Engine | Scorer
 
 
-async def stop(*tasks: asyncio.Task[None]) -> None:
+async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
     """Cancel tasks, and wait until they have ended. Raises the exception of a task that failed."""
     for task in tasks:
         task.cancel()
@@ -28,18 +28,18 @@ async def stop(*tasks: asyncio.Task[None]) -> None:
             await task
 
 
-def watch(engine: Engine, on_server: OnServer) -> None:
+def set_server_callback(engine: Engine, on_server: OnServer) -> None:
     """Set the callback for events about an engine's servers, if it has servers."""
     if (cluster := cluster_of(engine)) is not None:
         cluster.tell = on_server
 
 
-def servers_found(engine: Engine) -> ServersFound | None:
+def servers_found_event(engine: Engine) -> ServersFound | None:
     """Return the event about the servers of an open engine, or None if it has no servers."""
     if (cluster := cluster_of(engine)) is None:
         return None
     servers = cluster.servers()
-    refuse_unfit(servers.used)
+    refuse_unfit_servers(servers.used)
     return ServersFound(
         servers=servers.found,
         used=len(servers.used),
@@ -54,7 +54,7 @@ def servers_found(engine: Engine) -> ServersFound | None:
 
 
 @contextlib.asynccontextmanager
-async def server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None]:
+async def emit_server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None]:
     """Context manager: emit the states of the servers at the start, after changes, and at the end."""
     cluster = cluster_of(engine)
     if cluster is None:
@@ -73,11 +73,11 @@ async def server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None
     try:
         yield
     finally:
-        await stop(watch_task)
+        await cancel_tasks(watch_task)
         on_event(ServersNow(servers=cluster.servers().now()))
 
 
-def refuse_unfit(checks_by_server: Mapping[str, Sequence[HealthCheck]]) -> None:
+def refuse_unfit_servers(checks_by_server: Mapping[str, Sequence[HealthCheck]]) -> None:
     """Raise InputError if no server can judge submissions. `checks_by_server`: health checks by server."""
     failed_checks = {
         url: [check for check in checks if check.ok is False] for url, checks in checks_by_server.items()

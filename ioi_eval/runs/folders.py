@@ -88,7 +88,7 @@ async def report(
         runs = [await asyncio.to_thread(merge_shards, shards, None if out is None else Path(out))]
     else:
         runs = [
-            await asyncio.to_thread(run_of_rows, path, runs_folder) if path.is_file() else path
+            await asyncio.to_thread(convert_rows_to_run, path, runs_folder) if path.is_file() else path
             for path in distinct_paths
         ]
     summaries = dict[Path, Summary]()
@@ -200,7 +200,7 @@ def _folder_of(file: Path, runs: Path) -> Path:
     return runs / bare_name(file)
 
 
-def run_of_rows(file: Path, runs: Path) -> Path:
+def convert_rows_to_run(file: Path, runs: Path) -> Path:
     """Convert a file to a run's folder in `runs`, and return the folder. An earlier version is replaced."""
     folder = _folder_of(file, runs)
     info = read_info(folder)

@@ -18,7 +18,7 @@ from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.languages import admitted, choose_language
 from ioi_eval.runs.scorer import Scorer
-from ioi_eval.runs.sources import check_source, language_of, packages_of
+from ioi_eval.runs.sources import check_source_problems, language_of, packages_of
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 
@@ -35,7 +35,7 @@ class Need(Value):
     of_solution: bool = False  # True if only a solution of the package needs it
 
 
-async def needs(
+async def check_needs(
     source: str, choice: BenchmarkOptions, engine: EngineChoice, *, store: Store
 ) -> tuple[HealthCheck, ...]:
     """Return health checks about what the problems of a source need and an engine or a package lacks.
@@ -43,7 +43,7 @@ async def needs(
     The first condition has the number of problems that can be judged in the default language. No program of
     a problem is built. Raises InputError if the source has no problems.
     """
-    packages, default_language = check_source(source, choice, store), language_of(source)
+    packages, default_language = check_source_problems(source, choice, store), language_of(source)
     broken = [
         HealthCheck(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
         for package in packages
@@ -70,7 +70,7 @@ async def needs(
     return (overall_check, *promises, *broken, *_health_checks(unmet_needs))
 
 
-needs_sync = synchronous(needs)
+check_needs_sync = synchronous(check_needs)
 
 
 async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:

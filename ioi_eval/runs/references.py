@@ -28,7 +28,7 @@ from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import SubmissionJudge, judge_all
-from ioi_eval.runs.work import RunSetup, Timing, judging
+from ioi_eval.runs.work import RunSetup, Timing, open_judge
 from ioi_eval.store import Store
 from ioi_eval.store.memory import recalled, remembered
 from ioi_eval.store.rows import bounded, result_of
@@ -215,7 +215,7 @@ async def check_references(
             remedy="Packages are checked with `ioi-eval validate`",
         )
     setup.on_event(ReferencesStarted(most=options.most, problems=len(problems)))
-    async with judging(setup, problems.packages) as (judge, workers):
+    async with open_judge(setup, problems.packages) as (judge, workers):
         outcomes = await judge_references(
             judge.but(trusts=True),
             problems,
@@ -233,7 +233,7 @@ async def check_references(
     return problems.without(unreliable, LEFT_OUT) if options.skip else problems, outcomes
 
 
-def conclusion(outcomes: References, options: ReferenceOptions) -> str:
+def summarize_references(outcomes: References, options: ReferenceOptions) -> str:
     """Return a summary in one sentence."""
     counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
     exclusion_note = " (left out)" if options.skip and counts[Reliability.UNRELIABLE] else ""

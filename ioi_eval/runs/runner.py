@@ -38,7 +38,7 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.runs.engine import stop
+from ioi_eval.runs.engine import cancel_tasks
 from ioi_eval.runs.events import (
     Event,
     Overloaded,
@@ -168,7 +168,7 @@ async def judge_all(
         if check is not None:
             await check(run.languages)
         if prepare is not None:
-            await prepare_all(prepare, needed_problems)
+            await prepare_problems(prepare, needed_problems)
         await run.run_workers(source, workers)
     return run.finish()
 
@@ -314,13 +314,13 @@ class _JudgingRun:
                     timeout = None if isinstance(workers, int) else _WORKER_CHECK_S
                     await asyncio.wait(worker_tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await stop(reporting)
+            await cancel_tasks(reporting)
 
     async def _report_active(self) -> None:
         """Emit an event about active submissions every `_PROGRESS_S` seconds, until cancelled."""
         while True:
             await asyncio.sleep(_PROGRESS_S)
-            self._on_event(submissions_now(self._active))
+            self._on_event(active_submissions_event(self._active))
 
     async def run_worker(self, source: _SubmissionSource) -> None:
         """Run one worker: take submissions from the source and judge them until none is left."""
@@ -458,7 +458,7 @@ class _JudgingRun:
         return summary
 
 
-def submissions_now(active_submissions: Collection[Doing]) -> SubmissionsNow:
+def active_submissions_event(active_submissions: Collection[Doing]) -> SubmissionsNow:
     """Return an event about the active submissions. `active_submissions` are sorted by start time."""
     steps = [current.step for current in active_submissions]
     oldest = (
@@ -498,7 +498,7 @@ class OverloadDetector:
         return Overloaded(waited=self._waited, computed=self._computed)
 
 
-async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], problems: list[Problem]) -> None:
+async def prepare_problems(prepare: Callable[[Problem], Awaitable[object]], problems: list[Problem]) -> None:
     """Prepare the problems at the same time. If all fail, raise the error of the first."""
 
     async def prepare_problem(problem: Problem) -> ProgramBroken | None:

@@ -50,18 +50,24 @@ from ioi_eval.runs.events import (
     RunSummary,
     ignore,
 )
-from ioi_eval.runs.references import REFERENCES, ReferenceOptions, References, check_references, conclusion
-from ioi_eval.runs.runner import prepare_all
+from ioi_eval.runs.references import (
+    REFERENCES,
+    ReferenceOptions,
+    References,
+    check_references,
+    summarize_references,
+)
+from ioi_eval.runs.runner import prepare_problems
 from ioi_eval.runs.shards import LIMIT
-from ioi_eval.runs.sources import Source, language_of, opened, source_name
+from ioi_eval.runs.sources import Source, language_of, open_problem_source, source_name
 from ioi_eval.runs.work import (
     RunOptions,
     RunSetup,
     Work,
     fingerprint_of,
-    journal_of,
     judge_work,
-    superseded_results,
+    open_journal,
+    supersede_outdated_results,
     synchronous,
 )
 from ioi_eval.store import Store
@@ -147,10 +153,10 @@ async def score_dump(
             only its first rows are checked before judging starts.
     """
     with as_files(dumps) as dump_files:
-        paths, audit = tuple(map(called, dump_files)), None if trust is None else read_audit(trust)
+        paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.of(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.of(dump_files, reading, selection, problems, setup)
-        with opened(problems, choice, setup.store, rows.mentioned) as loaded:
+        with open_problem_source(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = (beginning := rows.beginning(loaded, setup)) or read_dump(rows, loaded, setup)
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable, reference_outcomes = await check_references(loaded, references, setup)
@@ -205,13 +211,13 @@ class DumpTail:
 
     def work(self, work: Work) -> Work:
         """Return the work for the whole dump. `work`: the work for its beginning."""
-        self._made_of = work.made_of
+        self._fingerprint = work.fingerprint
         return msgspec.structs.replace(
             work,
             submissions=self._submissions(),
             keys=None,
             check=self._check_beginning,
-            settled_by=self._set_settle_callback,
+            on_settle_available=self._set_settle_callback,
         )
 
     def _set_settle_callback(
@@ -225,8 +231,10 @@ class DumpTail:
             file.check_unchanged()  # the judged rows must not have changed
         self.whole = whole_dump
         self._setup.on_event(RowsRead(rows=whole_dump.info.rows, selected=len(whole_dump)))
-        made_of = msgspec.structs.replace(self._made_of, dump=whole_dump.info.sha256)
-        self._settle_results(made_of, _report_settings(whole_dump, None, None), whole_dump.info.keys)
+        whole_fingerprint = msgspec.structs.replace(self._fingerprint, dump=whole_dump.info.sha256)
+        self._settle_results(
+            whole_fingerprint, _report_settings(whole_dump, None, None), whole_dump.info.keys
+        )
         write_index(self._setup.folder, whole_dump.index)
         whole_dump.index = None  # 150 MB for a million rows
 
@@ -235,7 +243,7 @@ class DumpTail:
         names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
         await judge.keep_promises(self._problems.packages, languages)
-        await prepare_all(judge.prepare, [self._problems[name] for name in names])
+        await prepare_problems(judge.prepare, [self._problems[name] for name in names])
 
     async def _submissions(self) -> AsyncGenerator[Submission]:
         """Yield the submissions of the beginning, then those of the tail."""
@@ -279,16 +287,16 @@ def _report_settings(
     dump: Dump, outcomes: References | None, references: ReferenceOptions | None
 ) -> dict[str, Any]:
     """Return settings for reports: notes about the rows, and the outcomes of reference solutions."""
-    settings: dict[str, Any] = {"rows": rows} if (rows := rows_left_out(dump.info)) else {}
+    settings: dict[str, Any] = {"rows": rows} if (rows := skipped_row_notes(dump.info)) else {}
     if outcomes is None or references is None:
         return settings
-    return {**settings, "own_solutions": conclusion(outcomes, references)}
+    return {**settings, "own_solutions": summarize_references(outcomes, references)}
 
 
 _MAX_NAMED = 3  # maximum number of files that a note names
 
 
-def rows_left_out(info: DumpInfo) -> list[str]:
+def skipped_row_notes(info: DumpInfo) -> list[str]:
     """Return notes about rows that are not judged, except by the user's choice, and about ambiguous rows."""
     unrequested_counts = {
         reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR
@@ -342,7 +350,7 @@ class Rows(NamedTuple):
         index_folder = None if earlier_info is None else setup.folder
         folders = (dump for dump in dumps if not isinstance(dump, RowFile))
         others = tuple(map(str, other_files(folders)))
-        names, places = tuple(map(called, dumps)), find_dumps(dumps)
+        names, places = tuple(map(dump_name, dumps)), find_dumps(dumps)
         return cls(names, places, reading, selection or Selection(), index_folder, others)
 
     def mentioned(self) -> Collection[str] | None:
@@ -402,7 +410,7 @@ class Rows(NamedTuple):
             submissions=dump,
             keys=dump.info.keys,
             others=dump.info.passed_over,
-            made_of=fingerprint_of(dump.info.sha256, problems, {**reading, **result_settings}),
+            fingerprint=fingerprint_of(dump.info.sha256, problems, {**reading, **result_settings}),
             settings=settings,
             shard=str(self.selection.shard or ""),
         )
@@ -415,7 +423,7 @@ def _default_folder(dump: str, selection: Selection | None) -> Path:
     return Path("runs") / f"{run_name(dump)}{shard_suffix}"
 
 
-def called(dump: str | Path | RowFile) -> str:
+def dump_name(dump: str | Path | RowFile) -> str:
     """Return a dump's name in messages and reports."""
     return dump.label if isinstance(dump, RowFile) else str(dump)
 
@@ -466,14 +474,14 @@ def forecast_dump(
     """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
     with as_files(dumps) as named:
         setup = RunSetup.of(
-            out or _default_folder(called(named[0]), selection), engine, options, store, ignore
+            out or _default_folder(dump_name(named[0]), selection), engine, options, store, ignore
         )
         rows = Rows.of(named, reading, selection, problems, setup)
-        with opened(problems, choice, setup.store, rows.mentioned) as loaded:
+        with open_problem_source(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = rows.open(loaded)
             work = rows.work(dump, loaded, setup.result_settings, {})
-            with journal_of(work, setup) as journal:
-                again = superseded_results(work, journal)
+            with open_journal(work, setup) as journal:
+                again = supersede_outdated_results(work, journal)
                 new_submissions, empty_count = _unjudged_submissions(work, journal)
                 timed_problems = [
                     with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
@@ -499,7 +507,7 @@ def forecast_dump(
                     expected_cpu_hours=_expected_cpu_hours(journal, new_submissions),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
-                    notes=tuple(rows_left_out(msgspec.structs.replace(dump.info, rejected=0))),
+                    notes=tuple(skipped_row_notes(msgspec.structs.replace(dump.info, rejected=0))),
                     again=again,
                 )
 

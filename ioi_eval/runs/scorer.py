@@ -137,7 +137,7 @@ class Scorer:
             return await judge.judge(problem, submission)
 
 
-def check_kind(value: object, kind: type, field: str, remedy: str) -> None:
+def check_type(value: object, kind: type, field: str, remedy: str) -> None:
     """Raise InputError if an argument does not have the expected type."""
     if not isinstance(value, kind):
         message = f"{field} must be a {kind.__name__}, not {type(value).__name__}"
@@ -147,8 +147,8 @@ def check_kind(value: object, kind: type, field: str, remedy: str) -> None:
 def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
     """Raise InputError unless the arguments are a problem and a submission to it."""
     problem_remedy = 'Give load_problems(...)["id"], or Problem.of(tests=[("1 2", "3")])'
-    check_kind(problem, Problem, "problem", problem_remedy)
-    check_kind(submission, Submission, "submission", "Give a Submission with key, problem_id and code")
+    check_type(problem, Problem, "problem", problem_remedy)
+    check_type(submission, Submission, "submission", "Give a Submission with key, problem_id and code")
     names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
     is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
     if submission.problem_id in names and not is_other_year:
@@ -194,10 +194,10 @@ def score_sync(
         async with Scorer(engine, store=store or Store.private(), options=options) as scorer:
             return await scorer.score(problem, submission)
 
-    return run_alone(score, "scorer.score(...)` of an open Scorer")
+    return run_coroutine(score, "scorer.score(...)` of an open Scorer")
 
 
-def run_alone(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
+def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
     """Run an async call, and return its result. Raises IoiEvalError if an event loop is running.
 
     `instead`: the expression that can be awaited there.

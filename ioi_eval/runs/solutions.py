@@ -41,9 +41,9 @@ from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
 from ioi_eval.runs.runner import SubmissionJudge
-from ioi_eval.runs.score import Rows, read_dump, rows_left_out, run_name
-from ioi_eval.runs.sources import Source, opened, source_name
-from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, judging, synchronous
+from ioi_eval.runs.score import Rows, read_dump, run_name, skipped_row_notes
+from ioi_eval.runs.sources import Source, open_problem_source, source_name
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, open_judge, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.folder import limits_of, read_rows, write_rejected
 from ioi_eval.store.rows import result_of
@@ -195,7 +195,7 @@ def _plan_of_file(
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions in a file."""
-    with opened(problems, choice, setup.store, rows.mentioned) as loaded_problems:
+    with open_problem_source(problems, choice, setup.store, rows.mentioned) as loaded_problems:
         dump = read_dump(rows, loaded_problems, setup)
         reference_scores = read_reference_scores(dump, loaded_problems, column=column, scale=scale)
         report_settings = {
@@ -211,7 +211,7 @@ def _plan_of_file(
             note=". ".join(
                 [
                     f"Column {reference_scores.column} is taken for expected {reference_scores.kind}",
-                    *rows_left_out(dump.info),
+                    *skipped_row_notes(dump.info),
                 ]
             ),
             rejected=dump.rejected,
@@ -260,7 +260,7 @@ def _plan_of_packages(
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions of packages or of a benchmark."""
     where, selected_keys = source_name(source), selection.keys if selection else frozenset()
-    with opened(source, choice, setup.store) as loaded:
+    with open_problem_source(source, choice, setup.store) as loaded:
         if most != MOST and not isinstance(loaded, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave it out")
@@ -286,7 +286,7 @@ def _plan_of_packages(
             submissions=judgeable_submissions,
             keys=tuple(submission.key for submission in judgeable_submissions),
             others=frozenset(case.key for case in cases_of_all) - keys,
-            made_of=fingerprint_of(_hash_submissions(submissions), problems, setup.result_settings),
+            fingerprint=fingerprint_of(_hash_submissions(submissions), problems, setup.result_settings),
             settings={"solutions": where},
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(excluded_counts.items()))
@@ -435,8 +435,8 @@ async def calibrate(
         on_event: Receives events.
     """
     setup = RunSetup(Path(), engine or EngineChoice(), RunOptions(), store or Store.private(), on_event)
-    with opened(problems, choice, setup.store) as loaded_problems:
-        async with judging(setup) as (judge, _):
+    with open_problem_source(problems, choice, setup.store) as loaded_problems:
+        async with open_judge(setup) as (judge, _):
             return await _measure_solutions(
                 loaded_problems, judge.but(trusts=True), reach, asyncio.Semaphore(at_once), on_event
             )

@@ -35,7 +35,7 @@ Source = str | Path | Problems  # a source of problems, or loaded problems
 
 
 @contextmanager
-def opened(
+def open_problem_source(
     source: Source,
     options: BenchmarkOptions | None,
     store: Store,
@@ -45,7 +45,7 @@ def opened(
 
     `find_needed_labels`: returns the labels of the needed problems, or None for all.
     """
-    check_kind(source)
+    check_source_type(source)
     if not isinstance(source, Problems):
         with closing(
             open_source(str(source), options or BenchmarkOptions(), store, find_needed_labels)
@@ -61,7 +61,7 @@ def opened(
         )
 
 
-def check_kind(source: object) -> None:
+def check_source_type(source: object) -> None:
     """Raise InputError if the argument is not a source, for example a dict of problems."""
     if not isinstance(source, Source):
         raise InputError(
@@ -73,7 +73,7 @@ def check_kind(source: object) -> None:
 
 def source_name(source: Source) -> str:
     """Return the name of a source in reports."""
-    check_kind(source)
+    check_source_type(source)
     return f"{counted(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
 
 
@@ -126,13 +126,13 @@ def load_problems(
     options = choice or BenchmarkOptions()
     options = msgspec.structs.replace(options, problems=options.problems | frozenset(only))
     if isinstance(source, Problems):
-        with opened(source, options, Store.private()) as problems:
+        with open_problem_source(source, options, Store.private()) as problems:
             return problems
-    check_kind(source)
+    check_source_type(source)
     return open_source(str(source), options, Store.private() if cache is None else Store(Path(cache)))
 
 
-def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:
+def check_source_problems(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:
     """Return the problems of a source with the errors in them. Raises the first error of a benchmark."""
     benchmark = benchmark_of(source)
     if benchmark is None:
@@ -144,13 +144,13 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
             choose=_package_filter(options),
             change=options.limited,
         )
-    with opened(source, options, store) as problems:
+    with open_problem_source(source, options, store) as problems:
         usable_packages = [
             Package(where=source, format=benchmark.name, problem=problem) for problem in problems.values()
         ]
         left_out = problems.left_out
     if not usable_packages and not left_out:
-        raise no_problem(source)
+        raise no_problem_error(source)
     unusable_counts = Counter(
         package.problem.unusable
         for package in usable_packages
@@ -164,7 +164,7 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     return (*usable_packages, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 
-def no_problem(source: Source) -> InputError:
+def no_problem_error(source: Source) -> InputError:
     """Return the error for filters that have problems each, and none together."""
     return InputError(
         "the filters leave no problem", where=source_name(source), field="choice", remedy="Give fewer filters"
@@ -175,7 +175,7 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     """Return the benchmark; None for a folder or a zip. A folder of its name is written as ./name."""
     if source is None or isinstance(source, Problems):
         return None
-    check_kind(source)
+    check_source_type(source)
     source, path = str(source), Path(source)
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)

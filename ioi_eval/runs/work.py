@@ -33,7 +33,7 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.limits import read_borderline
-from ioi_eval.runs.engine import AnyEngine, server_events, servers_found, watch
+from ioi_eval.runs.engine import AnyEngine, emit_server_events, servers_found_event, set_server_callback
 from ioi_eval.runs.events import (
     EngineStarting,
     EngineStopped,
@@ -47,7 +47,7 @@ from ioi_eval.runs.events import (
     ServersFound,
 )
 from ioi_eval.runs.runner import judge_all
-from ioi_eval.runs.scorer import Scorer, run_alone
+from ioi_eval.runs.scorer import Scorer, run_coroutine
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store, rows
 from ioi_eval.store.folder import (
@@ -171,7 +171,7 @@ def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]
 
     @functools.wraps(call)
     def run_synchronously(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return run_alone(lambda: call(*args, **kwargs), f"{call.__name__}(...)`")
+        return run_coroutine(lambda: call(*args, **kwargs), f"{call.__name__}(...)`")
 
     run_synchronously.__name__ = run_synchronously.__qualname__ = f"{call.__name__}_sync"
     return run_synchronously
@@ -185,16 +185,16 @@ class Work(Value):
 
     problems: Problems
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]
-    made_of: Fingerprint
+    fingerprint: Fingerprint
     keys: Collection[str] | None = None  # `None` means that the submissions are a stream
     others: Collection[str] = ()  # keys that belong to the run and are not selected by this call
     expected: int | None = None  # number of submissions of a stream; `None` means unknown until its end
     check: Callable[[Judge], Awaitable[None]] | None = None  # called before the first submission of a stream
     settings: Mapping[str, Any] = {}  # further settings that reports show
     shard: str = ""  # I/N means that the submissions are shard I of N
-    settled_by: Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None = (
-        None
-    )
+    on_settle_available: (
+        Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None
+    ) = None
     """Receives `ResultLog.settle`, which a stream calls when it knows its fingerprint, settings and keys."""
     trusted: bool = False  # solutions of a package: a missing module is a judge failure
 
@@ -214,7 +214,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     """Judge all submissions without a result. If cancelled, the run's folder contains complete results."""
     is_fresh = setup.options.fresh
     progress = ProgressWriter(setup.folder, setup.on_event)
-    with journal_of(work, setup) as journal, contextlib.closing(progress):
+    with open_journal(work, setup) as journal, contextlib.closing(progress):
 
         def on_event(event: Event) -> None:
             if isinstance(event, ServersFound):
@@ -222,7 +222,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             progress(event)
 
         setup = setup._replace(on_event=on_event)
-        if (change_event := superseded_results(work, journal)) is not None:
+        if (change_event := supersede_outdated_results(work, journal)) is not None:
             setup.on_event(change_event)
         keys, done_before = work.keys, journal.done
         if keys is None:
@@ -242,7 +242,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             return None if row is None else result_of(row)
 
         async with contextlib.AsyncExitStack() as exit_stack:
-            judge, workers = await exit_stack.enter_async_context(judging(setup, work.problems.packages))
+            judge, workers = await exit_stack.enter_async_context(open_judge(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
                 await exit_stack.enter_async_context(contextlib.aclosing(work.submissions))
             if work.check is not None:
@@ -250,9 +250,9 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             if work.trusted:
                 judge = judge.but(trusts=True)
             deduplication = Deduplication(find_result) if setup.options.share else None
-            limited = time_limits(judge, setup, journal).with_limits
-            if work.settled_by is not None:
-                work.settled_by(journal.settle)
+            limited = create_time_limits(judge, setup, journal).with_limits
+            if work.on_settle_available is not None:
+                work.on_settle_available(journal.settle)
             call_summary = await judge_all(
                 judge.but(deduplication=deduplication),
                 work.problems,
@@ -296,7 +296,7 @@ async def describe_problems(
     """
     factor = setup.options.timing.factor
     tasks_before, tried_problems = read_tasks(setup.folder), journal.problems
-    hashes = {name: work.made_of.problems.get(name, "") for name in tried_problems}
+    hashes = {name: work.fingerprint.problems.get(name, "") for name in tried_problems}
     if untried:  # without a hash, they are described again when they have results
         hashes |= dict.fromkeys(work.problems.keys() - tried_problems, "")
     tasks = dict(tasks_before)
@@ -321,11 +321,11 @@ async def describe_problems(
             write_people(setup.folder, people)
 
 
-def journal_of(work: Work, setup: RunSetup) -> ResultLog:
+def open_journal(work: Work, setup: RunSetup) -> ResultLog:
     """Open the result log of a run."""
     return ResultLog.open(
         setup.folder,
-        work.made_of,
+        work.fingerprint,
         settings={**work.settings, **setup.settings},
         fresh=setup.options.fresh,
         reuse=map(Path, setup.options.reuse),
@@ -334,7 +334,7 @@ def journal_of(work: Work, setup: RunSetup) -> ResultLog:
     )
 
 
-def superseded_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
+def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
     """Supersede the results of changed submissions and problems, and return an event about them.
 
     Of a stream, only the problems are compared: its programs are compared by their author.
@@ -345,13 +345,18 @@ def superseded_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
         return None
     if isinstance(work.submissions, AsyncGenerator):
         keys = {*journal.done, *journal.failed, *journal.superseded}
-        return superseded(journal, work.problems, (), keys)
-    if isinstance(work.submissions, Dump) and (appended := added(work.submissions, journal)) is not None:
-        return superseded(journal, work.problems, appended, {*work.others, *appended.before})
-    return superseded(journal, work.problems, work.submissions, work.others)
+        return supersede_changed_submissions(journal, work.problems, (), keys)
+    if (
+        isinstance(work.submissions, Dump)
+        and (appended := appended_rows(work.submissions, journal)) is not None
+    ):
+        return supersede_changed_submissions(
+            journal, work.problems, appended, {*work.others, *appended.before}
+        )
+    return supersede_changed_submissions(journal, work.problems, work.submissions, work.others)
 
 
-def added(dump: Dump, journal: ResultLog) -> Dump | None:
+def appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
     """Return the rows that were appended to the dump since the run's results were compared with it.
 
     `None` means that other rows, or problems, may have changed.
@@ -362,7 +367,7 @@ def added(dump: Dump, journal: ResultLog) -> Dump | None:
 
 
 @contextlib.asynccontextmanager
-async def judging(
+async def open_judge(
     setup: RunSetup, packages: Collection[str] = ()
 ) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
     """Context manager: a judge on the call's engine, and a function that returns the number of workers.
@@ -383,14 +388,14 @@ async def judging(
         given_engine.text if isinstance(given_engine, EngineChoice) else type(engine).__name__,
     )
     setup.on_event(EngineStarting(engine=engine_name))
-    watch(engine, setup.on_event)
+    set_server_callback(engine, setup.on_event)
     try:
         async with Scorer(
             engine, store=setup.store, options=_judge_options(setup), trusted=trusted
         ) as scorer:
-            if (event := servers_found(engine)) is not None:
+            if (event := servers_found_event(engine)) is not None:
                 setup.on_event(event)
-            async with server_events(engine, setup.on_event):
+            async with emit_server_events(engine, setup.on_event):
                 yield scorer.judge, lambda: _SUBMISSIONS_PER_SLOT * engine.slots
     finally:
         setup.on_event(EngineStopped())
@@ -408,7 +413,7 @@ def _judge_options(setup: RunSetup) -> JudgeOptions:
     return msgspec.structs.replace(judge_options, job=engine.job, allow_unconfined=engine.allow_unconfined)
 
 
-def time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits:
+def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits:
     """Return the source of limits. It stores measured limits in the run's folder, for later calls."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
     reused_limits = dict[str, MeasuredLimit]()
@@ -428,7 +433,7 @@ def time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> TimeLimits
 # --- outdated results of earlier calls ---------------------------------------------------------------
 
 
-def superseded(
+def supersede_changed_submissions(
     journal: ResultLog,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission],

@@ -18,7 +18,7 @@ from ioi_eval.integrations.tasks import open_source
 from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 from ioi_eval.rules.extraction import Extraction, extract
 from ioi_eval.rules.languages import admitted, choose_language
-from ioi_eval.runs.authors import Asking, prompts_of
+from ioi_eval.runs.authors import Asking, create_prompts
 from ioi_eval.scoring import find_language
 from ioi_eval.store.rows import identity
 from ioi_eval.testing import FakeEngine
@@ -229,7 +229,7 @@ def test_a_problem_is_asked_for_in_its_only_language() -> None:
 
     def prompt(name: str, language: str = "") -> str:
         choice = BenchmarkOptions(problems=frozenset({name}))
-        [text] = prompts_of(source, choice=choice, asking=Asking(language=language))
+        [text] = create_prompts(source, choice=choice, asking=Asking(language=language))
         return text
 
     assert "```python" in prompt("calm") and "```cpp" in prompt("verse")

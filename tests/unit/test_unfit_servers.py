@@ -6,7 +6,7 @@ import pytest
 from support.servers import HealthCheck
 
 from ioi_eval import InputError
-from ioi_eval.runs.engine import refuse_unfit
+from ioi_eval.runs.engine import refuse_unfit_servers
 
 GOOD = HealthCheck(name="output", ok=True, detail="up to 64 MiB")
 COULD_BE_BETTER = HealthCheck(name="processes", ok=None, detail="only up to 32", remedy="Set more")
@@ -22,7 +22,7 @@ def servers(*findings: list[HealthCheck]) -> dict[str, list[HealthCheck]]:
 
 def test_every_lack_is_named_with_what_to_raise() -> None:
     with pytest.raises(InputError) as refused:
-        refuse_unfit(servers([GOOD, OUTPUT, TIME, COULD_BE_BETTER]))
+        refuse_unfit_servers(servers([GOOD, OUTPUT, TIME, COULD_BE_BETTER]))
     words = str(refused.value)
     assert words.startswith("http://s1: submissions cannot be judged there: output only up to 1 KiB; run")
     assert "PISTON_OUTPUT_MAX_SIZE" in words and "PISTON_RUN_TIMEOUT" in words and "Set more" not in words
@@ -30,9 +30,9 @@ def test_every_lack_is_named_with_what_to_raise() -> None:
 
 def test_more_servers_of_the_kind_are_counted() -> None:
     with pytest.raises(InputError, match="http://s1 and 2 more"):
-        refuse_unfit(servers([OUTPUT], [TIME], [OUTPUT]))
+        refuse_unfit_servers(servers([OUTPUT], [TIME], [OUTPUT]))
 
 
 @pytest.mark.parametrize("used", [servers(), servers([GOOD]), servers([OUTPUT], [COULD_BE_BETTER])])
 def test_where_one_can_judge_nothing_is_refused(used: dict[str, list[HealthCheck]]) -> None:
-    refuse_unfit(used)
+    refuse_unfit_servers(used)

@@ -35,7 +35,7 @@ from ioi_eval.reports.validation import compared, conclusion, numbers, validatio
 from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
 from ioi_eval.runs.events import ignore
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.runs.work import RunOptions, RunSetup, time_limits
+from ioi_eval.runs.work import RunOptions, RunSetup, create_time_limits
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, MeasuredLimit, identity, limits_of, read_limits, write_limits
 from ioi_eval.store.result_log import ResultLog
@@ -435,7 +435,7 @@ async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: P
     options = RunOptions(reuse=(str(other),))
     setup = RunSetup(tmp_path / "run", EngineChoice(), options, Store(tmp_path / "store"), ignore)
     with ResultLog.open(setup.folder, Fingerprint(dump="d")) as journal:
-        assert (await time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 3.0
+        assert (await create_time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 3.0
     assert not judge.asked and read_limits(setup.folder) == read_limits(other)
 
 
@@ -450,7 +450,7 @@ async def test_a_run_that_starts_over_measures_its_limits_again(
     judge.but = lambda **changes: judge
     setup = RunSetup(tmp_path, EngineChoice(), RunOptions(fresh=fresh), Store(tmp_path / "store"), ignore)
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
-        assert (await time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 2.0
+        assert (await create_time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 2.0
     assert len(judge.asked) == measured_with
 
 

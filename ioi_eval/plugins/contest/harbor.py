@@ -24,7 +24,7 @@ from ioi_eval.model.values import Problem, Value
 from ioi_eval.plugins.contest.rules import Statement, as_markdown, samples, statement_of
 from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.runs.sources import benchmark_of, no_problem, opened
+from ioi_eval.runs.sources import benchmark_of, no_problem_error, open_problem_source
 from ioi_eval.store import Store
 from ioi_eval.store.files import draft_of, why
 
@@ -71,7 +71,7 @@ def write_tasks(
         raise InputError("only packages can be exported", where=source, remedy=remedy)
     left_out, wanted = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
     with ExitStack() as kept:
-        problems = kept.enter_context(opened(source, choice, store))
+        problems = kept.enter_context(open_problem_source(source, choice, store))
         folders = {where: folder for folder, where in package_folders(source, store.root / "packages", kept)}
         for label, problem in problems.items():
             statement = statement_of(problem, label, SOLUTIONS)
@@ -87,7 +87,7 @@ def write_tasks(
                 name = _ODD.sub("-", label).strip("-_") or "problem"
                 wanted.append((Path(out) / name, folders[problem.source], problem, statement))
         if not wanted and not left_out:
-            raise no_problem(source)
+            raise no_problem_error(source)
         if not wanted:
             reasons = "; ".join(f"{label}: {reason}" for label, reason in left_out.items())
             raise InputError("no package can be a task", where=source, remedy=reasons)

@@ -44,21 +44,28 @@ from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.records import WITH_FEEDBACK
 from ioi_eval.rules.extraction import extract
-from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, refuse_lacking, settings_of
-from ioi_eval.runs.engine import AnyEngine, stop
+from ioi_eval.runs.authors import (
+    Asking,
+    Requests,
+    author_name,
+    author_settings,
+    open_author,
+    refuse_unjudgeable_programs,
+)
+from ioi_eval.runs.engine import AnyEngine, cancel_tasks
 from ioi_eval.runs.events import OnEvent, ignore
-from ioi_eval.runs.runner import submissions_now
+from ioi_eval.runs.runner import active_submissions_event
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.sources import Source, language_of, no_problem, opened, source_name
+from ioi_eval.runs.sources import Source, language_of, no_problem_error, open_problem_source, source_name
 from ioi_eval.runs.work import (
     RunOptions,
     RunSetup,
     Work,
+    create_time_limits,
     describe_problems,
     fingerprint_of,
-    journal_of,
-    judging,
-    time_limits,
+    open_journal,
+    open_judge,
 )
 from ioi_eval.store import Store
 from ioi_eval.store.files import Lines, cut_torn_line, make_folder, read_value, replace
@@ -123,27 +130,29 @@ async def open_contest(
     checked_options = msgspec.structs.replace(_checked(options or RunOptions()), accept_compiler=True)
     rules, setup = rules or Rules(), RunSetup.of(out, engine, checked_options, store, on_event)
     languages = languages_of(rules, participants)  # raises before anything is opened
-    with opened(source, choice, setup.store) as problems:
+    with open_problem_source(source, choice, setup.store) as problems:
         if not problems:
-            raise no_problem(source)
+            raise no_problem_error(source)
         settings = {f"contest_{name}": value for name, value in msgspec.to_builtins(rules).items()}
         work = Work(
             problems=problems,
             submissions=(),
-            made_of=fingerprint_of(
+            fingerprint=fingerprint_of(
                 "contest", problems, {**setup.result_settings, **settings, WITH_FEEDBACK: True}
             ),
             settings={"contest": source_name(source), **settings},
         )
-        with journal_of(work, setup) as journal:
+        with open_journal(work, setup) as journal:
             if spoken is None:  # else the stored replies have all programs
                 _refuse_to_lose(journal)
-            async with judging(setup, problems.packages) as (judge, _):
+            async with open_judge(setup, problems.packages) as (judge, _):
                 if spoken is None:
                     await judge.keep_promises(problems.packages, languages)
                 else:
                     pairs = ((problem, spoken(problem)) for problem in problems.values())
-                    await refuse_lacking(judge, problems.packages, [pair for pair in pairs if pair[1]])
+                    await refuse_unjudgeable_programs(
+                        judge, problems.packages, [pair for pair in pairs if pair[1]]
+                    )
                 available = await _available_languages(judge)
                 if rules.languages and (lacking := sorted(languages - available)):
                     what, remedy = f"{', '.join(lacking)}: not available", "Allow available languages"
@@ -151,7 +160,7 @@ async def open_contest(
                     raise InputError(what, field="languages", remedy=f"{remedy}: {names}")
                 journal.begin()
                 begun = _PendingFolder(journal, problems)
-                limits = time_limits(judge, setup, journal)
+                limits = create_time_limits(judge, setup, journal)
                 with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
                         problems,
@@ -214,7 +223,7 @@ async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
 
     def write(*, ended: bool = False) -> None:
         nonlocal written
-        now = submissions_now(() if ended else contest.under_way)
+        now = active_submissions_event(() if ended else contest.under_way)
         new = Progress(
             under_way=now.number,
             building=now.building,
@@ -237,7 +246,7 @@ async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await stop(writing)
+        await cancel_tasks(writing)
         write(ended=True)
 
 
@@ -414,7 +423,7 @@ async def compete(
         options=options,
         store=store,
         on_event=on_event,
-        spoken=requests.spoken if isinstance(author, ModelOptions) else None,
+        spoken=requests.judgeable_language if isinstance(author, ModelOptions) else None,
     )
     unwritten: dict[str, str] = {}
     feedback = open_template(allowed.template, _TEMPLATE)
@@ -426,7 +435,7 @@ async def compete(
             label: requests.refusal(problem, can_submit_files=agent)
             for label, problem in contest.problems.items()
         }
-        asked = fingerprint((), called, settings_of(author))
+        asked = fingerprint((), called, author_settings(author))
         with contextlib.closing(_ReplyLog(folder / TURNS, spending, names, number_of, asked)) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
@@ -464,7 +473,7 @@ async def _writing(
     key: Secret,
 ) -> AsyncIterator[Author]:
     if isinstance(author, ModelOptions):
-        async with opened_author(author, folder, spending, key) as model:
+        async with open_author(author, folder, spending, key) as model:
             yield model
         return
     if serving is None:
@@ -473,7 +482,7 @@ async def _writing(
     tokens = {name: secrets.token_urlsafe(24) for name in names}
     async with serving(contest, tokens) as address:
         access = Access(address=address, tokens=tuple(tokens.values()))
-        async with opened_author(author, folder, spending, key, access) as agent:
+        async with open_author(author, folder, spending, key, access) as agent:
             yield agent
 
 

@@ -37,7 +37,7 @@ from ioi_eval.engines.piston.uses import ServerRole
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
-from ioi_eval.runs.engine import servers_found
+from ioi_eval.runs.engine import servers_found_event
 
 # --- what is chosen ----------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
     assert isinstance(there, PistonEngine)
     assert there.slots == 5
     assert isinstance(trusted, EmbeddedEngine)
-    assert servers_found(here) is None
+    assert servers_found_event(here) is None
 
 
 def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.registry import EngineChoice, Opening
 from ioi_eval.errors import InputError
 from ioi_eval.generate import AgentOptions
-from ioi_eval.runs import needs as needs_module
+from ioi_eval.runs import check_needs as needs_module
 from ioi_eval.runs.authors import run
-from ioi_eval.runs.needs import needs
+from ioi_eval.runs.needs import check_needs
 from ioi_eval.testing import FakeEngine
 
 
@@ -39,7 +39,7 @@ def packages(tmp_path: Path) -> Path:
 async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[HealthCheck]:
     monkeypatch.setattr(needs_module, "open_engine", lambda choice, store, packages: Opening(engine))
     store = Store(packages.parent / "store")
-    return list(await needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
+    return list(await check_needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
 
 
 async def test_what_all_problems_lack_is_one_line(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from run_samples import in_any_order
 from ioi_eval import Problem, Submission
 from ioi_eval.errors import InputError
 from ioi_eval.runs import ResultChange
-from ioi_eval.runs.work import superseded
+from ioi_eval.runs.work import supersede_changed_submissions
 from ioi_eval.store.folder import Fingerprint, decoded, read_failures, read_info, read_rows
 from ioi_eval.store.result_log import ResultLog
 
@@ -71,7 +71,7 @@ def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> N
         for key, name in (("a1", "sum"), ("b1", "tree"), ("a2", "sum"))
     ]
     with ResultLog.open(of_two, EDITED) as journal:
-        event = superseded(journal, problems, submissions, ())
+        event = supersede_changed_submissions(journal, problems, submissions, ())
     assert event is not None and event.problems == ("sum",)
     assert event.reasons == {ResultChange.PROBLEM: 2, ResultChange.PROGRAM: 1}
 

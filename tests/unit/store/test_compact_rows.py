@@ -18,7 +18,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.quoting import as_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.runs.folders import run_of_rows
+from ioi_eval.runs.folders import convert_rows_to_run
 from ioi_eval.store.rows import compact, folded, short_row, whole
 
 PLAIN = problem("plain", subtasks=False)
@@ -151,7 +151,7 @@ def test_what_counts_no_longer_is_found_with_its_confinement(tmp_path: Path) -> 
 
 def test_rows_of_a_run_are_reported_elsewhere(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
-    lent = run_of_rows(run / "results.jsonl", tmp_path / "reports")
+    lent = convert_rows_to_run(run / "results.jsonl", tmp_path / "reports")
     assert [one.points for one in Results.open(lent)] == [one.points for one in Results.open(run)]
     assert Results.open(lent).tests_frame().equals(Results.open(run).tests_frame())
 
