@@ -16,7 +16,7 @@ from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.registry import EngineChoice, Opening
 from ioi_eval.errors import InputError
 from ioi_eval.generate import AgentOptions
-from ioi_eval.runs import check_needs as needs_module
+from ioi_eval.runs import needs as needs_module
 from ioi_eval.runs.authors import run
 from ioi_eval.runs.needs import check_needs
 from ioi_eval.testing import FakeEngine
