@@ -87,7 +87,7 @@ def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
         )
         if old != new
     ]
-    found += changes(before, now, reading=True)
+    found += changes(before, now, include_reading=True)
     is_read = not one.info.unread and not other.info.unread  # else its hash is not known yet
     found += ["another dump"] if is_read and before.dump != now.dump else []
     return found + (["other problems"] if before.problems != now.problems else [])

@@ -22,9 +22,9 @@ def sources_digest(graders: Path) -> str:
     return digest_of(graders, [*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")], arguments)
 
 
-def digest_of(folder: Path, files: Iterable[Path], more: str = "") -> str:
-    """Return a hash of the names and contents of files in a folder, and of `more`."""
-    digest = hashlib.sha256(more.encode())
+def digest_of(folder: Path, files: Iterable[Path], extra: str = "") -> str:
+    """Return a hash of the names and contents of files in a folder, and of `extra`."""
+    digest = hashlib.sha256(extra.encode())
     for path in sorted(files):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode() + content)

@@ -58,7 +58,7 @@ BESIDE = 16 << 10  # overhead of an entry in bytes: the last blocks of its files
 _EVICTION_TARGET = 0.9
 _PRIVATE_LIMIT = 4 << 30  # limit of a private store, in bytes
 # Age, in seconds, at which a part without a lock is abandoned rather than just created
-_UNLOCKED_PART_AGE = 3600.0
+_UNLOCKED_DRAFT_AGE_S = 3600.0
 
 
 def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
@@ -66,8 +66,8 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
 
     `parent` may be writable by all users, such as TMPDIR.
     """
-    base = Path(tempfile.gettempdir()) if parent is None else parent
-    folder = base / (name or f"ioi-eval-{os.geteuid()}")
+    parent_folder = Path(tempfile.gettempdir()) if parent is None else parent
+    folder = parent_folder / (name or f"ioi-eval-{os.geteuid()}")
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()
@@ -77,13 +77,13 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
     return folder
 
 
-def default_root(named: str | None) -> Path:
+def default_root(user_folder: str | None) -> Path:
     """Return the folder that the user named, else the default cache folder.
 
     If HOME is missing or not writable, return a private folder.
     """
-    if named:
-        return Path(named).expanduser().absolute()
+    if user_folder:
+        return Path(user_folder).expanduser().absolute()
     try:
         cache_folder = platformdirs.user_cache_path("ioi-eval")
         cache_folder.mkdir(parents=True, exist_ok=True)
@@ -102,14 +102,14 @@ def _check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, r
 
 
 @contextlib.contextmanager
-def kept_in(store: Store, raised: Callable[[str], IoiEvalError]) -> Iterator[None]:
-    """Context manager: turn an OSError of the store into the error that `raised(message)` returns."""
+def kept_in(store: Store, create_error: Callable[[str], IoiEvalError]) -> Iterator[None]:
+    """Context manager: turn an OSError of the store into the error that `create_error(message)` returns."""
     try:
         yield
     except OSError as error:
         remedy = "Free space there, or set IOI_EVAL_CACHE to another folder"
         problem = f"cannot write to the cache {store.root} ({error.strerror or error})"
-        raise raised(f"{problem}. {remedy}") from error
+        raise create_error(f"{problem}. {remedy}") from error
 
 
 class Pin(contextlib.AbstractContextManager["Pin"]):
@@ -127,7 +127,7 @@ class Pin(contextlib.AbstractContextManager["Pin"]):
             self._path.unlink()
         os.close(descriptor)
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.release()
 
 
@@ -149,19 +149,21 @@ class Store:
         self.root, self.limit = Path(root).absolute(), limit
         # Size that an entry should not exceed, in bytes: a larger entry would displace too many entries.
         self.largest = math.inf if limit is None else max(limit // _MAX_ENTRY_DIVISOR, _MIN_MAX_ENTRY_BYTES)
-        self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))
-        self._swept = False  # True once abandoned parts of dead processes were removed
+        self._entries_folder, self._pins_folder, self._drafts_folder = (
+            self.root / name for name in ("objects", "pins", "parts")
+        )
+        self._has_removed_drafts = False  # True once abandoned parts of dead processes were removed
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_owner(
             self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
         )
-        for folder in (self._objects, self._pins, self._parts):
+        for folder in (self._entries_folder, self._pins_folder, self._drafts_folder):
             _public_folder(folder)
 
     @classmethod
-    def usual(cls, named: str | None = None, limit: int | None = None) -> Self:
+    def usual(cls, user_folder: str | None = None, limit: int | None = None) -> Self:
         """Return the store in the folder that the user names, else the store that all commands share."""
-        return cls(default_root(named), limit)
+        return cls(default_root(user_folder), limit)
 
     @classmethod
     def private(cls) -> Self:
@@ -222,7 +224,7 @@ class Store:
 
     def pin(self, key: str) -> Pin:
         """Protect a key from eviction by any process. Each pin uses one file descriptor."""
-        path = self._pins / self._entry_path(key).name
+        path = self._pins_folder / self._entry_path(key).name
         while True:
             descriptor = _open_file(path)
             _flock(descriptor, fcntl.LOCK_SH)
@@ -238,7 +240,10 @@ class Store:
         The wait is bounded, because the process ahead may be stopped or fail to store the entry. If the lock
         file cannot be created, do not wait.
         """
-        path, clock = self._pins / f"{self._entry_path(key).name}.turn", asyncio.get_running_loop().time
+        path, clock = (
+            self._pins_folder / f"{self._entry_path(key).name}.turn",
+            asyncio.get_running_loop().time,
+        )
         try:
             descriptor, deadline = _open_file(path), clock() + CACHE_ENTRY.max_seconds
         except OSError:
@@ -256,7 +261,7 @@ class Store:
 
     def remove(self, key: str) -> None:
         """Remove a bad entry, even if it is pinned."""
-        self._discard(self._entry_path(key))
+        self._delete_entry(self._entry_path(key))
 
     def size(self) -> int:
         """Return the size of all entries with their overhead, in bytes."""
@@ -269,11 +274,11 @@ class Store:
         with self.pin(key):  # protects the new entry from the eviction below
             cached_path = self.get(key)
             if cached_path is None:
-                with self._part() as part:
-                    size, path = make(part / "entry"), self._entry_path(key)
+                with self._create_draft() as draft:
+                    size, path = make(draft / "entry"), self._entry_path(key)
                     _public_folder(path.parent)
                     try:
-                        (part / "entry").rename(path)
+                        (draft / "entry").rename(path)
                     except OSError:
                         # If another process stored the folder first, its entry is equally good
                         if not path.is_dir():
@@ -285,45 +290,45 @@ class Store:
         return cached_path
 
     @contextlib.contextmanager
-    def _part(self) -> Iterator[Path]:
+    def _create_draft(self) -> Iterator[Path]:
         """Create a folder for one unfinished entry and hold its lock.
 
         Once the lock is free, any process may remove the folder.
         """
-        part = self._parts / secrets.token_hex(8)
-        _public_folder(part)
-        descriptor = _open_file(part / "unlocked")
+        draft = self._drafts_folder / secrets.token_hex(8)
+        _public_folder(draft)
+        descriptor = _open_file(draft / "unlocked")
         try:
             _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Locked before it has its name, so that no process sees it unlocked
-            (part / "unlocked").rename(part / "lock")
-            yield part
+            (draft / "unlocked").rename(draft / "lock")
+            yield draft
         finally:
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
             os.close(descriptor)
 
     # --- removing ------------------------------------------------------------------------------------
 
-    def _free_space(self, added: int) -> None:
+    def _free_space(self, added_bytes: int) -> None:
         """Add to the shared byte counter, and evict entries if the store exceeds its limit."""
         if self.limit is None:
             return
-        counted_total = self._count(lambda counter: counter + added)
-        if self._swept and counted_total <= self.limit:
+        counted_total = self._update_total_size(lambda counter: counter + added_bytes)
+        if self._has_removed_drafts and counted_total <= self.limit:
             return
         descriptor = _open_file(self.root / "eviction")
         try:
             if _flock(descriptor, fcntl.LOCK_EX | (0 if counted_total == math.inf else fcntl.LOCK_NB)):
                 # Another process may have evicted entries and updated the counter meanwhile. If the counter
                 # was unknown at first, that eviction may have missed our entry.
-                unmeasured = added if counted_total == math.inf else 0
-                counted_total = self._count(lambda counter: counter + unmeasured)
-                self._remove_dead_parts()
-                self._swept = True
+                unmeasured = added_bytes if counted_total == math.inf else 0
+                counted_total = self._update_total_size(lambda counter: counter + unmeasured)
+                self._remove_abandoned_drafts()
+                self._has_removed_drafts = True
                 if counted_total > self.limit:
                     # The bytes that are left, and the bytes that other processes added meanwhile.
                     bytes_left = self._evict(self.limit)
-                    self._count(
+                    self._update_total_size(
                         lambda counter: (
                             bytes_left + (0 if counted_total == math.inf else counter - counted_total)
                         )
@@ -331,7 +336,7 @@ class Store:
         finally:
             os.close(descriptor)
 
-    def _count(self, change: Callable[[float], float]) -> float:
+    def _update_total_size(self, change: Callable[[float], float]) -> float:
         """Update and return the byte counter that all processes share; inf if the size was never measured."""
         descriptor = _open_file(self.root / "total")
         try:
@@ -352,12 +357,12 @@ class Store:
         for entry in entries:
             if bytes_left <= target:
                 break
-            bytes_left -= entry.size if self._try_to_evict(entry) else 0
+            bytes_left -= entry.size if self._evict_unless_used(entry) else 0
         return bytes_left
 
-    def _try_to_evict(self, entry: _Entry) -> bool:
+    def _evict_unless_used(self, entry: _Entry) -> bool:
         """Remove an entry and return True, unless it is pinned or was used meanwhile."""
-        pin = self._pins / entry.path.name
+        pin = self._pins_folder / entry.path.name
         descriptor = _open_file(pin)
         if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _has_path(pin, descriptor)):
             os.close(descriptor)  # another process holds a lock on it
@@ -365,29 +370,29 @@ class Store:
         try:
             with contextlib.suppress(FileNotFoundError):
                 if entry.path.stat().st_mtime_ns == entry.used:  # otherwise it was used after we listed it
-                    self._discard(entry.path)
+                    self._delete_entry(entry.path)
                     return True
             return False
         finally:
             Pin(pin, descriptor).release()
 
-    def _discard(self, path: Path) -> None:
+    def _delete_entry(self, path: Path) -> None:
         """Remove an entry: hide it in one step, then delete it, which may take long."""
-        with self._part() as part, contextlib.suppress(FileNotFoundError):
-            path.rename(part / "entry")
+        with self._create_draft() as draft, contextlib.suppress(FileNotFoundError):
+            path.rename(draft / "entry")
 
-    def _remove_dead_parts(self) -> None:
+    def _remove_abandoned_drafts(self) -> None:
         """Remove the unfinished entries of processes that are gone."""
-        for part in self._parts.iterdir():
+        for draft in self._drafts_folder.iterdir():
             with contextlib.suppress(FileNotFoundError):
-                if _is_dead(part):
-                    shutil.rmtree(part, ignore_errors=True)
+                if _is_abandoned(draft):
+                    shutil.rmtree(draft, ignore_errors=True)
 
     # --- listing -----------------------------------------------------------------------------------------
 
     def _entries(self) -> Iterator[_Entry]:
         """Yield all entries."""
-        for path in self._objects.glob("*/*"):
+        for path in self._entries_folder.glob("*/*"):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed after it was listed
                 status = path.stat()
                 is_folder = stat.S_ISDIR(status.st_mode)
@@ -402,7 +407,7 @@ class Store:
             raise ValueError(
                 f"{key!r} cannot be a key: a key must be a plain file name of 4 to 128 characters"
             )
-        return self._objects / key[:2] / key
+        return self._entries_folder / key[:2] / key
 
 
 def _public_folder(folder: Path) -> None:
@@ -412,12 +417,12 @@ def _public_folder(folder: Path) -> None:
         folder.chmod(0o755)
 
 
-def _is_dead(part: Path) -> bool:
+def _is_abandoned(draft: Path) -> bool:
     """Return True if the process that made a part is gone."""
     try:
-        descriptor = os.open(part / "lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(draft / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        return time.time() - part.stat().st_mtime > _UNLOCKED_PART_AGE
+        return time.time() - draft.stat().st_mtime > _UNLOCKED_DRAFT_AGE_S
     try:
         return _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
@@ -484,7 +489,7 @@ class BlobCache:
         self._folder, self.limit, self._beside = folder, limit, beside
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._holders: Counter[str] = Counter()
-        self.used = self._coming = 0
+        self.used = self._reserved_bytes = 0
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -524,14 +529,14 @@ class BlobCache:
         """Reserve space for `size` bytes and return True, or return False. `release` returns the space."""
         with self._lock:
             self._free_space(size)
-            fits = self.used + self._coming + size <= self.limit
-            self._coming += size if fits else 0
-            return fits
+            has_space = self.used + self._reserved_bytes + size <= self.limit
+            self._reserved_bytes += size if has_space else 0
+            return has_space
 
     def release(self, size: int) -> None:
         """Return reserved space."""
         with self._lock:
-            self._coming -= size
+            self._reserved_bytes -= size
 
     @contextlib.contextmanager
     def arrival(self, name: str) -> Iterator[BlobWriter]:
@@ -539,21 +544,21 @@ class BlobCache:
 
         If the content is not kept, its file is removed at the end.
         """
-        part = self.spare()
-        with part.open("xb", buffering=0) as stream:
-            coming = BlobWriter(self, name, part, stream)
+        draft = self.spare()
+        with draft.open("xb", buffering=0) as stream:
+            writer = BlobWriter(self, name, draft, stream)
             try:
-                yield coming
+                yield writer
             finally:
-                part.unlink(missing_ok=True)
-                self.release(coming.size)
+                draft.unlink(missing_ok=True)
+                self.release(writer.size)
 
-    def keep(self, name: str, part: Path) -> None:
+    def keep(self, name: str, draft: Path) -> None:
         """Add the file at a path of `spare`; `name` must be its hash."""
-        part.chmod(_FILE_MODE)
-        size = part.stat().st_size
+        draft.chmod(_FILE_MODE)
+        size = draft.stat().st_size
         with self._lock:
-            part.replace(self._folder / name)
+            draft.replace(self._folder / name)
             if name not in self._sizes:
                 self._sizes[name] = size
                 self.used += size + self._beside
@@ -564,18 +569,18 @@ class BlobCache:
 
         The linked file must never change.
         """
-        part = self.spare()
+        draft = self.spare()
         try:
             if content.path is None:
-                part.write_bytes(content.read())
+                draft.write_bytes(content.read())
             else:
                 try:
-                    os.link(content.path, part)
+                    os.link(content.path, draft)
                 except OSError:
-                    shutil.copyfile(content.path, part)
-            self.keep(content.sha256, part)
+                    shutil.copyfile(content.path, draft)
+            self.keep(content.sha256, draft)
         except OSError as error:
-            part.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             if error.errno not in _DISK_FULL_ERRORS:
                 raise
             return False
@@ -583,7 +588,7 @@ class BlobCache:
 
     def _free_space(self, size: int) -> None:
         """Remove contents that are not held until `size` more bytes fit."""
-        max_used = self.limit - self._coming - size
+        max_used = self.limit - self._reserved_bytes - size
         if self.used <= max_used:
             return
         removed = list[str]()
@@ -601,21 +606,21 @@ class BlobCache:
 class BlobWriter:
     """Writer of an incoming content. It reserves space for each piece."""
 
-    def __init__(self, depot: BlobCache, name: str, part: Path, stream: FileIO) -> None:
-        self._depot, self._name, self._part, self._stream = depot, name, part, stream
+    def __init__(self, cache: BlobCache, name: str, draft: Path, stream: FileIO) -> None:
+        self._cache, self._name, self._draft, self._stream = cache, name, draft, stream
         self._digest = hashlib.sha256()
         self.size = 0
 
-    def write(self, piece: bytes) -> bool:
+    def write(self, chunk: bytes) -> bool:
         """Append a piece; return False if the cache or the disk is full."""
-        if not self._depot.reserve(len(piece)):
+        if not self._cache.reserve(len(chunk)):
             return False
-        self.size += len(piece)
-        self._digest.update(piece)
-        rest = memoryview(piece)
+        self.size += len(chunk)
+        self._digest.update(chunk)
+        remaining = memoryview(chunk)
         try:
-            while rest:
-                rest = rest[self._stream.write(rest) :]
+            while remaining:
+                remaining = remaining[self._stream.write(remaining) :]
         except OSError as error:
             if error.errno in _DISK_FULL_ERRORS:
                 return False
@@ -626,7 +631,7 @@ class BlobWriter:
         """Add the content to the cache if its hash is right, and return its real hash."""
         real_hash = self._digest.hexdigest()
         if real_hash == self._name:
-            self._depot.release(self.size)
+            self._cache.release(self.size)
             self.size = 0
-            self._depot.keep(self._name, self._part)
+            self._cache.keep(self._name, self._draft)
         return real_hash

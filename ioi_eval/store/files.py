@@ -54,12 +54,12 @@ def closed_folders(folder: Path) -> list[OSError]:
 
     Hidden folders are skipped.
     """
-    refused = list[OSError]()
-    for path, folders, _ in os.walk(folder, onerror=refused.append):
+    errors = list[OSError]()
+    for path, folders, _ in os.walk(folder, onerror=errors.append):
         folders[:] = (name for name in folders if not name.startswith("."))
         if not os.access(path, os.X_OK):
-            refused.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), path))
-    return refused
+            errors.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), path))
+    return errors
 
 
 def make_folder(folder: Path) -> bool:
@@ -138,8 +138,8 @@ def sweep_drafts(path: Path, *, idle: float = 0) -> None:
 
 def _is_orphan(draft: Path) -> bool:
     """Return True if the draft's process ran on this machine and has ended."""
-    _, here, pid = draft.stem.rpartition(_HOST_PREFIX)
-    if not here or not pid.isdecimal():
+    _, host_suffix, pid = draft.stem.rpartition(_HOST_PREFIX)
+    if not host_suffix or not pid.isdecimal():
         return False
     try:
         os.kill(int(pid), 0)
@@ -268,11 +268,11 @@ class Lock:
                 return descriptor
         except OSError as error:
             os.close(descriptor)
-            raise self._refusal(error) from error
+            raise self._locked_error(error) from error
         os.close(descriptor)
         return -1
 
-    def _refusal(self, error: OSError) -> InputError:
+    def _locked_error(self, error: OSError) -> InputError:
         """Return the InputError for a lock that cannot be acquired."""
         where = str(self._path.parent)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
@@ -282,9 +282,9 @@ class Lock:
                 remedy="Choose an out=FOLDER on a local disk",
             )
         holder = self._path.read_text(errors="replace").strip() if self._path.exists() else ""
-        by = f"another process (pid {holder})" if holder.isdigit() else "another process"
+        writer = f"another process (pid {holder})" if holder.isdigit() else "another process"
         return InputError(
-            f"{by} is writing this run",
+            f"{writer} is writing this run",
             where=where,
             remedy="Wait for it to end, or choose another out=FOLDER",
         )
@@ -293,6 +293,6 @@ class Lock:
         """Delete the lock file as well; only for a folder in which nothing was written."""
         self._path.unlink(missing_ok=True)
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         os.close(self._descriptor)
         self._descriptor = -1

@@ -138,13 +138,13 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
 
 
 def read_rows(
-    folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+    folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of results.jsonl in order of completion, with their tests written out.
 
-    `start`: offset of the first row. `wanted`: selects rows by their main columns.
+    `start`: offset of the first row. `is_selected`: selects rows by their main columns.
     """
-    for offset, row in placed(folder, start, wanted):
+    for offset, row in placed(folder, start, is_selected):
         with located(folder / RESULTS, offset):
             full_row = whole(row, {})
         yield full_row
@@ -163,15 +163,15 @@ def read_results(
 
 
 @contextmanager
-def located(path: Path, offset: int, shown: Path | None = None) -> Iterator[None]:
+def located(path: Path, offset: int, shown_path: Path | None = None) -> Iterator[None]:
     """Context manager: InputErrors of the code inside name the file and the line at an offset.
 
-    `shown`: path of the file in the message.
+    `shown_path`: path of the file in the message.
     """
     try:
         yield
     except InputError as error:
-        raise error.but(where=str(shown or path), row=_line_number(path, offset)) from error
+        raise error.but(where=str(shown_path or path), row=_line_number(path, offset)) from error
 
 
 def _line_number(path: Path, offset: int) -> int:
@@ -180,11 +180,11 @@ def _line_number(path: Path, offset: int) -> int:
 
 
 def placed(
-    folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+    folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield offset and row of each row of results.jsonl. The row's tests stay compact."""
     confinements_by_name = confinements(folder)
-    for offset, row in decoded(folder / RESULTS, dict[str, Any], start, wanted, keyed=True):
+    for offset, row in decoded(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
         if (
             isinstance(confinement_name, str) and confinement_name not in confinements_by_name
@@ -193,11 +193,13 @@ def placed(
         yield offset, with_confinement(row, confinements_by_name)
 
 
-def row_at(folder: Path, place: int, confined: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def row_at(
+    folder: Path, offset: int, confinements_by_name: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with its tests written out."""
-    for _, row in decoded(folder / RESULTS, dict[str, Any], place):
-        with located(folder / RESULTS, place):
-            return whole(with_confinement(row, confined), {})
+    for _, row in decoded(folder / RESULTS, dict[str, Any], offset):
+        with located(folder / RESULTS, offset):
+            return whole(with_confinement(row, confinements_by_name), {})
     raise InputError("a row was removed", where=str(folder / RESULTS), remedy="Make the report again")
 
 
@@ -218,16 +220,16 @@ def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
 
 def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
     """Return each submission's last failure by key. Some of these submissions may have results since."""
-    return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any], keyed=True)}
+    return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any], needs_key=True)}
 
 
 def decoded(
     path: Path,
     kind: type[_Head],
     start: int = 0,
-    wanted: Callable[[ResultHead], bool] | None = None,
+    is_selected: Callable[[ResultHead], bool] | None = None,
     *,
-    keyed: bool = False,
+    needs_key: bool = False,
 ) -> Iterator[tuple[int, _Head]]:
     """Yield offset and value of each line from `start` on. Raises InputError for lines that are not JSON.
 
@@ -235,17 +237,17 @@ def decoded(
         path: the file.
         kind: type of the values.
         start: offset of the first line.
-        wanted: selects rows by their main columns.
-        keyed: also refuse lines without a key.
+        is_selected: selects rows by their main columns.
+        needs_key: also refuse lines without a key.
     """
-    decoder, heads = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
+    decoder, head_decoder = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
     for offset, line in lines(path, start):
         try:
-            line_text = shallow(line)
-            if wanted is not None and not wanted(heads.decode(line_text)):
+            shallow_line = shallow(line)
+            if is_selected is not None and not is_selected(head_decoder.decode(shallow_line)):
                 continue
-            value = decoder.decode(line_text)
-            if keyed and not (isinstance(value, dict) and isinstance(value.get("key"), str)):
+            value = decoder.decode(shallow_line)
+            if needs_key and not (isinstance(value, dict) and isinstance(value.get("key"), str)):
                 raise msgspec.ValidationError("`key` is missing or not a string")
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
@@ -297,8 +299,8 @@ class Fingerprint(Value):
 
     def edited(self, older: Fingerprint) -> frozenset[str]:
         """Return the labels of problems that are in both fingerprints and differ."""
-        common = older.problems.keys() & self.problems.keys()
-        return frozenset(name for name in common if older.problems[name] != self.problems[name])
+        common_names = older.problems.keys() & self.problems.keys()
+        return frozenset(name for name in common_names if older.problems[name] != self.problems[name])
 
     def relabelled(self, older: Fingerprint) -> frozenset[str]:
         """Return old labels of problems that have a new label now, such as `id` and `id@year`."""
@@ -306,26 +308,26 @@ class Fingerprint(Value):
         return frozenset(name for name in removed if older.problems[name] in current_digests)
 
 
-def changes(old: Fingerprint, new: Fingerprint, *, reading: bool = False) -> tuple[str, ...]:
+def changes(old: Fingerprint, new: Fingerprint, *, include_reading: bool = False) -> tuple[str, ...]:
     """Return a message for each difference between two fingerprints that prevents continuing a run.
 
-    `reading`: include the options of reading rows.
+    `include_reading`: include the options of reading rows.
     """
     groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
         # run.json has lists instead of tuples
-        (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))
-        for kind, before, after in groups
-        for name in sorted({*before, *after} - (frozenset() if reading else _READING_OPTIONS))
+        (f"{kind} {name}", plain(old_value.get(name)), plain(new_value.get(name)))
+        for kind, old_value, new_value in groups
+        for name in sorted({*old_value, *new_value} - (frozenset() if include_reading else _READING_OPTIONS))
     )
     return tuple(
-        f"{subject}: {_shown_value(before)} -> {_shown_value(current)}"
-        for subject, before, current in values
-        if before != current
+        f"{subject}: {_format_value(old_value)} -> {_format_value(current)}"
+        for subject, old_value, current in values
+        if old_value != current
     )
 
 
-def _shown_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None or isinstance(value, str):
         return "not set" if value is None else value
     return msgspec.json.encode(value).decode()

@@ -76,8 +76,8 @@ class NoteFile(Generic[T]):
     Each value is one line, appended in one write. An incomplete line of a killed writer is skipped.
     """
 
-    def __init__(self, path: Path, kind: type[T], most: int = 50_000) -> None:
-        self._path, self._most = path, most
+    def __init__(self, path: Path, kind: type[T], max_notes: int = 50_000) -> None:
+        self._path, self._max_size = path, max_notes
         with _DECODER_LOCK:
             self._decoder = msgspec.json.Decoder(kind)
         self._lines: dict[bytes, bytes] = {}  # oldest first
@@ -122,9 +122,9 @@ class NoteFile(Generic[T]):
             self._lines.pop(key, None)
             self._lines[key] = value
             self._number += 1
-        for key in [*islice(self._lines, max(0, len(self._lines) - self._most))]:
+        for key in [*islice(self._lines, max(0, len(self._lines) - self._max_size))]:
             del self._lines[key]
-        if self._number > 2 * self._most:
+        if self._number > 2 * self._max_size:
             self._number = len(self._lines)  # the rewritten file is read again
             with contextlib.suppress(InputError):
                 replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
@@ -136,8 +136,8 @@ class LruCache(Generic[T]):
     The newest value is never removed. `let_go` is called with each removed value.
     """
 
-    def __init__(self, most: int, let_go: Callable[[T], object] = lambda value: None) -> None:
-        self._most, self._let_go, self._used = most, let_go, 0
+    def __init__(self, max_size: int, on_remove: Callable[[T], object] = lambda value: None) -> None:
+        self._max_size, self._on_remove, self._used = max_size, on_remove, 0
         self._values: OrderedDict[str, tuple[T, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -156,7 +156,7 @@ class LruCache(Generic[T]):
             self.forget([key])
         self._values[key] = value, size
         self._used += size
-        while self._used > self._most and len(self._values) > 1:
+        while self._used > self._max_size and len(self._values) > 1:
             self.forget([next(iter(self._values))])
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -165,7 +165,7 @@ class LruCache(Generic[T]):
             if key in self._values:
                 value, size = self._values.pop(key)
                 self._used -= size
-                self._let_go(value)
+                self._on_remove(value)
 
     def clear(self) -> None:
         """Remove all values."""

@@ -20,9 +20,9 @@ class PackedContent(msgspec.Struct):
     slots: memoryview
 
 
-def numbers(kind: str, kept: memoryview) -> array[int]:
+def numbers(kind: str, content: memoryview) -> array[int]:
     """Return the array that was stored in a file."""
-    return array(kind, kept.tobytes())
+    return array(kind, content.tobytes())
 
 
 class Packed(Collection[bytes]):
@@ -36,11 +36,11 @@ class Packed(Collection[bytes]):
         self._mask = _MIN_SLOTS - 1
 
     @classmethod
-    def of(cls, kept: PackedContent) -> Self:
+    def of(cls, stored: PackedContent) -> Self:
         """Return the set with a stored content."""
         packed = cls()
-        packed._content = bytearray(kept.content)
-        packed._ends, packed._slots = numbers("Q", kept.ends), numbers("I", kept.slots)
+        packed._content = bytearray(stored.content)
+        packed._ends, packed._slots = numbers("Q", stored.ends), numbers("I", stored.slots)
         packed._mask = len(packed._slots) - 1
         return packed
 
@@ -107,22 +107,22 @@ class Keys(Collection[str]):
             self.add(string)
 
     @classmethod
-    def of(cls, kept: PackedContent) -> Self:
+    def of(cls, stored: PackedContent) -> Self:
         """Return the set with a stored content."""
         keys = cls()
-        keys.packed = Packed.of(kept)
+        keys.packed = Packed.of(stored)
         return keys
 
-    def find(self, text: str) -> int:
+    def find(self, string: str) -> int:
         """Return the string's index, or -1 if it is not in the set."""
-        return self.packed.find(text.encode(errors="surrogatepass"))
+        return self.packed.find(string.encode(errors="surrogatepass"))
 
-    def add(self, text: str) -> bool:
+    def add(self, string: str) -> bool:
         """Add a string; return True if it is new. Its index is then the last one."""
-        return self.packed.add(text.encode(errors="surrogatepass"))
+        return self.packed.add(string.encode(errors="surrogatepass"))
 
-    def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and self.find(text) >= 0
+    def __contains__(self, string: object) -> bool:
+        return isinstance(string, str) and self.find(string) >= 0
 
     def __len__(self) -> int:
         return len(self.packed)

@@ -32,7 +32,7 @@ def code_digest(package: Path = PACKAGE) -> str:
 
 def graders() -> Path:
     """Return the folder of code for the sandbox: the proctor's sources and the classic scripts."""
-    return _folder("graders", PACKAGE)
+    return _data_folder("graders", PACKAGE)
 
 
 def proctor_sources(folder: Path) -> list[NamedBlob]:
@@ -48,12 +48,12 @@ def classic_scripts() -> dict[str, str]:
 
 def examples() -> Path:
     """Return the folder of the example problems and the example dump."""
-    return _folder("examples", PACKAGE)
+    return _data_folder("examples", PACKAGE)
 
 
 def piston() -> Path:
     """Return the folder of the package that Piston servers install for this judge."""
-    return _folder("piston", PACKAGE)
+    return _data_folder("piston", PACKAGE)
 
 
 def shipped(name: str, machine: str, digest: str) -> Path | str:
@@ -74,7 +74,7 @@ def shipped(name: str, machine: str, digest: str) -> Path | str:
     return binary if binary.is_file() else f"the package has no bundled binary for {machine}"
 
 
-def _folder(name: str, package: Path) -> Path:
+def _data_folder(name: str, package: Path) -> Path:
     """Return a folder of the package's data. Raises IoiEvalError if it is missing."""
     installed, in_checkout = package / "_data" / name, package.parent / name
     if installed.is_dir():
@@ -92,10 +92,10 @@ def machine_memory(root: Path = Path("/")) -> int:
     `root`: the folder that contains `proc` and `sys`.
     """
     physical_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([physical_memory, *_group_limits(root)])
+    return min([physical_memory, *_control_group_limits(root)])
 
 
-def _group_limits(root: Path) -> Iterator[int]:
+def _control_group_limits(root: Path) -> Iterator[int]:
     """Yield the memory limits of this process's control groups and of their parents, of both versions."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
@@ -111,11 +111,11 @@ def _group_limits(root: Path) -> Iterator[int]:
         elif "memory" in controllers.split(","):
             group_paths[_MEMORY] = path
     for kind, path in group_paths.items():
-        tops, name = _GROUP_FILES[kind]
+        root_folders, name = _GROUP_FILES[kind]
         group = PurePosixPath(path.lstrip("/"))
-        for top in tops:
+        for root_folder in root_folders:
             for ancestor in (group, *group.parents):
                 with suppress(OSError):
-                    limit = (root / top / ancestor / name).read_text()
+                    limit = (root / root_folder / ancestor / name).read_text()
                     if limit.strip().isdecimal():
                         yield int(limit)

@@ -149,7 +149,7 @@ class ResultLog:
         self, folder: Path, info: RunInfo, lock: Lock, *, created_folder: bool, any_compiler: bool
     ) -> None:
         """Use `open` instead. `created_folder`: the folder did not exist before this call."""
-        self.folder, self._info, self._lock = folder, info, lock
+        self.folder, self._run_info, self._lock = folder, info, lock
         self._created_folder, self._any_compiler = created_folder, any_compiler
         self._stored_info: RunInfo | None = None  # content of run.json
         self._restart = False  # True if rows of an earlier run will be discarded
@@ -203,7 +203,7 @@ class ResultLog:
             InputError: The folder is in use, or holds another run or another shard.
         """
         reuse = tuple(reuse)
-        if fresh and any(_is_same_folder(other, folder) for other in reuse):
+        if fresh and any(_is_same_folder(other_folder, folder) for other_folder in reuse):
             raise InputError(
                 "these are the run's own results, which are to be discarded",
                 where=str(folder),
@@ -213,15 +213,15 @@ class ResultLog:
         is_new = make_folder(folder)
         lock = Lock(folder / LOCK).__enter__()
         info = msgspec.structs.replace(
-            _info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
+            _run_info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
         )
         log = cls(folder, info, lock, created_folder=is_new, any_compiler=any_compiler)
         try:
-            log._read(fresh)
-            for number, other in enumerate(reuse, start=-len(reuse)):
-                log._index_other_run(number, other)
+            log._read_folder(fresh)
+            for number, other_folder in enumerate(reuse, start=-len(reuse)):
+                log._index_other_run(number, other_folder)
         except BaseException:
-            log._release()
+            log._release_resources()
             raise
         return log
 
@@ -237,7 +237,7 @@ class ResultLog:
         """Return True if the folder's run has the same fingerprint: dump, problems and options."""
         if self._stored_info is None or self._restart:
             return False
-        return self._stored_info.fingerprint == self._info.fingerprint
+        return self._stored_info.fingerprint == self._run_info.fingerprint
 
     @property
     def problems(self) -> Set[str]:
@@ -248,7 +248,7 @@ class ResultLog:
     def problem(self, key: str) -> str:
         """Return the problem of a result or failure."""
         table = "failures" if key in self.failed else "results"
-        return as_text(self._value(f"SELECT problem FROM {table} WHERE key = ?", key))
+        return as_text(self._select_value(f"SELECT problem FROM {table} WHERE key = ?", key))
 
     def row(self, key: str) -> dict[str, Any]:
         """Return the row with this key, which may be superseded."""
@@ -256,13 +256,13 @@ class ResultLog:
 
     def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         """Return the row of a submission with the same identity, if the problem is unchanged, or None."""
-        return self._find(_short_identity(identity, self._problem_digest(problem)))
+        return self._find_by_identity(_short_identity(identity, self._problem_digest(problem)))
 
     def find_program(self, identity: str) -> dict[str, Any] | None:
         """Return the row of a program with this identity, which includes problem and limits, or None."""
-        return self._find(_short_identity(identity))
+        return self._find_by_identity(_short_identity(identity))
 
-    def _find(self, short_identity: bytes) -> dict[str, Any] | None:
+    def _find_by_identity(self, short_identity: bytes) -> dict[str, Any] | None:
         """Return the row with this identity, from the first source that has one."""
         location = self._run(
             "SELECT source, offset FROM identities WHERE identity = ? ORDER BY source", short_identity
@@ -281,10 +281,10 @@ class ResultLog:
         _, row = next(decoded(self.folder / RESULTS, ResultHead, self._offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
 
-    def repeating(self, judged: Set[str]) -> list[str]:
-        """Return the keys of valid rows that repeat the result of a row in `judged`."""
-        rows = decoded(self.folder / RESULTS, ResultHead) if judged else ()
-        return [row.key for _, row in rows if row.repeats in judged and row.key in self.done]
+    def repeating(self, judged_keys: Set[str]) -> list[str]:
+        """Return the keys of valid rows that repeat the result of a row in `judged_keys`."""
+        rows = decoded(self.folder / RESULTS, ResultHead) if judged_keys else ()
+        return [row.key for _, row in rows if row.repeats in judged_keys and row.key in self.done]
 
     def cpu_times(self) -> dict[str, list[float]]:
         """Return the CPU seconds of each judged submission, by problem."""
@@ -301,7 +301,7 @@ class ResultLog:
         """Run an SQL statement on the index."""
         return self._tables.run(statement, *values)
 
-    def _value(self, statement: str, key: str) -> Any:
+    def _select_value(self, statement: str, key: str) -> Any:
         """Return the value that an SQL statement selects for a key. Raises KeyError if there is none."""
         if (columns := self._run(statement, as_bytes(key)).fetchone()) is None:
             raise KeyError(key)
@@ -309,7 +309,7 @@ class ResultLog:
 
     def _offset(self, key: str) -> int:
         """Return the offset of a result."""
-        return int(self._value("SELECT offset FROM results WHERE key = ?", key))
+        return int(self._select_value("SELECT offset FROM results WHERE key = ?", key))
 
     def _read_row(self, path: Path, offset: int) -> dict[str, Any]:
         """Return the row at an offset of a file, with its tests written out."""
@@ -320,11 +320,11 @@ class ResultLog:
 
     def _problem_digest(self, problem: str) -> str:
         """Return the digest of a problem, or an empty string if it is unknown."""
-        return self._info.fingerprint.problems.get(problem, "")
+        return self._run_info.fingerprint.problems.get(problem, "")
 
     # --- reading the folder ---
 
-    def _read(self, fresh: bool) -> None:
+    def _read_folder(self, fresh: bool) -> None:
         """Index the folder's run, and compare it with this call."""
         for name in (RUN, RESULTS, FAILURES, INDEX):
             sweep_drafts(self.folder / name)
@@ -341,16 +341,16 @@ class ResultLog:
             self._load_index()
             self._index_rows(self._stored_info.fingerprint.problems)
             self._index_failures()
-            self._compare(self._stored_info.fingerprint)
+            self._apply_fingerprint(self._stored_info.fingerprint)
 
-    def _refuse_other_shard(self, stored: str) -> None:
+    def _refuse_other_shard(self, stored_shard: str) -> None:
         """Raise InputError if the folder is for other rows of the dump than this call."""
-        if stored != self._info.shard:
-            wanted, stored = (
-                f"shard {shard}" if shard else "a whole run" for shard in (self._info.shard, stored)
+        if stored_shard != self._run_info.shard:
+            requested_shard, stored_shard = (
+                f"shard {shard}" if shard else "a whole run" for shard in (self._run_info.shard, stored_shard)
             )
             raise InputError(
-                f"the folder holds {stored}, and this call is for {wanted}",
+                f"the folder holds {stored_shard}, and this call is for {requested_shard}",
                 where=str(self.folder),
                 remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
             )
@@ -360,7 +360,7 @@ class ResultLog:
         for offset, row in decoded(self.folder / RESULTS, ResultHead, self._size):
             if not self._index_result(offset, row, problems.get(row.problem_id, "")):
                 refuse_twice(self.folder, row.key)
-        self._hash_results()
+        self._hash_new_results()
         for offset, row in decoded(self.folder / EARLIER, ResultHead):
             self._index_identities(_EARLIER_SOURCE, offset, row, row.problem_sha256)
 
@@ -402,7 +402,7 @@ class ResultLog:
             raise InputError(
                 "there is no run in it", where=where, field="reuse", remedy="Name a run's folder"
             )
-        if differences := changes(info.fingerprint, self._info.fingerprint):
+        if differences := changes(info.fingerprint, self._run_info.fingerprint):
             raise InputError(
                 f"its results cannot be taken over. They differ by {'; '.join(differences)}",
                 where=where,
@@ -410,7 +410,7 @@ class ResultLog:
                 remedy="Judge with the same options and version, or leave it out",
             )
         self._confinements |= info.confinements
-        source = self._sources[number] = self._opened_source(folder / RESULTS)
+        source = self._sources[number] = self._open_source(folder / RESULTS)
         try:
             for offset, row in decoded(source.path, ResultHead):
                 problem_digest = info.fingerprint.problems.get(row.problem_id, "")
@@ -419,25 +419,29 @@ class ResultLog:
         except InputError as error:
             raise error.but(where=str(source.shown)) from error
 
-    def _opened_source(self, path: Path) -> _Source:
+    def _open_source(self, path: Path) -> _Source:
         """Return the file as it is now, although another process may replace or remove it later."""
         with suppress(FileNotFoundError):
             self._other_streams.append(path.open("rb"))
             return _Source(Path(f"/proc/self/fd/{self._other_streams[-1].fileno()}"), path)
         return _Source(path, path)
 
-    def _compare(self, old: Fingerprint) -> None:
+    def _apply_fingerprint(self, earlier: Fingerprint) -> None:
         """Compare the run with this call: supersede results of changed problems, and refuse other settings.
 
         Other settings are allowed only if there are no results and no contest has started.
         """
-        new = self._info.fingerprint
-        if not (differences := changes(old, new)):
+        current = self._run_info.fingerprint
+        if not (differences := changes(earlier, current)):
             # Later calls may add problems, so problems that only the earlier call had are kept.
-            edited, relabelled = new.edited(old), new.relabelled(old)
-            old_problems = {name: sha256 for name, sha256 in old.problems.items() if name not in relabelled}
-            merged = msgspec.structs.replace(new, problems={**old_problems, **new.problems})
-            self._info = msgspec.structs.replace(self._info, fingerprint=merged)
+            edited, relabelled = current.edited(earlier), current.relabelled(earlier)
+            old_problems = {
+                name: sha256 for name, sha256 in earlier.problems.items() if name not in relabelled
+            }
+            merged_fingerprint = msgspec.structs.replace(
+                current, problems={**old_problems, **current.problems}
+            )
+            self._run_info = msgspec.structs.replace(self._run_info, fingerprint=merged_fingerprint)
             self.relabelled = self._supersede_problems(relabelled).total()
             self.edited = self._supersede_problems(edited)
         elif self.done or (self.folder / CONTEST).exists():
@@ -477,7 +481,7 @@ class ResultLog:
             self._restart_run()
         elif self.superseded:
             self._move_superseded()
-        elif _comparable(self._stored_info) != _comparable(self._info):
+        elif _comparable(self._stored_info) != _comparable(self._run_info):
             self._write_info(replacing=False)
 
     def _restart_run(self) -> None:
@@ -505,7 +509,7 @@ class ResultLog:
         earlier_file.close()
         replace(results, (line + b"\n" for offset, line in lines(results) if offset not in moved_offsets))
         self._clear_index()
-        self._index_rows(self._info.fingerprint.problems)
+        self._index_rows(self._run_info.fingerprint.problems)
         self._write_info(replacing=False)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
@@ -520,9 +524,9 @@ class ResultLog:
         head = msgspec.convert(row, ResultHead)
         if not known and not self._any_compiler:
             self._check_compiler(head.compiler)
-        results, _ = self._writers()
+        results, _ = self._started_writers()
         short, confinements = compact(row)
-        if not confinements.keys() <= self._info.confinements.keys():
+        if not confinements.keys() <= self._run_info.confinements.keys():
             self._add_confinements(confinements)
             self._write_info(replacing=False)
         offset = results.append(line := as_json(short))
@@ -540,24 +544,27 @@ class ResultLog:
             self._compilers = {as_text(name) for (name,) in compilers} | self._other_compilers
         if not compiler or compiler in self._compilers:
             return
-        if before := {name for name in self._compilers if _tool_name(name) == _tool_name(compiler)}:
+        if earlier_compilers := {
+            name for name in self._compilers if _tool_name(name) == _tool_name(compiler)
+        }:
             raise InputError(
-                f"programs are built by {compiler} now, but the run's results by {', '.join(sorted(before))}",
+                f"programs are built by {compiler} now, but the run's results by"
+                f" {', '.join(sorted(earlier_compilers))}",
                 field="compiler",
                 remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",
             )
 
     def fail(self, row: Mapping[str, Any]) -> None:
         """Append the row of a judge failure. The next call judges the submission again."""
-        offset = self._writers()[1].append(as_json(row))
+        offset = self._started_writers()[1].append(as_json(row))
         self._stale_failures += row["key"] in self.failed
         self._index_failure(offset, msgspec.convert(row, FailureHead))
 
-    def _writers(self) -> tuple[Lines, Lines]:
+    def _started_writers(self) -> tuple[Lines, Lines]:
         """Return the open files for results and failures. Start the run if necessary."""
         if self._open_files is None:
             self.begin()
-            if self._stored_info != self._info:
+            if self._stored_info != self._run_info:
                 self._write_info(replacing=False)
         return self._open_writers()
 
@@ -584,7 +591,7 @@ class ResultLog:
 
     def expect_number(self, number: int | None) -> None:
         """Set the expected number of results. `None` means that the dump has not been read to its end."""
-        self._info = msgspec.structs.replace(self._info, expected=number, unread=number is None)
+        self._run_info = msgspec.structs.replace(self._run_info, expected=number, unread=number is None)
 
     def _earlier_expected(self) -> frozenset[bytes]:
         """Return the hashes of the keys that had no result when the last call started."""
@@ -597,31 +604,37 @@ class ResultLog:
     def note(self, settings: Mapping[str, Any]) -> None:
         """Add settings for reports. If a setting has changed, the report shows the earlier value, too."""
         stored_settings = {} if self._stored_info is None or self._restart else self._stored_info.settings
-        noted = dict[str, Any]()
-        for name, text in plain(settings).items():
-            earlier = str(stored_settings.get(name, text))
-            noted[name] = earlier if earlier.endswith(text) else f"{earlier}; later {text}"
-        self._info = msgspec.structs.replace(self._info, settings={**self._info.settings, **noted})
+        merged_settings = dict[str, Any]()
+        for name, value in plain(settings).items():
+            earlier_value = str(stored_settings.get(name, value))
+            merged_settings[name] = (
+                earlier_value if earlier_value.endswith(value) else f"{earlier_value}; later {value}"
+            )
+        self._run_info = msgspec.structs.replace(
+            self._run_info, settings={**self._run_info.settings, **merged_settings}
+        )
 
     def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]) -> None:
         """Write fingerprint, settings and expected keys, which were not known when the run started."""
-        info = _info(fingerprint, {**self._info.settings, **settings})
-        self._info = msgspec.structs.replace(self._info, fingerprint=info.fingerprint, settings=info.settings)
+        info = _run_info(fingerprint, {**self._run_info.settings, **settings})
+        self._run_info = msgspec.structs.replace(
+            self._run_info, fingerprint=info.fingerprint, settings=info.settings
+        )
         self.expect(keys)
         self._write_info(replacing=False)
 
     def _add_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
         """Add the confinements, which rows store by name."""
-        every = {**self._info.confinements, **confinements}
-        self._info = msgspec.structs.replace(self._info, confinements=every)
-        self._confinements |= every
+        all_confinements = {**self._run_info.confinements, **confinements}
+        self._run_info = msgspec.structs.replace(self._run_info, confinements=all_confinements)
+        self._confinements |= all_confinements
 
     def _write_info(self, *, replacing: bool) -> None:
         """Write run.json. `replacing`: rows of an earlier run are being removed and are not valid."""
         if self._expected_hashes is not None and not replacing:
             replace(self.folder / _EXPECTED_KEYS, [self._expected_hashes])
             self._expected_hashes = None
-        self._stored_info = msgspec.structs.replace(self._info, replacing=replacing)
+        self._stored_info = msgspec.structs.replace(self._run_info, replacing=replacing)
         replace(self.folder / RUN, [as_json(self._stored_info, indented=True), b"\n"])
 
     # --- the index ---
@@ -637,7 +650,7 @@ class ResultLog:
         self._digest, self._size = hashlib.sha256(), 0
         self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES
 
-    def _hash_results(self, end: int | None = None) -> None:
+    def _hash_new_results(self, end: int | None = None) -> None:
         """Hash the bytes of results.jsonl after the indexed ones, up to offset `end` or to the file's end."""
         with suppress(FileNotFoundError), (self.folder / RESULTS).open("rb") as stream:
             stream.seek(self._size)
@@ -654,9 +667,9 @@ class ResultLog:
         if (saved := TableFile.saved(self.folder / INDEX)) is None:
             return
         facts = msgspec.json.decode(saved.facts, type=_IndexFacts)
-        if facts.made_of != _made_of(self._stored_info.fingerprint.problems):
+        if facts.made_of != _index_inputs_digest(self._stored_info.fingerprint.problems):
             return
-        self._hash_results(facts.size)
+        self._hash_new_results(facts.size)
         if self._digest.hexdigest() != facts.sha256:
             self._start_digest()
             return
@@ -669,7 +682,7 @@ class ResultLog:
     def _save_index(self) -> None:
         """Save a copy of the index. If it cannot be written, the next call reads the rows."""
         self._saved_size, self._next_save = self._size, 2 * self._size
-        made_of = _made_of(self._info.fingerprint.problems)
+        made_of = _index_inputs_digest(self._run_info.fingerprint.problems)
         facts = _IndexFacts(size=self._size, sha256=self._digest.hexdigest(), made_of=made_of)
         with suppress(InputError):
             self._tables.save(self.folder / INDEX, msgspec.json.encode(facts))
@@ -692,9 +705,9 @@ class ResultLog:
                 )
         finally:
             self._open_files = None
-            self._release()
+            self._release_resources()
 
-    def _release(self) -> None:
+    def _release_resources(self) -> None:
         """Unlock the folder. Remove it if this call created it and no run was started."""
         self._tables.close()
         for stream in self._other_streams:
@@ -715,7 +728,7 @@ class ResultLog:
         self.close()
 
 
-def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
+def _run_info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     """Return the content of run.json. Paths and dates become values that JSON can hold."""
     return RunInfo(
         fingerprint=msgspec.structs.replace(fingerprint, options=plain(fingerprint.options)),
@@ -723,7 +736,7 @@ def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     )
 
 
-def _made_of(problems: Mapping[str, str]) -> str:
+def _index_inputs_digest(problems: Mapping[str, str]) -> str:
     """Return a hash of the problems' digests, which are part of identities, and of the package's code."""
     content = msgspec.json.encode([dict(sorted(problems.items())), code_digest()])
     return hashlib.sha256(content).hexdigest()

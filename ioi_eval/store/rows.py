@@ -120,7 +120,7 @@ def result_row(
         result: its result.
         outputs: include the start of the first wrong output.
     """
-    return _row(
+    return _create_row(
         submission, problem, result, outputs, lambda tests: [plain(_test_row(test)) for test in tests]
     )
 
@@ -133,18 +133,18 @@ def short_row(
     The parameters are those of `result_row`.
     """
     tests = DistinctTests()
-    row = _row(submission, problem, result, outputs, tests.places)
+    row = _create_row(submission, problem, result, outputs, tests.places)
     return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
 
 
-def _row(
+def _create_row(
     submission: Submission,
     problem: Problem,
     result: SubmissionResult,
     outputs: bool,
-    listed: Callable[[Sequence[TestResult]], list[Any]],
+    convert_tests: Callable[[Sequence[TestResult]], list[Any]],
 ) -> dict[str, Any]:
-    """Return the row of results.jsonl. `listed` converts a list of tests to its form in the row."""
+    """Return the row of results.jsonl. `convert_tests` converts a list of tests to its form in the row."""
     dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     # A target that is not a subtask of the problem has no score: null instead of 0.
     target = next(
@@ -165,7 +165,7 @@ def _row(
         "submission_sha256": identity(problem, submission),
         "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,
-        **_labels(problem),
+        **_label_columns(problem),
         "target_subtask": submission.target_subtask,
         "code_compiles": result.compiles,
         "target_subtask_score": target.score if target else None,
@@ -174,7 +174,7 @@ def _row(
     }
     end = {
         "compile_output": bounded(submission.no_program or result.compile_output, MAX_COMPILE_OUTPUT),
-        **(_wrong_output(problem, result) if outputs else {}),
+        **(_wrong_output_column(problem, result) if outputs else {}),
         "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
@@ -183,7 +183,9 @@ def _row(
     # Exactly the fields of published result sets, so that sets can be combined.
     subtasks = [
         {
-            name: listed(subtask.test_results) if name == "test_results" else plain(getattr(subtask, name))
+            name: convert_tests(subtask.test_results)
+            if name == "test_results"
+            else plain(getattr(subtask, name))
             for name in SubtaskResult.__struct_fields__
             if name != "exact_score"
         }
@@ -195,7 +197,7 @@ def _row(
         "all_subtasks_results": subtasks,
         "all_subtasks_exact_scores": [plain(subtask.exact_score) for subtask in result.subtasks],
         **{name: plain(value) for name, value in rate.items()},
-        **({} if problem.subtasks else {"test_results": listed(result.tests)}),
+        **({} if problem.subtasks else {"test_results": convert_tests(result.tests)}),
         **{name: plain(value) for name, value in end.items()},
     }
 
@@ -223,13 +225,13 @@ class DistinctTests:
 
     def columns(self) -> dict[str, Any]:
         """Return a list for each field, or one value if it is equal for all tests; empty without tests."""
-        fields = dict.fromkeys(name for test in self._distinct[:1] for name in _fields(test))
+        fields = dict.fromkeys(name for test in self._distinct[:1] for name in _field_names(test))
         for test in self._distinct:
             if test.cpu_times or test.points is not None or test.processes is not None:
-                fields |= dict.fromkeys(_fields(test))
-        return {name: self._column(name) for name in fields}
+                fields |= dict.fromkeys(_field_names(test))
+        return {name: self._field_values(name) for name in fields}
 
-    def _column(self, name: str) -> Any:
+    def _field_values(self, name: str) -> Any:
         """Return the values of a field, or one value if it is equal for all tests."""
         values = [getattr(test, name) for test in self._distinct]
         first = values[0]
@@ -244,17 +246,18 @@ class DistinctTests:
         return folded([plain(value) for value in values])
 
 
-def has_columns_of(row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
+def has_columns_of(stored_row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
     """Return True if a row has the columns that a new row of the submission would have."""
     dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
-    new_columns = {**dump_columns, **_labels(problem), "target_subtask": submission.target_subtask}
+    new_columns = {**dump_columns, **_label_columns(problem), "target_subtask": submission.target_subtask}
     result_columns = RESULT_COLUMNS - {"target_subtask"}
     return bool(
-        plain(new_columns) == {name: value for name, value in row.items() if name not in result_columns}
+        plain(new_columns)
+        == {name: value for name, value in stored_row.items() if name not in result_columns}
     )
 
 
-def _labels(problem: Problem) -> dict[str, Any]:
+def _label_columns(problem: Problem) -> dict[str, Any]:
     """Return the labels by which reports group problems. Empty labels do not replace the dump's columns."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
     return {name: value for name, value in labels.items() if value}
@@ -265,7 +268,7 @@ _COMMON_FIELDS = tuple(
 )  # outputs and error texts are stored only on request
 
 
-def _fields(test: TestResult) -> tuple[str, ...]:
+def _field_names(test: TestResult) -> tuple[str, ...]:
     """Return the names of the fields in published result sets."""
     if not test.cpu_times and test.points is None and test.processes is None:
         return _COMMON_FIELDS
@@ -274,10 +277,10 @@ def _fields(test: TestResult) -> tuple[str, ...]:
 
 
 def _test_row(test: TestResult) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in _fields(test)}
+    return {name: getattr(test, name) for name in _field_names(test)}
 
 
-def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
+def _wrong_output_column(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
     """Return the column with the start of the first wrong output, of its input and of the expected output.
 
     If no output is stored, for instance because the tests ended early, the output is null and the input is
@@ -307,7 +310,7 @@ def failure_row(
     }
     columns = {
         **model_columns,
-        **({} if problem is None else _labels(problem)),
+        **({} if problem is None else _label_columns(problem)),
         "key": submission.key,
         "problem_id": submission.problem_id,
         "reason": failure.reason,
@@ -430,41 +433,43 @@ def model_of(row: Mapping[str, Any]) -> str:
 
 def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
     """Return the row in its stored form, and the confinement by the name that replaces it in the row."""
-    short, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
+    compact_row, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
     if isinstance(confinement := row.get(_CONFINEMENT), Mapping) and confinement:
         shared_confinement = {name: value for name, value in confinement.items() if name != _SANDBOX_USER}
         name = hashlib.sha256(msgspec.json.encode(shared_confinement, order="sorted")).hexdigest()[:12]
-        short[_CONFINEMENT], named_confinements[name] = name, shared_confinement
+        compact_row[_CONFINEMENT], named_confinements[name] = name, shared_confinement
     if TEST_COLUMNS in row:  # the row comes from `rows.short_row`
-        return short, named_confinements
+        return compact_row, named_confinements
     test_indices, tests = dict[bytes, int](), list[_Row]()
     test_lists = _change_test_lists(
-        row, lambda listed: [_test_index(test_indices, tests, test) for test in listed]
+        row, lambda tests_of_list: [_test_index(test_indices, tests, test) for test in tests_of_list]
     )
-    if columns := _columns_of_tests(tests):
-        short |= {**test_lists, TEST_COLUMNS: columns}
-    return short, named_confinements
+    if columns := _columns_from_tests(tests):
+        compact_row |= {**test_lists, TEST_COLUMNS: columns}
+    return compact_row, named_confinements
 
 
-def whole(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+def whole(compact_row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
     """Return the row as `rows.result_row` made it, but without the sandbox's user."""
-    return _expanded(with_confinement(row, confinements), _tests_of_columns)
+    return _replace_test_indices(with_confinement(compact_row, confinements), _tests_from_columns)
 
 
 def with_tests(row: Mapping[str, Any]) -> _Row:
     """Return the row with a `TestResult` for each test. This is faster than writing the tests out."""
-    return _expanded(row, lambda columns: msgspec.convert(columns, TestColumns).results())
+    return _replace_test_indices(row, lambda columns: msgspec.convert(columns, TestColumns).results())
 
 
-def _expanded(row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Sequence[Any]]) -> _Row:
-    """Return the row with each test's index replaced by the test that `read` returns."""
+def _replace_test_indices(
+    row: Mapping[str, Any], read_tests: Callable[[Mapping[str, Any]], Sequence[Any]]
+) -> _Row:
+    """Return the row with each test's index replaced by the test that `read_tests` returns."""
     if (columns := row.get(TEST_COLUMNS)) is None:
         return dict(row)
     with _invalid_row_errors(row, TEST_COLUMNS):
-        tests = read(columns)
+        tests = read_tests(columns)
     with _invalid_row_errors(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
-        lists = _change_test_lists(row, lambda places: [tests[place] for place in places])
-    return _without(row, TEST_COLUMNS) | lists
+        lists = _change_test_lists(row, lambda indices: [tests[index] for index in indices])
+    return _without_column(row, TEST_COLUMNS) | lists
 
 
 def with_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
@@ -501,16 +506,16 @@ class TestColumns(msgspec.Struct):
         """
         columns = (
             self.test_name,
-            self._spread(self.score),
-            self._spread(self.status),
-            self._spread(self.feedback),
-            self._spread(self.cpu_time),
-            self._spread(self.cpu_times) if self.cpu_times else repeat((), len(self.test_name)),
-            self._spread(self.wall_time),
-            self._spread(self.waited_time),
-            self._spread(self.memory),
-            self._spread(self.points),
-            self._spread(self.processes),
+            self._repeat_value(self.score),
+            self._repeat_value(self.status),
+            self._repeat_value(self.feedback),
+            self._repeat_value(self.cpu_time),
+            self._repeat_value(self.cpu_times) if self.cpu_times else repeat((), len(self.test_name)),
+            self._repeat_value(self.wall_time),
+            self._repeat_value(self.waited_time),
+            self._repeat_value(self.memory),
+            self._repeat_value(self.points),
+            self._repeat_value(self.processes),
         )
         return [
             TestResult(
@@ -541,11 +546,11 @@ class TestColumns(msgspec.Struct):
             ) in zip(*columns, strict=True)
         ]
 
-    def _spread(self, value: Any) -> Iterable[Any]:
+    def _repeat_value(self, value: Any) -> Iterable[Any]:
         return value if isinstance(value, list) else repeat(value, len(self.test_name))
 
 
-def _tests_of_columns(columns: Mapping[str, Any]) -> list[_Row]:
+def _tests_from_columns(columns: Mapping[str, Any]) -> list[_Row]:
     """Return the tests in the stored columns."""
     count = len(columns["test_name"])
     # Remove a rare field if no test has it. If some tests have it, remove it from the others.
@@ -553,33 +558,33 @@ def _tests_of_columns(columns: Mapping[str, Any]) -> list[_Row]:
     lists = [value if isinstance(value, list) else [value] * count for value in present_columns.values()]
     tests = [dict(zip(present_columns, values, strict=True)) for values in zip(*lists, strict=True)]
     for name in RARE.keys() & present_columns.keys():
-        tests = [_without(test, name) if test[name] == RARE[name] else test for test in tests]
+        tests = [_without_column(test, name) if test[name] == RARE[name] else test for test in tests]
     return tests
 
 
 def _change_test_lists(row: Mapping[str, Any], change: Callable[[list[Any]], list[Any]]) -> _Row:
     """Apply `change` to every list of tests in the row and return the changed columns."""
-    changed: _Row = {_TESTS: change(row[_TESTS])} if _TESTS in row else {}
+    changed_columns: _Row = {_TESTS: change(row[_TESTS])} if _TESTS in row else {}
     subtasks = row.get(_SUBTASKS) or ()
     return (
-        changed | {_SUBTASKS: [{**part, _TESTS: change(part[_TESTS])} for part in subtasks]}
+        changed_columns | {_SUBTASKS: [{**subtask, _TESTS: change(subtask[_TESTS])} for subtask in subtasks]}
         if subtasks
-        else changed
+        else changed_columns
     )
 
 
-def _test_index(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
+def _test_index(index_by_test: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
     """Return a test's index among the tests of its row, and append the test if it is new.
 
     Tests with the same name but different fields are different tests.
     """
-    index = places.setdefault(msgspec.json.encode(test), len(tests))
+    index = index_by_test.setdefault(msgspec.json.encode(test), len(tests))
     if index == len(tests):
         tests.append(test)
     return index
 
 
-def _columns_of_tests(tests: list[_Row]) -> _Row:
+def _columns_from_tests(tests: list[_Row]) -> _Row:
     """Return the tests by column, or `{}` if there are no tests or if they have unknown fields."""
     fields = {name: None for test in tests for name in test}
     if any(fields.keys() - test.keys() - RARE.keys() for test in tests) or "test_name" not in fields:
@@ -597,16 +602,16 @@ def folded(values: list[Any]) -> Any:
     return first if are_equal else values
 
 
-def _without(row: Mapping[str, Any], name: str) -> _Row:
+def _without_column(row: Mapping[str, Any], name: str) -> _Row:
     return {key: value for key, value in row.items() if key != name}
 
 
 # --- values that JSON can hold -----------------------------------------------------------------------
 
 
-def bounded(text: str, limit: int) -> str:
+def bounded(string: str, limit: int) -> str:
     """Return a string with at most `limit` characters."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return string if len(string) <= limit else string[: limit - 1] + "…"
 
 
 def plain(value: Any) -> Any:
@@ -648,8 +653,8 @@ def as_label(value: Any) -> str:
 
     Tables with gaps turn whole numbers into floats, so a trailing `.0` is removed.
     """
-    string = str(value)
-    return string.removesuffix(".0") if as_number(value) is not None else string
+    label = str(value)
+    return label.removesuffix(".0") if as_number(value) is not None else label
 
 
 def as_number(value: Any) -> float | None:

@@ -26,19 +26,19 @@ def test_in_an_installation_the_data_lie_in_the_package(tmp_path: Path) -> None:
     data.mkdir(parents=True)
     (tmp_path / "graders").mkdir()
     (tmp_path / "pyproject.toml").touch()
-    assert resources._folder("graders", tmp_path / "ioi_eval") == data
+    assert resources._data_folder("graders", tmp_path / "ioi_eval") == data
 
 
 def test_in_a_checkout_they_lie_beside_it(tmp_path: Path) -> None:
     (tmp_path / "graders").mkdir()
     (tmp_path / "pyproject.toml").touch()
-    assert resources._folder("graders", package(tmp_path)) == tmp_path / "graders"
+    assert resources._data_folder("graders", package(tmp_path)) == tmp_path / "graders"
 
 
 def test_the_examples_of_another_installed_project_are_not_ours(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     with pytest.raises(IoiEvalError, match="examples is missing"):
-        resources._folder("examples", package(tmp_path))
+        resources._data_folder("examples", package(tmp_path))
 
 
 GIB = 1 << 30
