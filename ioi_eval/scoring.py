@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ioi_eval.judge.deduplication import Deduplication
     from ioi_eval.reports.records import ModelSummary
     from ioi_eval.reports.summary import summarise
-    from ioi_eval.store.rows import plain as json_value
+    from ioi_eval.store.rows import as_json_value as json_value
 else:
     __getattr__, __dir__ = shown_in(
         __name__,

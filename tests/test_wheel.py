@@ -22,9 +22,9 @@ from ioi_eval.store.compiling import (
     BINARIES,
     PROCTOR,
     WAITING,
+    fork_server_arguments,
     proctor_arguments,
     sources_digest,
-    waiting_arguments,
 )
 from ioi_eval.store.compiling import SOURCES as DIGEST
 
@@ -114,7 +114,7 @@ def compiled(machine: str, folder: Path) -> dict[str, bytes]:
         lacks(f"g++-{machine.replace('_', '-')}-linux-gnu")
     units = [path.name for path in SOURCES.glob("*.cpp")]
     call(compiler, *proctor_arguments(units, str(folder / PROCTOR)), cwd=SOURCES)
-    call(compiler, *waiting_arguments(str(folder / WAITING)), cwd=SOURCES.parent)
+    call(compiler, *fork_server_arguments(str(folder / WAITING)), cwd=SOURCES.parent)
     return {f"{machine}/{name}": (folder / name).read_bytes() for name in (PROCTOR, WAITING)}
 
 

@@ -27,7 +27,7 @@ from ioi_eval.problems.package import find_testlib
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
-from ioi_eval.store.memory import remembered
+from ioi_eval.store.memory import read_or_create_cached
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
@@ -76,10 +76,10 @@ def stored_problem(store: Store, key: str, make: Callable[[Keep], StoredProblem]
 
     `key` is a hash of everything from which the problem is made.
     """
-    stored, folder = remembered(store, key, StoredProblem, lambda folder: make(Keep(folder)))
+    stored, folder = read_or_create_cached(store, key, StoredProblem, lambda folder: make(Keep(folder)))
     if not _is_undamaged(stored, folder):
         store.remove(key)
-        stored, folder = remembered(store, key, StoredProblem, lambda folder: make(Keep(folder)))
+        stored, folder = read_or_create_cached(store, key, StoredProblem, lambda folder: make(Keep(folder)))
     if stored.problem is None:
         return stored
     tests = tuple(  # only contents of tests are in files; make their paths absolute

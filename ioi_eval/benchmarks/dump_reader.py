@@ -43,7 +43,7 @@ from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, text_of
 from ioi_eval.rules.json_tests import list_in
 from ioi_eval.rules.shards import Shard
 from ioi_eval.store.packed import Keys, NamedKeys
-from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
+from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # marks a missing value, as distinct from null
@@ -170,7 +170,7 @@ class Columns(Fields):
             raw = as_text(raw)
             if any(isinstance(part, bytes) for part in (raw if isinstance(raw, list) else [raw])):
                 raise self.wrong(column, "bytes that are no text in UTF-8")
-        value = None if raw is ABSENT else plain(raw)
+        value = None if raw is ABSENT else as_json_value(raw)
         if column not in _ANSWER_COLUMNS:
             return value
         parsed = _parsed_list(value)
@@ -364,7 +364,7 @@ def _parsed_list(value: Any) -> Any:
 def asked_in(columns: Mapping[str, Any], path: str) -> str:
     """Return the prompt in a column: a string, or the messages of a chat that are not the model's."""
     raw = value_at(columns, path)
-    value = _parsed_list(plain(None if raw is ABSENT else as_text(raw)))
+    value = _parsed_list(as_json_value(None if raw is ABSENT else as_text(raw)))
     while isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0]  # several chats start with the same prompt
     return "\n".join(filter(None, map(_prompt_text, value if isinstance(value, list) else [value])))
@@ -447,7 +447,7 @@ def _lacks_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
 
 def _ends_with_prompt(messages: Any) -> bool:
     """Return True if the last message of a chat is not the model's, so the chat is only a prompt."""
-    chat = _parsed_list(plain(messages))
+    chat = _parsed_list(as_json_value(messages))
     last = chat[-1] if isinstance(chat, list) and chat else None
     return isinstance(last, dict) and str(last.get("role")).lower() not in ANSWERS
 
@@ -903,7 +903,7 @@ class DumpRows:
         """
         if self._options.model_column is not None:
             columns.columns[MODEL_COLUMNS[0]] = columns.model(MODEL_COLUMNS[0])
-        if not model_of(columns.columns):
+        if not model_of_row(columns.columns):
             columns.check_model()
             if place.model:
                 columns.columns[MODEL_COLUMNS[0]] = place.model
@@ -912,7 +912,7 @@ class DumpRows:
         elif identity[0]:
             key = "".join(identity)
         else:  # hash of the content, and a number for equal rows; rows that are added do not change it
-            content = msgspec.json.encode(plain(columns.columns), order="sorted")
+            content = msgspec.json.encode(as_json_value(columns.columns), order="sorted")
             key = hashlib.sha256(content).hexdigest()[:16]
             self.equal[key] += 1
             key = f"{key}-{self.equal[key]}"

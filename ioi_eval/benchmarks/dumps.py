@@ -66,7 +66,7 @@ from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
-from ioi_eval.store.rows import plain
+from ioi_eval.store.rows import as_json_value
 
 CONTINUED = "continue_prompt"  # an entry of a submission's `repairs`
 _SAMPLED_ROWS = 10_000  # rows whose detected columns are reported, and rows between two progress reports
@@ -289,7 +289,7 @@ class Dump(Collection[Submission]):
                     year=problem.year if problem.year is not None else entry.year,
                     target_subtask=entry.subtask,
                     repairs=repairs,
-                    row=plain(entry.columns),
+                    row=as_json_value(entry.columns),
                 )
                 yield LocatedSubmission(submission, file.label, entry.line)
 
@@ -902,7 +902,7 @@ def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                     columns = Columns(FileRow(number, row), Strict(_IN_MEMORY), {})
                     for field in ("code", "generation"):  # raises an InputError if it is not a string
                         columns.value(field)
-                file.write(msgspec.json.encode(plain(row)) + b"\n")
+                file.write(msgspec.json.encode(as_json_value(row)) + b"\n")
         yield [RowFile(path, _IN_MEMORY)]
 
 

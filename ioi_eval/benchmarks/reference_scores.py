@@ -23,7 +23,7 @@ from ioi_eval.rules.expectations import (
     is_known,
     max_points,
 )
-from ioi_eval.store.rows import as_number, plain
+from ioi_eval.store.rows import as_json_value, as_number
 
 _LABEL = "label"  # column with the kind of a solution; its values are verdicts, too, but less than a score
 _NAME_PARTS = ("score", "points", "grade", "expected", "verdict")  # parts of the names of candidates
@@ -73,7 +73,7 @@ def read_reference_scores(
     name = _column(files, column)
     numbers = [
         number
-        for value in (plain(row.columns.get(name)) for row in _rows(files))
+        for value in (as_json_value(row.columns.get(name)) for row in _rows(files))
         if (number := as_number(value)) is not None
     ]
     is_fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1

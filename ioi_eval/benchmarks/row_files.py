@@ -23,7 +23,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, distinct
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
-from ioi_eval.store.files import MAY_READ, closed_folders, readable
+from ioi_eval.store.files import MAY_READ, raise_read_errors, unreadable_folder_errors
 
 _CHUNK = 1 << 20  # bytes or characters that are read at once
 _MAX_FIELD_LENGTH = (1 << 31) - 1  # characters in a field of a .csv; the csv module allows 131072 by default
@@ -76,7 +76,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 def _files(path: Path) -> list[Path]:
     """Return the files of rows at a path. A folder of programs is one such file."""
     if path.is_dir():
-        for error in closed_folders(path):
+        for error in unreadable_folder_errors(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
             raise InputError(problem, where=where, remedy=MAY_READ)
         if _kind(path) == _PROGRAMS:
@@ -194,7 +194,7 @@ def line_start(path: Path, number: int) -> int:
 
 def _pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> Iterator[bytes]:
     """Yield the content of a stream in pieces. `check` checks that it is text."""
-    with readable(path, "Was the file cut off? Fetch or write it again"):
+    with raise_read_errors(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
             if check is not None:
                 check.feed(piece)
@@ -206,7 +206,7 @@ def _pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> It
 def _opened(path: Path) -> BinaryIO:
     """Open a file for reading bytes. A compressed file is decompressed as it is read."""
     compression = _COMPRESSIONS.get(path.suffix.lower())
-    with readable(path):
+    with raise_read_errors(path):
         if compression is None:
             return path.open("rb")
         import pyarrow
@@ -538,7 +538,7 @@ _TASK_FOLDER = re.compile(r"(HumanEval|Mbpp)_(\d+)")
 
 def stamp(path: Path) -> tuple[int, int]:
     """Return the size and the modification time of a file, or of all files of a folder of programs."""
-    with readable(path):
+    with raise_read_errors(path):
         files = list(_program_files(path)) or [path]
         stats = [file.stat() for file in files]
     return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)
@@ -571,7 +571,7 @@ def _program_rows(folder: Path) -> Iterator[FileRow]:
     for number, file in enumerate(_program_files(folder), 1):
         name, task = f"{file.parent.name}/{file.name}", _TASK_FOLDER.fullmatch(file.parent.name)
         problem = f"{task[1]}/{task[2]}" if task else file.parent.name
-        with readable(file):
+        with raise_read_errors(file):
             code = file.read_text()
         yield FileRow(number, {"task_id": problem, "code": code, "language": "python", "file": name})
 

@@ -43,7 +43,7 @@ from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
 from ioi_eval.runs.needs import check_needs_sync
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _EXAMPLES = """
   ioi-eval doctor
@@ -255,7 +255,7 @@ async def _packed_proctor() -> bytes | None:
     with place_to_try() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
-            binary = await proctor_binary(compiler, graders() / "proctor", open_store(), folder)
+            binary = await proctor_binary(compiler, graders_folder() / "proctor", open_store(), folder)
         except EngineUnavailable:
             return None
         return await asyncio.to_thread(gzip.compress, binary.content)

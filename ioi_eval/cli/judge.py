@@ -39,7 +39,7 @@ from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
 from ioi_eval.runs.sources import benchmark_of, open_problem_source
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 _EXAMPLES = """
   ioi-eval judge sol.cpp --problem lanterns --problems examples/problems
@@ -291,7 +291,7 @@ def _show_test(problem: Problem, result: TestResult) -> None:
     ):
         console.show(f"  {what}:" if text else f"  {what}: nothing to show")
         room = _WIDTH - len(_INDENT)  # a character may take two columns
-        cut = [bounded(line, room if line.isascii() else room // 2) for line in _printable(text)]
+        cut = [shorten(line, room if line.isascii() else room // 2) for line in _printable(text)]
         _show_lines(cut, _MAX_LINES)
 
 

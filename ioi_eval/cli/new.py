@@ -16,11 +16,11 @@ from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
 from ioi_eval.problems.names import is_plain
 from ioi_eval.store import resources
-from ioi_eval.store.files import why
+from ioi_eval.store.files import error_reason
 
 
 class StarterType(StrEnum):
-    """The values of `ioi-eval new --type`: a package's task type, `examples` or `config`."""
+    """The values of `ioi-eval new --type`: a package's task type, `examples_folder` or `config`."""
 
     BATCH = "batch"
     GRADER = "grader"
@@ -78,7 +78,7 @@ def _copy_examples(folder: Path) -> None:
     _check_empty(folder)
     try:
         shutil.copytree(
-            resources.examples(),
+            resources.examples_folder(),
             folder,
             dirs_exist_ok=True,
             copy_function=shutil.copyfile,
@@ -86,7 +86,7 @@ def _copy_examples(folder: Path) -> None:
         )
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)  # so that the next call finds no folder
-        raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
+        raise InputError(f"cannot be written: {error_reason(error)}", where=str(folder)) from error
     console.show(f"Copied the examples to {folder}. Score them with")
     console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
 
@@ -112,7 +112,7 @@ def _write_package(folder: Path, kind: StarterType) -> None:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
+        raise InputError(f"cannot be written: {error_reason(error)}", where=str(folder)) from error
     console.show(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")
 
 
@@ -122,7 +122,9 @@ def _write_config(file: Path) -> None:
             stream.write(template())
     except OSError as error:
         remedy = "Name another file" if isinstance(error, FileExistsError) else ""
-        raise InputError(f"cannot be written ({why(error)})", where=str(file), remedy=remedy) from error
+        raise InputError(
+            f"cannot be written ({error_reason(error)})", where=str(file), remedy=remedy
+        ) from error
     console.show(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
 
 

@@ -23,7 +23,7 @@ from ioi_eval.runs.references import (
     Reliability,
     summarize_references,
 )
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 _NOTHING = "-"
 _MAX_LINES = 34  # of all tables; with the other lines, a run prints at most 40
@@ -76,7 +76,7 @@ def show_scores(summary: Summary) -> None:
         return
     screen = _Screen(*_headline(of))
     for warning in summary.warnings:
-        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _MAX_WARNING)))
+        screen.add("warnings", console.wrapped(shorten(console.as_called(warning), _MAX_WARNING)))
     statuses = list(summary.verdicts)[::-1]
     _show_models(screen, of, summary.unscored)
     for model in summary.models[:_MAX_MODELS]:
@@ -92,7 +92,7 @@ def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = No
     pairs = differ.paired[:_MAX_PAIRS] if differ is not None else ()
     screen = _Screen(last, [*said, *(pair.sentence for pair in pairs)])
     for warning in (*comparison_warnings(runs), *unlike(runs)):
-        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _MAX_WARNING)))
+        screen.add("warnings", console.wrapped(shorten(console.as_called(warning), _MAX_WARNING)))
     if differ is not None:
         same, *matrix = list(sections_of(differ))[:2]
         screen.add(same.title, _section(same))

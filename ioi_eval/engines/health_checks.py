@@ -42,7 +42,7 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
 from ioi_eval.store import Store
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _STANDARDS = ("gnu++26", "gnu++23", "gnu++20", "gnu++17")
 _CONTEST_STANDARD = "gnu++20"  # standard of recent olympiads
@@ -84,7 +84,7 @@ async def conditions(
 async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
     """Return the proctor's binary, or the health check that says why it is missing."""
     try:
-        return await proctor_binary(found, graders() / "proctor", store, folder)
+        return await proctor_binary(found, graders_folder() / "proctor", store, folder)
     except EngineUnavailable as error:
         return error
 
@@ -106,7 +106,7 @@ async def waiting_python(
     if interpreter is None:
         return []
     try:
-        library = await waiting_library(found, interpreter, graders(), store, folder)
+        library = await waiting_library(found, interpreter, graders_folder(), store, folder)
     except EngineUnavailable as error:
         detail = f"none, so each test starts Python: {error}"
         remedy = "" if found else INSTALL_COMPILER

@@ -16,7 +16,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.retry import MODEL
 from ioi_eval.model.values import Problem, TaskType, Value
-from ioi_eval.store.files import readable
+from ioi_eval.store.files import raise_read_errors
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
@@ -277,7 +277,7 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
         return default.removesuffix(_SUFFIX), environment.get_template(default)
     where = str(Path(path))
     try:
-        with readable(where, f"Name a file, or one of {', '.join(_builtin_templates())}"):
+        with raise_read_errors(where, f"Name a file, or one of {', '.join(_builtin_templates())}"):
             return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
         remedy = "Write it as Jinja and in UTF-8"

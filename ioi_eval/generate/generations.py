@@ -21,7 +21,15 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
-from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
+from ioi_eval.store.files import (
+    Lines,
+    Lock,
+    complete_lines,
+    make_folder,
+    remove_incomplete_line,
+    remove_stale_drafts,
+    replace,
+)
 
 NAME, ASKED = "generations.jsonl", "generations.json"
 _LOCK = ".generations.lock"
@@ -62,11 +70,11 @@ class Generations:
 
     def _open(self) -> None:
         """Read the offsets of stored replies, and check that they belong to the same requests."""
-        sweep_drafts(self._request_file)
+        remove_stale_drafts(self._request_file)
         if self._fresh:
             return
-        cut_torn_line(self.path)
-        for offset, line in lines(self.path):
+        remove_incomplete_line(self.path)
+        for offset, line in complete_lines(self.path):
             self._offsets[self._row(offset, line)["uuid"]] = offset
         try:
             stored = msgspec.json.decode(self._request_file.read_bytes(), type=dict[str, str])

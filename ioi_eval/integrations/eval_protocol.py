@@ -35,7 +35,7 @@ from ioi_eval.models import (
     Verdict,
 )
 from ioi_eval.scoring import Asserted, Case, Cases, read_tests, shallow, with_cases
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 __all__ = [
     "EvaluateResult",
@@ -275,7 +275,7 @@ def _program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> 
             break
         cases.append(Case(input_text, expected))
     judged_cases = Cases(cases=tuple(cases) or (Case("", ""),))
-    harness = (graders() / "python" / "apps.py").read_text()
+    harness = (graders_folder() / "python" / "apps.py").read_text()
     source = f"{harness}\n\nmain({code!a}, {not cases})\n"
     return _task_of(source, judged_cases, execution, cases=tuple(cases), total=len(tests["inputs"]))
 

@@ -29,7 +29,7 @@ from ioi_eval.models import (
     Verdict,
 )
 from ioi_eval.scoring import pass_at_k
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _MEMORY_LIMIT_BYTES = 4 << 30
 # The keys task_id, completion_id, passed and result; passed is None if the candidate was not judged.
@@ -103,7 +103,7 @@ async def _result(
 ) -> Result:
     """Return the result of one candidate with the test program of its task."""
     source = f"{candidate}\n{test}"
-    harness = (graders() / "python" / "code_eval.py").read_text()
+    harness = (graders_folder() / "python" / "code_eval.py").read_text()
     code = f"{harness}\n\nmain({source!a})\n"
     submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
     try:

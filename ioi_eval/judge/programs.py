@@ -53,8 +53,8 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import manager_limits, plan_limits, processes_of, stretched
 from ioi_eval.rules.plan import Schedule, refuse_impossible
 from ioi_eval.rules.verdicts import SubmissionProcesses
-from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, room_of
-from ioi_eval.store.resources import graders, proctor_sources
+from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
+from ioi_eval.store.resources import graders_folder, proctor_sources
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def script_of(program: Checker | Manager) -> Blob:
     first, *others = program.sources
     modules = [file for file in others if file.name.endswith(_SUFFIX)]
     if isinstance(program, Manager):
-        start = Blob.of_file(graders() / "python" / "manager.py")
+        start = Blob.of_file(graders_folder() / "python" / "manager.py")
         return _archive({_MAIN: start, _MANAGER: first.content, **_members(first, modules)})
     if not modules:
         return first.content
@@ -137,7 +137,7 @@ class _UnbuiltProgram:
         if self.is_script:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
             if has_scripts(self.program):
-                packer = Blob.of_file(graders() / "python" / "scripts.py")
+                packer = Blob.of_file(graders_folder() / "python" / "scripts.py")
                 self.recipe = scripts_recipe(self.program, kind, limits, packer)
             else:
                 file = JobFile(name=file.name, content=script_of(self.program))
@@ -172,7 +172,7 @@ class PreparedProblem:
 
         def compute() -> Sources:
             name = language.helper
-            helpers = [NamedBlob(name=name, content=Blob.of_file(graders() / name))] if name else []
+            helpers = [NamedBlob(name=name, content=Blob.of_file(graders_folder() / name))] if name else []
             return Sources(self.problem, language, self._limits, helpers)
 
         return self._once(("sources", language.name, language.standard), compute)
@@ -228,7 +228,7 @@ class Artifacts:
         prepared = self._prepared.get(name)
         if prepared is None or prepared.problem is not problem:
             prepared = PreparedProblem(problem, self._limits)
-            self._prepared.keep(name, prepared, room_of(problem))
+            self._prepared.keep(name, prepared, problem_cache_size(problem))
         return prepared
 
     async def of_problem(self, problem: PreparedProblem) -> ProblemPrograms:
@@ -254,7 +254,7 @@ class Artifacts:
         if self._proctor is not None:
             return self._proctor
         if self._proctor_recipe is None:
-            self._proctor_recipe = proctor_recipe(proctor_sources(graders() / "proctor"), self._limits)
+            self._proctor_recipe = proctor_recipe(proctor_sources(graders_folder() / "proctor"), self._limits)
         built = await builder.build(self._proctor_recipe)
         if isinstance(built, CompileError):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
@@ -416,7 +416,9 @@ class JudgingSetup:
         if problem.task_type is TaskType.FUNCTION:
             # The interpreter starts the harness, which loads the submission. The proctor appends an argument.
             argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
-            harness_files = (JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)),)
+            harness_files = (
+                JobFile(name=_HARNESS, content=Blob.of_file(graders_folder() / "python" / _HARNESS)),
+            )
         # If a file of the package starts processes, the submission may have that many more.
         forking_files = [
             name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)

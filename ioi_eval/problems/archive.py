@@ -21,7 +21,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
-from ioi_eval.store.files import readable
+from ioi_eval.store.files import raise_read_errors
 
 _CHUNK_BYTES = 1 << 20
 _MAX_NAME_BYTES = 255  # bytes; limit of file systems
@@ -69,7 +69,7 @@ def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) 
         InputError: The archive is broken, unsafe or over the limits, or the cache cannot be written.
     """
     try:
-        with readable(archive), zipfile.ZipFile(archive) as zip_file:
+        with raise_read_errors(archive), zipfile.ZipFile(archive) as zip_file:
             members = _members(zip_file, archive, limits or ArchiveLimits())
             key = Blob.of_file(archive).sha256
             return _extract_once(store, key, lambda folder: _extract(zip_file, members, folder))

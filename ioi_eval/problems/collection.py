@@ -28,7 +28,7 @@ from ioi_eval.problems.statements import attachments_of, document_of, statement_
 from ioi_eval.problems.tps import Tps
 from ioi_eval.registries import Registry, registered
 from ioi_eval.store import private_folder
-from ioi_eval.store.files import MAY_READ, closed_folders, readable
+from ioi_eval.store.files import MAY_READ, raise_read_errors, unreadable_folder_errors
 
 NOT_SELECTED = "not selected"
 
@@ -382,7 +382,7 @@ _MAX_NAMED = 5  # tests that a note lists
 
 def _unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
     """Yield an error for each folder in the package that this process must not read."""
-    for error in closed_folders(folder):
+    for error in unreadable_folder_errors(folder):
         name = Path(where, os.path.relpath(error.filename, folder))
         yield InputError(f"cannot be read ({error.strerror})", where=str(name), remedy=MAY_READ)
 
@@ -471,7 +471,7 @@ def package_folders(
 
 def _package_paths(source: Path) -> list[Path]:
     """Return the paths of a source's packages: folders and zips."""
-    with readable(source):
+    with raise_read_errors(source):
         if not source.exists():
             remedy = "Name a folder or zip of packages"
             raise InputError("no such file or folder", where=str(source), remedy=remedy)

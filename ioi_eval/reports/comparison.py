@@ -33,8 +33,8 @@ from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, worst_first
 from ioi_eval.rules.paired import Difference, difference
 from ioi_eval.store.files import make_folder
-from ioi_eval.store.folder import changes, read_results
-from ioi_eval.store.rows import PLACE, model_of
+from ioi_eval.store.folder import fingerprint_changes, read_results
+from ioi_eval.store.rows import PLACE, model_of_row
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
 _MAX_NAMED = 5  # problems in a sentence
@@ -378,13 +378,13 @@ def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> D
             continue
         shared += 1
         confusion[was.verdict][now.verdict] += 1
-        lost[model_of(row)][row["problem_id"]].append(was.share - now.share)
+        lost[model_of_row(row)][row["problem_id"]].append(was.share - now.share)
         if was.verdict is not now.verdict or abs(was.points - now.points) > _PRECISE:
             changed.append(
                 ChangedSubmission(
                     key=row["key"],
                     problem=row["problem_id"],
-                    model=model_of(row),
+                    model=model_of_row(row),
                     before=was.verdict,
                     after=now.verdict,
                     points_before=was.points,
@@ -398,7 +398,7 @@ def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> D
         shared=shared,
         only_before=len(first) - shared,
         only_after=only,
-        options=changes(old.fingerprint, new.fingerprint),
+        options=fingerprint_changes(old.fingerprint, new.fingerprint),
         confusion=confusion,
         models=tuple(_model(name, problems) for name, problems in sorted(lost.items())),
         changed=tuple(sorted(changed, key=lambda change: (change.problem, change.model, change.key))),
@@ -418,7 +418,7 @@ def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
         return row["key"], digest
     if row["key"].startswith(PLACE):
         return row["key"], run
-    contents = [row["problem_id"], model_of(row), row.get("code"), row.get("generation")]
+    contents = [row["problem_id"], model_of_row(row), row.get("code"), row.get("generation")]
     return row["key"], hashlib.sha256(as_json(contents)).hexdigest()
 
 

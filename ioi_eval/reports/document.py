@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ioi_eval.model.values import Reason, Value, Verdict
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 if TYPE_CHECKING:
     import jinja2
@@ -67,7 +67,7 @@ def inline(value: Any) -> Markdown:
 
 def cell(value: Any) -> Markdown:
     """Return a value as Markdown for a cell or a heading, cut at 300 characters."""
-    return inline(value if isinstance(value, Markdown) else bounded(visible(str(value)), _MAX_CELL))
+    return inline(value if isinstance(value, Markdown) else shorten(visible(str(value)), _MAX_CELL))
 
 
 def block(text: str, language: str = "sh") -> Markdown:
@@ -227,7 +227,7 @@ class Squares(Value):
         from markupsafe import Markup, escape
 
         shown = (
-            f'<i class="v-{verdict.lower()}" title="{escape(bounded(visible(name), MAX_TEXT))}: {verdict}">'
+            f'<i class="v-{verdict.lower()}" title="{escape(shorten(visible(name), MAX_TEXT))}: {verdict}">'
             f"{'' if verdict == Verdict.AC else verdict[0]}</i>"
             for name, verdict in self.tests
         )
@@ -530,7 +530,7 @@ def _finalized(value: Any) -> Any:
     """Return a string without invisible characters and with bounded length; other values as they are."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return bounded(visible(value), MAX_TEXT)
+    return shorten(visible(value), MAX_TEXT)
 
 
 def rows_of(table: TableBlock) -> Any:
@@ -560,7 +560,7 @@ def _cell(cell: Cell, side: str) -> str:
         return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):
         return f'<td class="text">{", ".join(map(_link, cell.links))}</td>'
-    text = _link(cell) if isinstance(cell, Link) else str(escape(bounded(visible(cell), MAX_TEXT)))
+    text = _link(cell) if isinstance(cell, Link) else str(escape(shorten(visible(cell), MAX_TEXT)))
     if isinstance(cell, Link) and cell.note:
         text += f"<small>{escape(cell.note)}</small>"
     style = style_of(cell, side)
@@ -570,7 +570,7 @@ def _cell(cell: Cell, side: str) -> str:
 def _link(link: Link) -> str:
     from markupsafe import escape
 
-    text = str(escape(bounded(visible(link.text), MAX_TEXT)))
+    text = str(escape(shorten(visible(link.text), MAX_TEXT)))
     return f'<a href="{link.href}">{text}</a>' if link.href else text
 
 
@@ -645,7 +645,7 @@ def indented(line: str) -> Any:
     """Return a line of a program or a compiler as HTML, with all its spaces."""
     from markupsafe import escape
 
-    return escape(bounded(harmless(line, "\t"), MAX_TEXT))
+    return escape(shorten(harmless(line, "\t"), MAX_TEXT))
 
 
 # --- outputs beside answers --------------------------------------------------------------------------

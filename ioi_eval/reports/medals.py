@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
-from ioi_eval.store.files import readable
+from ioi_eval.store.files import raise_read_errors
 
 _FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or the same as JSON"
 
@@ -102,7 +102,7 @@ def known_contests() -> dict[int, ContestYear]:
 def read_contests(path: Path) -> dict[int, ContestYear]:
     """Return the cut-offs of the package and of a user's TOML or JSON file, which has priority."""
     try:
-        with readable(path):
+        with raise_read_errors(path):
             text, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
         table = msgspec.json.decode(shallow(text)) if is_json else tomllib.loads(text)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:

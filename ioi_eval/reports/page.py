@@ -74,7 +74,7 @@ from ioi_eval.reports.tables import TESTS, TestsTableState, writing_tests
 from ioi_eval.reports.trust import trust_section
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.files import draft_of, read_value, replace, sweep_drafts
+from ioi_eval.store.files import draft_path, read_value, remove_stale_drafts, replace
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -450,7 +450,7 @@ def write_reports(
     check_run(folder)
     stamp, place = Stamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
-        sweep_drafts(place / name, idle=_DRAFT_LIFETIME_S)
+        remove_stale_drafts(place / name, idle=_DRAFT_LIFETIME_S)
     made_of = PageSources.read(place / FOLDER)
     is_whole = all((place / name).is_file() for name in (REPORT, PAGE))
     is_same = (
@@ -567,7 +567,7 @@ class ReportCache:
 
     def __init__(self, folder: Path, place: Path, made_of: str) -> None:
         self._place, self._made_of = place, made_of
-        self._draft = draft_of(place / ROWS)
+        self._draft = draft_path(place / ROWS)
         found = read_value(
             place / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=from_plain)
         )

@@ -58,17 +58,17 @@ from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_faile
 from ioi_eval.reports.summary import uses_of
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import ending
-from ioi_eval.store.files import draft_of, read_value, refused
+from ioi_eval.store.files import draft_path, read_value, write_error
 from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
     RUN,
-    confinements,
     is_written_now,
-    row_at,
+    read_confinements,
+    read_row_at,
 )
 from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import as_label, as_number, bounded, model_of, result_of
+from ioi_eval.store.rows import as_label, as_number, model_of_row, read_result, shorten
 from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions of a run whose code is all coloured. In a larger run only the best submission
@@ -154,7 +154,7 @@ class SubmissionLists:
         if place < self._begin:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
-        list_row = ListRow.of(result, model_of(row), attempt, language)
+        list_row = ListRow.of(result, model_of_row(row), attempt, language)
         self._buffered.append((*list_row, place, drawn(list_row.key)))
         if len(self._buffered) == _MAX_BUFFERED:
             self._flush()
@@ -356,7 +356,7 @@ def write_pages(
         rows: Counts the pages.
         old: The sources of the last report's pages, if its rows have not changed.
     """
-    draft = draft_of(into / FOLDER)
+    draft = draft_path(into / FOLDER)
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
@@ -365,7 +365,7 @@ def write_pages(
         (draft / _CHOICES).write_text(f"const CHOICES = {choices};\n", "utf-8")
         for name, page in more.items():
             _write(draft / name, page)
-        coloured, confinement_reports = lists.coloured(), confinements(folder)
+        coloured, confinement_reports = lists.coloured(), read_confinements(folder)
         made_of = PageSources(
             stamp=stamp,
             covered=covered,
@@ -381,16 +381,16 @@ def write_pages(
             name = submission_page(key)
             if before.has_submission(place, key, repeats) and before.link(name, draft):
                 continue
-            row = row_at(folder, place, confinement_reports)
+            row = read_row_at(folder, place, confinement_reports)
             has_colours = coloured is None or key in coloured
-            task, result = lists.tasks.get(row["problem_id"]), result_of(row)
+            task, result = lists.tasks.get(row["problem_id"]), read_result(row)
             shown = submission_document(row, result, task, selection, coloured=has_colours)
             _write(draft / name, shown)
         made_of.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
     except OSError as error:
-        raise refused(into / FOLDER, error) from error
+        raise write_error(into / FOLDER, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -463,7 +463,7 @@ class ListRow(NamedTuple):
             result.problem_id,
             ending(result),
             result.points,
-            bounded(feedback, MAX_FEEDBACK),
+            shorten(feedback, MAX_FEEDBACK),
             msgspec.json.encode(parts),
             attempt,
             result.repeats,
@@ -834,7 +834,7 @@ class Stamp(Value):
             others.update(name.encode())
             if name == TASKS:
                 base.update(content)
-        base.update(msgspec.json.encode(confinements(folder), order="sorted"))
+        base.update(msgspec.json.encode(read_confinements(folder), order="sorted"))
         return cls(
             program=_program(),
             size=size,

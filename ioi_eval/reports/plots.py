@@ -16,7 +16,7 @@ from typing import Any
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import Figure, visible
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 SERIES = 8  # number of colours; further models are grey
 WIDE, HALF = 920, 600  # widths of curves and of columns, in pixels
@@ -114,7 +114,7 @@ class _Drawing:
         self._pieces.append(piece)
 
     def safe(self, text: str) -> str:
-        return str(self._escape(bounded(visible(text), 200)))
+        return str(self._escape(shorten(visible(text), 200)))
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:

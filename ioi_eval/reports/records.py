@@ -22,7 +22,7 @@ from ioi_eval.rules.scoring import BestSubtask, Mode, reason, worth_points
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.folder import MeasuredLimit
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 
 class PageChoice(StrEnum):
@@ -411,7 +411,7 @@ def cause(result: SubmissionResult) -> str:
 
 
 def _caused(verdict: str, line: str) -> str:
-    return bounded(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
+    return shorten(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
 
 
 class Causes(msgspec.Struct):
@@ -502,7 +502,7 @@ class EndingCounts(msgspec.Struct):
             if not (output := next(crashed, "")):
                 return
         first = next((line for line in output.splitlines() if line.strip()), "")
-        line = bounded(visible(first), _MAX_LINE)
+        line = shorten(visible(first), _MAX_LINE)
         if why is Reason.NO_PROGRAM:
             self.no_program[line] += 1
         elif (why, line) in self.alike or len(self.alike) < _MAX_LINES:

@@ -37,7 +37,7 @@ from ioi_eval.reports.plots import apart
 from ioi_eval.reports.records import LanguageSummary, Measure, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK, mean
 from ioi_eval.rules.selection import Budget
-from ioi_eval.store.rows import as_number, bounded
+from ioi_eval.store.rows import as_number, shorten
 
 _LONG, _MAX_HEAD = 40, 24  # rows of a folded table, and maximum length of a model's name, in characters
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
@@ -554,7 +554,7 @@ def binned(difficulties: Iterable[str]) -> dict[str, str]:
 
 
 def _text(name: str) -> str:
-    return bounded(visible(name), _MAX_NAME)
+    return shorten(visible(name), _MAX_NAME)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import harmless
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def _restrict(tokens: Sequence[Any]) -> None:
 def _picture_name(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
     """Return a picture's name as HTML. The picture itself is not loaded."""
     token = tokens[index]
-    address = bounded(str(token.attrs.get("src", "")), _MAX_ADDRESS)
+    address = shorten(str(token.attrs.get("src", "")), _MAX_ADDRESS)
     name = html.escape(": ".join(filter(None, (token.content, address))))
     return f'<span class="quiet">[picture {name}]</span>'
 

@@ -39,7 +39,7 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import ending, reason
-from ioi_eval.store.rows import MAX_OUTPUT, PASSED, bounded, model_of
+from ioi_eval.store.rows import MAX_OUTPUT, PASSED, model_of_row, shorten
 
 if TYPE_CHECKING:
     from ioi_eval.reports.pages import ListRow, PageSelection
@@ -124,7 +124,7 @@ def first_failed(result: SubmissionResult) -> TestResult | None:
 
 
 def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
-    return f"{problem_page(result.problem_id)}#{model_anchor(model_of(row))}"
+    return f"{problem_page(result.problem_id)}#{model_anchor(model_of_row(row))}"
 
 
 def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
@@ -132,7 +132,7 @@ def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     failed_test = first_failed(result)
     lead = f"{ending(result)}: {number(result.points)} of {number(_max_points(result))} points."
     if result.compiles and failed_test is not None:
-        feedback = f": {bounded(visible(failed_test.feedback), MAX_FEEDBACK)}" if failed_test.feedback else ""
+        feedback = f": {shorten(visible(failed_test.feedback), MAX_FEEDBACK)}" if failed_test.feedback else ""
         lead += f" The first failed test is {failed_test.test_name} ({failed_test.status}){feedback}"
     has_no_output = result.compiles and failed_test is not None and not row.get("wrong_output")
     return Section(title="Result", lead=lead, notes=[_NOT_KEPT] if has_no_output else [])
@@ -150,7 +150,7 @@ def _facts(
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
-        ["Model", model_of(row) or NOTHING],
+        ["Model", model_of_row(row) or NOTHING],
         ["Verdict", ending(result)],
         ["Points", f"{number(result.points)} of {number(_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
@@ -289,7 +289,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         title="Reply",
         folded=f"The reply of {counted(len(written), 'character')}"
         + (f", the first {_MAX_GENERATION:,} of them" if is_cut else ""),
-        lines=[CodeLines(lines=bounded(reply, _MAX_GENERATION).splitlines())],
+        lines=[CodeLines(lines=shorten(reply, _MAX_GENERATION).splitlines())],
     )
 
 
@@ -329,7 +329,7 @@ class AttemptIndex:
         equal = Counter(judged for _, judged, *_ in self._rows)
         groups = {judged: place for place, (judged, number) in enumerate(equal.items(), 1) if number > 1}
         rows = [
-            (page, bounded(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged, 0))
+            (page, shorten(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged, 0))
             for key, judged, model, attempt, ending, page in self._rows
         ]
         shown = json.dumps({"whole": self._is_whole, "rows": rows}, separators=(",", ":"))

@@ -51,20 +51,20 @@ from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode, ending, pass_rate
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
-from ioi_eval.store.files import is_torn, read_value
+from ioi_eval.store.files import has_incomplete_line, read_value
 from ioi_eval.store.folder import (
     RESULTS,
     Progress,
     RunInfo,
     is_written_now,
-    located,
+    locate_errors,
     read_failures,
     read_info,
     read_progress,
     read_results,
-    refuse_twice,
+    refuse_duplicate_key,
 )
-from ioi_eval.store.rows import as_label, as_number, model_of
+from ioi_eval.store.rows import as_label, as_number, model_of_row
 from ioi_eval.store.tasks import Task, read_tasks
 
 # Numbers of submissions, and values of k, at which curves are drawn.
@@ -607,7 +607,7 @@ class Pass:
             for place, row, result in read_results(self._folder, begin, end):
                 if place >= counted_from:
                     if row["key"] in seen:
-                        refuse_twice(self._folder, row["key"])
+                        refuse_duplicate_key(self._folder, row["key"])
                     seen.add(row["key"])
                     self._check_worth(result, place)
                     self._add(row, result)
@@ -616,14 +616,14 @@ class Pass:
         earlier = known({*seen, *self._failures}) if counted_from else ()
         for key in earlier:
             if key in seen:
-                refuse_twice(self._folder, key)
+                refuse_duplicate_key(self._folder, key)
             self._failures.pop(key, None)
 
     def _check_worth(self, result: SubmissionResult, place: int) -> None:
         """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
         worth = tuple((part.subtask, part.points) for part in result.subtasks)
         if self._counts.worths.setdefault(result.problem_id, worth) != worth:
-            with located(self._folder / RESULTS, place):
+            with locate_errors(self._folder / RESULTS, place):
                 raise InputError(
                     f"problem {result.problem_id!r} has other subtasks or points here than in lines before",
                     remedy="Delete the lines of one version and run again: they are judged again",
@@ -631,7 +631,7 @@ class Pass:
 
     def _add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        counts, model, problem = self._counts, model_of(row), result.problem_id
+        counts, model, problem = self._counts, model_of_row(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
         tally = counts.tallies.setdefault((model, problem), self._new_tally())
         tally.add(candidate_of(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
@@ -659,8 +659,8 @@ class Pass:
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
             traits[problem] = traits.get(problem, Traits()).joined(traits_of(row))
-            tally = tallies.get((model_of(row), problem)) or self._new_tally()
-            tallies[model_of(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
+            tally = tallies.get((model_of_row(row), problem)) or self._new_tally()
+            tallies[model_of_row(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
         models = self._models(tallies, traits)
         models = model_numbers(models, self._folder)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
@@ -673,7 +673,7 @@ class Pass:
         warnings.extend(map(str, suspicious))
         warnings.extend(filter(None, [no_program_warning(counts.ends)]))
         warnings.extend(_alike(model.model for model in models))
-        if is_torn(self._folder / RESULTS):
+        if has_incomplete_line(self._folder / RESULTS):
             warnings.append(
                 f"The last line of {RESULTS} is incomplete and in no number here. Repeat the command that"
                 " made the run, which judges that submission again. If only the newline is missing, add it."

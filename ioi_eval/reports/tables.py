@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
 from ioi_eval.reports.summary import check_run, summary
-from ioi_eval.store.files import draft_of, refused
+from ioi_eval.store.files import draft_path, write_error
 from ioi_eval.store.folder import read_failures, read_results
-from ioi_eval.store.rows import TEST_COLUMNS, model_of
+from ioi_eval.store.rows import TEST_COLUMNS, model_of_row
 
 if TYPE_CHECKING:
     import pandas
@@ -94,7 +94,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whose(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": model_of(row)}
+    return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": model_of_row(row)}
 
 
 def _frame(rows: Iterable[Mapping[str, Any]], first: tuple[str, ...]) -> pandas.DataFrame:
@@ -174,7 +174,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
         yield TestsTable()
         return
 
-    draft = draft_of(folder / TESTS)
+    draft = draft_path(folder / TESTS)
     try:
         with draft.open("wb") as stream:
             table = _Parquet(stream, folder / TESTS, before or TestsTableState())
@@ -185,7 +185,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
                 table.leave()
         draft.replace(folder / TESTS)
     except OSError as error:
-        raise refused(folder / TESTS, error) from error
+        raise write_error(folder / TESTS, error) from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -218,7 +218,7 @@ class _Parquet(TestsTable):
             self._write()
         if not self._held["key"]:
             self._first = place
-        _hold(result, model_of(row), self._held)
+        _hold(result, model_of_row(row), self._held)
 
     def close(self) -> None:
         self._end_writer()

@@ -22,7 +22,7 @@ from ioi_eval.rules.expectations import (
     score_class,
 )
 from ioi_eval.store.folder import MeasuredLimit
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import shorten
 
 _SHOWN = 3  # tests that are shown as evidence of a difference
 _MAX_COMPILE_OUTPUT = 2000  # characters
@@ -116,7 +116,7 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
         expected=case.expected,
         status=result.verdict,
         compiles=result.compiles,
-        compile_output="" if result.compiles else bounded(result.compile_output, _MAX_COMPILE_OUTPUT),
+        compile_output="" if result.compiles else shorten(result.compile_output, _MAX_COMPILE_OUTPUT),
         points=result.points,
         max_points=max_points(problem),
         subtasks=tuple(
@@ -306,7 +306,7 @@ def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
 
 
 def evidence_line(test: TestResult) -> str:
-    words = bounded(visible(test.feedback), _MAX_FEEDBACK)
+    words = shorten(visible(test.feedback), _MAX_FEEDBACK)
     what = f"{test.test_name} {test.status} {test.score:g}"
     cpu = "" if test.cpu_time is None else f"{test.cpu_time:.3f} s CPU"
     wall = "" if test.wall_time is None else f"{test.wall_time:.3f} s wall"

@@ -59,7 +59,7 @@ from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import read_failures, read_rows
-from ioi_eval.store.rows import result_of
+from ioi_eval.store.rows import read_result
 
 INSTANCES = "instances.jsonl"
 AnyAuthor = ModelOptions | AgentOptions | Function
@@ -465,7 +465,7 @@ def _instance_lines(
         label = problems.label(problems.find(ask.problem_id, ask.year))
         instance_columns = {"instance_id": label, **({"sample": ask.number} if has_several_samples else {})}
         if ask.key in results:
-            result = result_of(results[ask.key])
+            result = read_result(results[ask.key])
             points = {"points": result.points} if result.subtasks else {}
             yield {**instance_columns, **pass_rate(result).columns, "resolved": result.solved, **points}
         else:

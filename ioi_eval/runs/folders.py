@@ -38,7 +38,7 @@ from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import PLACE, as_number, bounded, plain, result_of, whole
+from ioi_eval.store.rows import PLACE, as_json_value, as_number, expand_row, read_result, shorten
 
 _COMPARISON = "runs/comparison"
 
@@ -258,11 +258,13 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
 
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
     """Return a row as results.jsonl has it. Raises InputError for missing or invalid columns."""
-    columns = plain(columns)
+    columns = as_json_value(columns)
     # In a table, a column that only other rows have is null.
     empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
     with _locate_row_errors(where, number):
-        columns = whole({name: value for name, value in columns.items() if name not in empty_columns}, {})
+        columns = expand_row(
+            {name: value for name, value in columns.items() if name not in empty_columns}, {}
+        )
     row = {
         **_DEFAULTS,
         **columns,
@@ -317,7 +319,7 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [score]
         row["all_subtasks_points"] = points
     with _locate_row_errors(where, number):
-        result = result_of({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
+        result = read_result({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
     if row["all_subtasks_points"] is None:
         row["all_subtasks_points"] = math.fsum(
             subtask_result.weighted_score for subtask_result in result.subtasks
@@ -340,7 +342,7 @@ def _parse_structured(value: Any) -> Any:
     Tables turn whole numbers into floats, which become integers again.
     """
     content = structured(value)
-    return _as_integers(plain(content)) if isinstance(value, str) else content
+    return _as_integers(as_json_value(content)) if isinstance(value, str) else content
 
 
 def _as_integers(value: Any) -> Any:
@@ -372,7 +374,7 @@ def _numbers_in_columns(columns: Mapping[str, Any], names: tuple[str, ...]) -> I
 def _invalid_value_error(
     columns: Mapping[str, Any], where: str, number: int, name: str, expected: str
 ) -> InputError:
-    value = bounded(repr(columns[name]), _MAX_VALUE)
+    value = shorten(repr(columns[name]), _MAX_VALUE)
     return InputError(
         f"{name} is {value}", where=where, row=number, remedy=f"Give {expected}, or leave the column out"
     )
@@ -381,7 +383,7 @@ def _invalid_value_error(
 def _missing_column_error(
     columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]
 ) -> InputError:
-    values = [f"{name} is {bounded(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
+    values = [f"{name} is {shorten(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
     detail = ", ".join(values) or f"The columns are: {', '.join(map(str, columns))}"
     return InputError(
         f"{'no value' if values else 'missing column'}: one of {', '.join(names)}. {detail}",

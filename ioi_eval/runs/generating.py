@@ -25,7 +25,7 @@ from ioi_eval.problems.collection import format_of, package_folders
 from ioi_eval.problems.package import Executable, GeneratedTest, Making, PackageFormat, as_on_linux
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _STDERR = "stderr"  # tells the script that the output is on standard error
 # Names of files in the sandbox
@@ -153,7 +153,7 @@ class _TestGenerator:
             output_name: Name of the output file; empty means standard output.
             interactor: An interactor that runs with the program. The output is then the interactor's file.
         """
-        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
+        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders_folder() / "python" / "produce.py"))
         executable = await self._build_executable(program)
         files = [] if test_input is None else [NamedBlob(name=_INPUT, content=test_input)]
         if interactor is not None:

@@ -30,8 +30,8 @@ from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import SubmissionJudge, judge_all
 from ioi_eval.runs.work import RunSetup, Timing, open_judge
 from ioi_eval.store import Store
-from ioi_eval.store.memory import recalled, remembered
-from ioi_eval.store.rows import bounded, result_of
+from ioi_eval.store.memory import read_cached, read_or_create_cached
+from ioi_eval.store.rows import read_result, shorten
 
 REFERENCES = "references.json"
 LEFT_OUT = "its own solutions do not pass"  # reason for excluding a problem
@@ -351,7 +351,7 @@ class _OutcomeCache:
         """`cache_keys`: the key in the store, by submission. `fresh`: ignore cached outcomes."""
         self._store, self._cache_keys, self._failures = store, cache_keys, dict[str, str]()
         cached = (
-            (key, recalled(store, cache_key, Reference))
+            (key, read_cached(store, cache_key, Reference))
             for key, cache_key in (() if fresh else cache_keys.items())
         )
         self._outcomes = {key: entry[0] for key, entry in cached if entry is not None}
@@ -370,7 +370,7 @@ class _OutcomeCache:
         pass
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
-        result = result_of(row)
+        result = read_result(row)
         failed_test = next((test for test in result.tests if test.status is not Verdict.AC), None)
         reason = (failed_test.feedback if failed_test else "") if result.compiles else result.compile_output
         outcome = self._outcomes[row["key"]] = Reference(
@@ -380,13 +380,13 @@ class _OutcomeCache:
             passed=sum(test.status is Verdict.AC for test in result.tests),
             total=len(result.tests),
             test=failed_test.test_name if failed_test and result.compiles else "",
-            reason=bounded(reason, _MAX_REASON),
+            reason=shorten(reason, _MAX_REASON),
         )
         cache_key = self._cache_keys[row["key"]]
         self._store.remove(cache_key)
         if not result.compiles and lacks_library(result.compile_output):
             return
-        remembered(self._store, cache_key, Reference, lambda _: outcome)
+        read_or_create_cached(self._store, cache_key, Reference, lambda _: outcome)
 
     def fail(self, row: Mapping[str, Any]) -> None:
         self._failures[row["key"]] = row["reason"]

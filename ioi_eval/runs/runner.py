@@ -367,7 +367,7 @@ class _JudgingRun:
             await asyncio.sleep(0)  # lets the task be cancelled while many rows are skipped
             return None
         problem = self._find_problem(submission)
-        identity = rows.identity(problem, submission)
+        identity = rows.submission_identity(problem, submission)
         claim = _Claim(problem, submission, identity)
         while self._share and (other_claim := self._claims.get(identity)) is not None:
             if len(other_claim.waiting) < _MAX_WAITING:  # waiting submissions are in memory
@@ -379,7 +379,7 @@ class _JudgingRun:
             self._share or row["key"] == submission.key
         ):  # a row of this run or of another
             earlier_result = self._without_foreign_repeat(
-                submission, identity, repeating(rows.result_of(row))
+                submission, identity, repeating(rows.read_result(row))
             )
             self._record_result(problem, submission, earlier_result, repeated=True, known=True)
             await asyncio.sleep(0)
@@ -413,7 +413,7 @@ class _JudgingRun:
         """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
         # Different replies may contain equal code after different repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        row = rows.short_row(submission, problem, own_result, outputs=self._outputs)
+        row = rows.compact_result_row(submission, problem, own_result, outputs=self._outputs)
         self._journal.record(row, known=known)
         verdicts = Counter(test.status for test in own_result.tests)
         tests_run = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
@@ -463,8 +463,8 @@ def active_submissions_event(active_submissions: Collection[Doing]) -> Submissio
     steps = [current.step for current in active_submissions]
     oldest = (
         ActiveSubmission(
-            key=rows.bounded(submission.key, _MAX_NAME),
-            problem=rows.bounded(submission.problem, _MAX_NAME),
+            key=rows.shorten(submission.key, _MAX_NAME),
+            problem=rows.shorten(submission.problem, _MAX_NAME),
             step=current.kind,
             where=current.where,
             since=round(submission.since, 1),

@@ -73,7 +73,7 @@ from ioi_eval.runs.work import (
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import identity
+from ioi_eval.store.rows import submission_identity
 
 if TYPE_CHECKING:
     from ioi_eval.reports.tables import Frame
@@ -522,12 +522,10 @@ def _unjudged_submissions(work: Work, journal: ResultLog) -> tuple[list[Submissi
         if submission.code is None:
             empty_count += 1
             continue
-        submission_identity = identity(work.problems[submission.problem_id], submission)
-        if submission_identity in distinct or journal.find(submission_identity, submission.problem_id):
+        identity = submission_identity(work.problems[submission.problem_id], submission)
+        if identity in distinct or journal.find(identity, submission.problem_id):
             continue
-        distinct[submission_identity] = Submission(
-            key=submission.key, problem_id=submission.problem_id, code=None
-        )
+        distinct[identity] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
     return list(distinct.values()), empty_count
 
 

@@ -16,7 +16,7 @@ from ioi_eval.store.folder import (
     REJECTED,
     MeasuredLimit,
     RunInfo,
-    changes,
+    fingerprint_changes,
     read_failures,
     read_info,
     read_limits,
@@ -87,7 +87,7 @@ def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
         )
         if old != new
     ]
-    found += changes(before, now, include_reading=True)
+    found += fingerprint_changes(before, now, include_reading=True)
     is_read = not one.info.unread and not other.info.unread  # else its hash is not known yet
     found += ["another dump"] if is_read and before.dump != now.dump else []
     return found + (["other problems"] if before.problems != now.problems else [])

@@ -45,8 +45,8 @@ from ioi_eval.runs.score import Rows, read_dump, run_name, skipped_row_notes
 from ioi_eval.runs.sources import Source, open_problem_source, source_name
 from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, open_judge, synchronous
 from ioi_eval.store import Store
-from ioi_eval.store.folder import limits_of, read_rows, write_rejected
-from ioi_eval.store.rows import result_of
+from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected
+from ioi_eval.store.rows import read_result
 
 
 class ValidatedSolutions(Value):
@@ -143,9 +143,9 @@ async def validate(
     with planning as plan:
         call = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
-        results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
+        results = {row["key"]: read_result(row) for row in read_rows(setup.folder) if row["key"] in keys}
         failures = {**plan.unjudgeable, **setup.failures(keys - results.keys())}
-        limits = limits_of(setup.folder, judged_problems)
+        limits = read_limits_by_label(setup.folder, judged_problems)
         result = validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected(setup.folder, plan.rejected)
     write_json(setup.folder / VALIDATION, result)

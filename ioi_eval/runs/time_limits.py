@@ -19,14 +19,14 @@ from ioi_eval.rules.expectations import measured_limit
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.store.folder import (
     MeasuredLimit,
-    accepted,
-    identity,
+    accepted_solutions,
     is_measured,
     is_timed,
+    limit_identity,
     with_forks,
     with_limit,
 )
-from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, room_of
+from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
 
 _MAX_CPU_S = 60.0  # CPU limit of a solution on a test while it is measured, in seconds
 _MAX_FORKS = 15  # maximum number of further processes while a solution is measured
@@ -75,14 +75,14 @@ class TimeLimits:
         cached = self._limited_problems.get(name)
         if cached is None or cached[0] is not problem:
             cached = problem, await self._with_limits(problem)
-            self._limited_problems.keep(name, cached, room_of(problem))
+            self._limited_problems.keep(name, cached, problem_cache_size(problem))
         return cached[1]
 
     async def _with_limits(self, problem: Problem) -> Problem:
         """Return the problem with its limits, which are measured if they are unknown."""
         if not is_measured(problem):
             return with_time_factor(problem, self._factor)
-        key = identity(problem)
+        key = limit_identity(problem)
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (failure := self._failures.get(key)) is not None:
                 raise JudgeFailure(
@@ -114,7 +114,7 @@ class TimeLimits:
         )
         raised_limits = with_forks(raised_limits, _MAX_FORKS) if problem.forks_by else raised_limits
         times, skipped, processes = list[tuple[float, str, str]](), list[str](), 1
-        for solution in accepted(problem):
+        for solution in accepted_solutions(problem):
             try:
                 if solution.language:
                     find(solution.language)

@@ -54,14 +54,14 @@ from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
     check_folder,
-    identity,
     is_measured,
+    limit_identity,
     read_failures,
     read_limits,
     write_limits,
 )
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import MAX_OUTPUT, result_of
+from ioi_eval.store.rows import MAX_OUTPUT, read_result
 from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 
 # Submissions in progress for each slot: while one is between two jobs, another one uses the slot.
@@ -204,7 +204,7 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
     hashes = fingerprint(problems)
     for label, problem in problems.items():
         if is_measured(problem):  # its limit depends on its solutions
-            hashes[label] = hashlib.sha256(f"{hashes[label]} {identity(problem)}".encode()).hexdigest()
+            hashes[label] = hashlib.sha256(f"{hashes[label]} {limit_identity(problem)}".encode()).hexdigest()
     return Fingerprint(
         dump=dump, problems=hashes, options=options, versions={"ioi-eval": version("ioi-eval")}
     )
@@ -239,7 +239,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
 
         def find_result(identity: str) -> SubmissionResult | None:
             row = journal.find_program(identity)
-            return None if row is None else result_of(row)
+            return None if row is None else read_result(row)
 
         async with contextlib.AsyncExitStack() as exit_stack:
             judge, workers = await exit_stack.enter_async_context(open_judge(setup, work.problems.packages))
@@ -454,7 +454,7 @@ def supersede_changed_submissions(
         problem = problems.get(submission.problem_id)
         has_program = submission.code is not None or submission.outputs  # others are not equal
         if problem is not None and has_program and submission.key not in earlier_keys:
-            current_programs.add(rows.identity(problem, submission))
+            current_programs.add(rows.submission_identity(problem, submission))
         if (reason := _change_of_result(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
@@ -492,7 +492,7 @@ def _change_of_result(
         return None
     row = journal.row(submission.key)
     earlier_identity = row.get("submission_sha256")
-    if earlier_identity and earlier_identity != rows.identity(problem, submission):
+    if earlier_identity and earlier_identity != rows.submission_identity(problem, submission):
         return ResultChange.PROGRAM
     if row["problem_id"] != submission.problem_id:  # the label and the problem have changed
         return ResultChange.PROBLEM

@@ -32,7 +32,7 @@ from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_file, header_s
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import Value
-from ioi_eval.store.resources import piston
+from ioi_eval.store.resources import piston_folder
 
 SERVER_FOLDER = "/piston/packages"  # path of the folder of packages on a server
 _PLATFORM = "docker-debian"  # of Piston's official image; servers on other platforms warn and load it
@@ -132,14 +132,16 @@ def publish(
 
 
 def _info() -> dict[str, Any]:
-    metadata: dict[str, Any] = msgspec.json.decode((piston() / "package" / "metadata.json").read_bytes())
+    metadata: dict[str, Any] = msgspec.json.decode(
+        (piston_folder() / "package" / "metadata.json").read_bytes()
+    )
     return {**metadata, "build_platform": _PLATFORM}
 
 
 def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     yield INFO, msgspec.json.format(msgspec.json.encode(info), indent=4) + b"\n"
     for name in _SCRIPTS:
-        yield name, (piston() / "package" / name).read_bytes()
+        yield name, (piston_folder() / "package" / name).read_bytes()
 
 
 @contextmanager

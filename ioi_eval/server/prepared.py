@@ -30,8 +30,8 @@ from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.server.jobs import PackagedEngine
 from ioi_eval.server.queue import AWAY, entry_held
 from ioi_eval.store import Store
-from ioi_eval.store.memory import SharedCalls, recalled, remembered
-from ioi_eval.store.resources import graders
+from ioi_eval.store.memory import SharedCalls, read_cached, read_or_create_cached
+from ioi_eval.store.resources import graders_folder
 
 # --- builds in the store: a folder for each key, with the compiler's ending and the files ------------
 
@@ -59,7 +59,7 @@ class BuildCache:
         if self._store is None:
             return None
         with self._store.pin(key):
-            entry = recalled(self._store, key, CachedBuild)
+            entry = read_cached(self._store, key, CachedBuild)
         if entry is None:
             return None
         build, _ = entry
@@ -88,7 +88,7 @@ class BuildCache:
         size = sum(content.size for content in contents.values())
         if self._store is not None and size <= self._store.largest:
             with contextlib.suppress(OSError):  # for example a full disk
-                remembered(self._store, key, CachedBuild, lambda _: build)
+                read_or_create_cached(self._store, key, CachedBuild, lambda _: build)
         return build
 
 
@@ -158,7 +158,7 @@ class ClassicJobEngine:
             memory: memory limit of a sandbox of classic jobs, in bytes. Their scripts limit the submission.
         """
         self._engine, self._memory = engine, memory
-        self._script = (graders() / "classic" / "compile").read_text()
+        self._script = (graders_folder() / "classic" / "compile").read_text()
         self._builds = SharedBuilds(store)
 
     async def __aenter__(self) -> Self:
@@ -188,7 +188,9 @@ class ClassicJobEngine:
         if package is None or submission is None:
             return await self._engine.execute(job)
         if package.language == "java":
-            builder = JobFile(name="Build.java", content=Blob.of_file(graders() / "java" / "Build.java"))
+            builder = JobFile(
+                name="Build.java", content=Blob.of_file(graders_folder() / "java" / "Build.java")
+            )
             job = msgspec.structs.replace(job, files=(*job.files, builder))
         sources = [file for file in job.files if file.name not in _TEST_FILES]
         trusted_programs: tuple[JobFile, ...] = ()

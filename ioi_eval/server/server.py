@@ -31,7 +31,7 @@ from ioi_eval.server.queue import RequestQueue
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
 from ioi_eval.store.contents import BESIDE, BlobCache
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _DEFAULT_CACHE_BYTES = 8 << 30  # maximum size of the content cache
 _DISK_PARTS = 4  # the default size is at most the free disk space divided by this
@@ -194,7 +194,7 @@ async def serve(
         max_stdout=options.max_output,
         max_stderr=options.max_output,
         allow_unconfined=allow_unconfined,
-        packages=(*packages, graders() / "classic"),
+        packages=(*packages, graders_folder() / "classic"),
         python=python,
     )
     memory = options.run_memory_limit

@@ -33,7 +33,7 @@ from ioi_eval.reports.summary import check_run
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listening
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
-from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
+from ioi_eval.store.rows import MODEL_COLUMNS, model_of_row, shorten
 
 _POLL_INTERVAL_S = 1.0  # between two checks of the folder
 _KEEPALIVE_S = 15.0  # after which viewers get an event even if nothing has changed
@@ -387,7 +387,7 @@ class Watch:
                 self._verdicts.setdefault(model, Counter())[word] += 1
                 texts = {"key": row.key, "problem": row.problem_id, "model": model, "verdict": word}
                 self._latest.appendleft(
-                    LatestResult(**{name: bounded(text, _MAX_TEXT) for name, text in texts.items()})
+                    LatestResult(**{name: shorten(text, _MAX_TEXT) for name, text in texts.items()})
                 )
         for failure in _rows(self._failed, _Failure):
             self._failures.pop(failure.key, None)  # so that the latest failure comes last
@@ -435,11 +435,11 @@ class Watch:
             latest=tuple(self._latest),
             failures=tuple(
                 Unscored(
-                    key=bounded(failure.key, _MAX_TEXT),
-                    problem=bounded(failure.problem_id, _MAX_TEXT),
+                    key=shorten(failure.key, _MAX_TEXT),
+                    problem=shorten(failure.problem_id, _MAX_TEXT),
                     phase=failure.phase,
-                    reason=bounded(failure.reason, _MAX_TEXT),
-                    remedy=bounded(failure.remedy, _MAX_TEXT),
+                    reason=shorten(failure.reason, _MAX_TEXT),
+                    remedy=shorten(failure.remedy, _MAX_TEXT),
                 )
                 for failure in failing[: -_MAX_FAILURES - 1 : -1]
             ),
@@ -467,7 +467,7 @@ def _rows(tail: _Tail, kind: type[_Row]) -> Iterator[_Row]:
 
 def _model(row: _Result) -> str:
     columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
-    return bounded(model_of(columns), _MAX_TEXT)
+    return shorten(model_of_row(columns), _MAX_TEXT)
 
 
 def prometheus(state: RunState) -> str:

@@ -18,11 +18,11 @@ BINARIES, SOURCES = "binaries", "sources.sha256"
 
 def sources_digest(graders: Path) -> str:
     """Return a hash of everything that the binaries are built from."""
-    arguments = repr((proctor_arguments((), PROCTOR), waiting_arguments(WAITING)))
-    return digest_of(graders, [*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")], arguments)
+    arguments = repr((proctor_arguments((), PROCTOR), fork_server_arguments(WAITING)))
+    return hash_files(graders, [*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")], arguments)
 
 
-def digest_of(folder: Path, files: Iterable[Path], extra: str = "") -> str:
+def hash_files(folder: Path, files: Iterable[Path], extra: str = "") -> str:
     """Return a hash of the names and contents of files in a folder, and of `extra`."""
     digest = hashlib.sha256(extra.encode())
     for path in sorted(files):
@@ -62,7 +62,7 @@ _CONFINING_SOURCES = (
 WAITING = "waiting.so"
 
 
-def waiting_arguments(output: str) -> tuple[str, ...]:
+def fork_server_arguments(output: str) -> tuple[str, ...]:
     """Return a C++17 compiler's arguments for the fork server's library; run them in the folder `graders`.
 
     The library confines programs with the proctor's own sources. It contains only the functions of the

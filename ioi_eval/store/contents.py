@@ -102,7 +102,7 @@ def _check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, r
 
 
 @contextlib.contextmanager
-def kept_in(store: Store, create_error: Callable[[str], IoiEvalError]) -> Iterator[None]:
+def convert_store_errors(store: Store, create_error: Callable[[str], IoiEvalError]) -> Iterator[None]:
     """Context manager: turn an OSError of the store into the error that `create_error(message)` returns."""
     try:
         yield

@@ -24,7 +24,7 @@ _ERRNO_PREFIX = re.compile(r"^\[Errno -?\d+\] ")
 _HOST_PREFIX = f"{platform.node()}-"  # part of a draft's name, followed by the process id
 
 
-def why(error: OSError) -> str:
+def error_reason(error: OSError) -> str:
     """Return an error's reason without its path; the first reason if several files failed."""
     if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
         reason = str(error.args[0][0][-1])
@@ -32,24 +32,26 @@ def why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def refused(path: Path, error: OSError) -> InputError:
+def write_error(path: Path, error: OSError) -> InputError:
     """Return the InputError for a file or folder that cannot be written."""
-    return InputError(f"cannot be written: {why(error)}", where=str(path), remedy=_OTHER_FOLDER)
+    return InputError(f"cannot be written: {error_reason(error)}", where=str(path), remedy=_OTHER_FOLDER)
 
 
 @contextlib.contextmanager
-def readable(where: Path | str, remedy: str = "") -> Iterator[None]:
+def raise_read_errors(where: Path | str, remedy: str = "") -> Iterator[None]:
     """Raise InputError if a file cannot be read inside a `with` block."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"cannot be read ({why(error)})", where=str(where), remedy=remedy) from error
+        raise InputError(
+            f"cannot be read ({error_reason(error)})", where=str(where), remedy=remedy
+        ) from error
 
 
 MAY_READ = "Give your user the rights to read it (chmod -R u+rX), or read a copy"
 
 
-def closed_folders(folder: Path) -> list[OSError]:
+def unreadable_folder_errors(folder: Path) -> list[OSError]:
     """Return an error for each folder below `folder` that cannot be read; to a reader it would look empty.
 
     Hidden folders are skipped.
@@ -69,7 +71,7 @@ def make_folder(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise refused(folder, error) from error
+        raise write_error(folder, error) from error
     return True
 
 
@@ -78,7 +80,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
 
     `durable`: after this returns, the new content survives a crash of the machine.
     """
-    draft = draft_of(path)
+    draft = draft_path(path)
     try:
         with draft.open("wb") as stream:
             stream.writelines(pieces)
@@ -87,7 +89,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
                 os.fsync(stream.fileno())
         draft.replace(path)
     except OSError as error:
-        raise refused(path, error) from error
+        raise write_error(path, error) from error
     finally:
         with contextlib.suppress(OSError):  # it does not exist, or cannot be removed for the same reason
             draft.unlink()
@@ -118,12 +120,12 @@ def read_value(
         raise InputError(f"{fault}: {error}", where=str(path), remedy=remedy) from error
 
 
-def draft_of(path: Path) -> Path:
+def draft_path(path: Path) -> Path:
     """Return the temporary path at which this process writes a file or folder until it is complete."""
     return path.with_name(f".{path.name}.{_HOST_PREFIX}{os.getpid()}.tmp")
 
 
-def sweep_drafts(path: Path, *, idle: float = 0) -> None:
+def remove_stale_drafts(path: Path, *, idle: float = 0) -> None:
     """Remove the drafts of processes that were killed.
 
     A draft's process may still be alive on another machine, or under the same pid. Such a draft is removed if
@@ -150,7 +152,7 @@ def _is_orphan(draft: Path) -> bool:
     return False
 
 
-def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+def complete_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield offset and content of each complete line from offset `start` on.
 
     A last line without a newline is skipped, because its writer was interrupted.
@@ -163,15 +165,15 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             offset += len(line)
 
 
-def is_torn(path: Path) -> bool:
-    """Return True if the file's last line is incomplete, so that `lines` skips it."""
+def has_incomplete_line(path: Path) -> bool:
+    """Return True if the file's last line is incomplete, so that `complete_lines` skips it."""
     with contextlib.suppress(OSError), path.open("rb") as stream:  # no file, or an empty file
         stream.seek(-1, os.SEEK_END)
         return stream.read(1) != b"\n"
     return False
 
 
-def cut_torn_line(path: Path) -> None:
+def remove_incomplete_line(path: Path) -> None:
     """Truncate a file after its last newline, to remove the incomplete line of a killed writer."""
     size = complete_size = path.stat().st_size if path.exists() else 0
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
@@ -194,7 +196,7 @@ class Lines:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise refused(path, error) from error
+            raise write_error(path, error) from error
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, line: bytes) -> int:
@@ -253,7 +255,7 @@ class Lock:
         except OSError as error:  # the disk is full
             self.remove()
             self.__exit__()
-            raise refused(self._path.parent, error) from error
+            raise write_error(self._path.parent, error) from error
         return self
 
     def _try_lock(self) -> int:
@@ -261,7 +263,7 @@ class Lock:
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise refused(self._path.parent, error) from error
+            raise write_error(self._path.parent, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self._path.exists() and os.path.samestat(os.fstat(descriptor), self._path.stat()):

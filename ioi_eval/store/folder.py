@@ -18,8 +18,8 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.files import is_locked, lines, make_folder, read_value, refused, replace
-from ioi_eval.store.rows import plain, result_of, whole, with_confinement
+from ioi_eval.store.files import complete_lines, is_locked, make_folder, read_value, replace, write_error
+from ioi_eval.store.rows import as_json_value, expand_row, read_result, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Files of a contest: its start, participants' runs on their own inputs, models' replies, reasons of early
@@ -102,7 +102,7 @@ def check_folder(folder: Path) -> None:
     try:
         names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError as error:
-        raise refused(folder, error) from error
+        raise write_error(folder, error) from error
     unexpected = sorted(names - _ALLOWED_BEFORE_RUN)
     if unexpected:
         shown = ", ".join(unexpected[:_MAX_NAMED_FILES]) + (
@@ -144,9 +144,9 @@ def read_rows(
 
     `start`: offset of the first row. `is_selected`: selects rows by their main columns.
     """
-    for offset, row in placed(folder, start, is_selected):
-        with located(folder / RESULTS, offset):
-            full_row = whole(row, {})
+    for offset, row in rows_with_offsets(folder, start, is_selected):
+        with locate_errors(folder / RESULTS, offset):
+            full_row = expand_row(row, {})
         yield full_row
 
 
@@ -154,16 +154,16 @@ def read_results(
     folder: Path, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any], SubmissionResult]]:
     """Yield offset, row and result of each row between two offsets. The row's tests stay compact."""
-    for offset, row in placed(folder, start):
+    for offset, row in rows_with_offsets(folder, start):
         if end is not None and offset >= end:
             return
-        with located(folder / RESULTS, offset):
-            result = result_of(row)
+        with locate_errors(folder / RESULTS, offset):
+            result = read_result(row)
         yield offset, row, result
 
 
 @contextmanager
-def located(path: Path, offset: int, shown_path: Path | None = None) -> Iterator[None]:
+def locate_errors(path: Path, offset: int, shown_path: Path | None = None) -> Iterator[None]:
     """Context manager: InputErrors of the code inside name the file and the line at an offset.
 
     `shown_path`: path of the file in the message.
@@ -176,34 +176,34 @@ def located(path: Path, offset: int, shown_path: Path | None = None) -> Iterator
 
 def _line_number(path: Path, offset: int) -> int:
     """Return the number of the line at an offset."""
-    return sum(line_offset <= offset for line_offset, _ in lines(path))
+    return sum(line_offset <= offset for line_offset, _ in complete_lines(path))
 
 
-def placed(
+def rows_with_offsets(
     folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield offset and row of each row of results.jsonl. The row's tests stay compact."""
-    confinements_by_name = confinements(folder)
-    for offset, row in decoded(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
+    confinements_by_name = read_confinements(folder)
+    for offset, row in decode_lines(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
         if (
             isinstance(confinement_name, str) and confinement_name not in confinements_by_name
         ):  # the row was written after the names were read
-            confinements_by_name = confinements(folder)
+            confinements_by_name = read_confinements(folder)
         yield offset, with_confinement(row, confinements_by_name)
 
 
-def row_at(
+def read_row_at(
     folder: Path, offset: int, confinements_by_name: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with its tests written out."""
-    for _, row in decoded(folder / RESULTS, dict[str, Any], offset):
-        with located(folder / RESULTS, offset):
-            return whole(with_confinement(row, confinements_by_name), {})
+    for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
+        with locate_errors(folder / RESULTS, offset):
+            return expand_row(with_confinement(row, confinements_by_name), {})
     raise InputError("a row was removed", where=str(folder / RESULTS), remedy="Make the report again")
 
 
-def refuse_twice(folder: Path, key: str) -> NoReturn:
+def refuse_duplicate_key(folder: Path, key: str) -> NoReturn:
     """Raise the InputError for a key that occurs in two rows."""
     raise InputError(
         f"duplicate key {key!r}",
@@ -212,7 +212,7 @@ def refuse_twice(folder: Path, key: str) -> NoReturn:
     )
 
 
-def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+def read_confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return the run's confinements by the name that rows use."""
     info = read_info(folder)
     return {} if info is None else info.confinements
@@ -220,10 +220,10 @@ def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
 
 def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
     """Return each submission's last failure by key. Some of these submissions may have results since."""
-    return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any], needs_key=True)}
+    return {row["key"]: row for _, row in decode_lines(folder / FAILURES, dict[str, Any], needs_key=True)}
 
 
-def decoded(
+def decode_lines(
     path: Path,
     kind: type[_Head],
     start: int = 0,
@@ -241,7 +241,7 @@ def decoded(
         needs_key: also refuse lines without a key.
     """
     decoder, head_decoder = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
-    for offset, line in lines(path, start):
+    for offset, line in complete_lines(path, start):
         try:
             shallow_line = shallow(line)
             if is_selected is not None and not is_selected(head_decoder.decode(shallow_line)):
@@ -308,7 +308,9 @@ class Fingerprint(Value):
         return frozenset(name for name in removed if older.problems[name] in current_digests)
 
 
-def changes(old: Fingerprint, new: Fingerprint, *, include_reading: bool = False) -> tuple[str, ...]:
+def fingerprint_changes(
+    old: Fingerprint, new: Fingerprint, *, include_reading: bool = False
+) -> tuple[str, ...]:
     """Return a message for each difference between two fingerprints that prevents continuing a run.
 
     `include_reading`: include the options of reading rows.
@@ -316,7 +318,7 @@ def changes(old: Fingerprint, new: Fingerprint, *, include_reading: bool = False
     groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
         # run.json has lists instead of tuples
-        (f"{kind} {name}", plain(old_value.get(name)), plain(new_value.get(name)))
+        (f"{kind} {name}", as_json_value(old_value.get(name)), as_json_value(new_value.get(name)))
         for kind, old_value, new_value in groups
         for name in sorted({*old_value, *new_value} - (frozenset() if include_reading else _READING_OPTIONS))
     )
@@ -379,7 +381,7 @@ def with_limit(problem: Problem, seconds: float) -> Problem:
     )
 
 
-def accepted(problem: Problem) -> Iterator[Solution]:
+def accepted_solutions(problem: Problem) -> Iterator[Solution]:
     """Yield the solutions that must get full marks."""
     for solution in problem.solutions:
         keywords = (
@@ -390,7 +392,7 @@ def accepted(problem: Problem) -> Iterator[Solution]:
             yield solution
 
 
-def identity(problem: Problem) -> str:
+def limit_identity(problem: Problem) -> str:
     """Return a hash of everything, except the machine, on which a measured limit depends."""
     content = [
         problem.id,
@@ -410,10 +412,10 @@ def identity(problem: Problem) -> str:
                 solution.code,
                 *(file.content.sha256 for file in solution.files),
             )
-            for solution in accepted(problem)
+            for solution in accepted_solutions(problem)
         ],
     ]
-    return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(as_json_value(content))).hexdigest()
 
 
 def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
@@ -423,10 +425,10 @@ def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
     return read_value(folder / LIMITS, kind, "does not contain measured limits", remedy) or {}
 
 
-def limits_of(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
+def read_limits_by_label(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
     """Return the measured limits of a run's problems by label."""
     limits = read_limits(folder)
-    keys = {label: identity(problem) for label, problem in problems.items() if is_measured(problem)}
+    keys = {label: limit_identity(problem) for label, problem in problems.items() if is_measured(problem)}
     return {label: limits[key] for label, key in keys.items() if key in limits}
 
 

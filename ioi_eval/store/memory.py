@@ -31,7 +31,7 @@ _BYTES_PER_TEST = 1 << 10
 _DECODER_LOCK = Lock()
 
 
-def recalled(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
+def read_cached(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
     """Return the cached value of a key and the folder with its files, or None.
 
     An entry that a power cut or another version left behind is removed.
@@ -48,7 +48,7 @@ def recalled(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
         return None
 
 
-def remembered(store: Store, key: str, kind: type[T], make: Callable[[Path], T]) -> tuple[T, Path]:
+def read_or_create_cached(store: Store, key: str, kind: type[T], make: Callable[[Path], T]) -> tuple[T, Path]:
     """Return the cached value of a key and the folder with its files.
 
     Args:
@@ -62,10 +62,10 @@ def remembered(store: Store, key: str, kind: type[T], make: Callable[[Path], T])
         (folder / _RECORD).write_bytes(msgspec.msgpack.encode(make(folder)))
 
     with store.pin(key):
-        cached = recalled(store, key, kind)
+        cached = read_cached(store, key, kind)
         if cached is None:
             store.folder(key, fill)
-            cached = recalled(store, key, kind)
+            cached = read_cached(store, key, kind)
     assert cached is not None, "the store has just stored the entry"
     return cached
 
@@ -77,7 +77,7 @@ class NoteFile(Generic[T]):
     """
 
     def __init__(self, path: Path, kind: type[T], max_notes: int = 50_000) -> None:
-        self._path, self._max_size = path, max_notes
+        self._path, self._max_notes = path, max_notes
         with _DECODER_LOCK:
             self._decoder = msgspec.json.Decoder(kind)
         self._lines: dict[bytes, bytes] = {}  # oldest first
@@ -122,9 +122,9 @@ class NoteFile(Generic[T]):
             self._lines.pop(key, None)
             self._lines[key] = value
             self._number += 1
-        for key in [*islice(self._lines, max(0, len(self._lines) - self._max_size))]:
+        for key in [*islice(self._lines, max(0, len(self._lines) - self._max_notes))]:
             del self._lines[key]
-        if self._number > 2 * self._max_size:
+        if self._number > 2 * self._max_notes:
             self._number = len(self._lines)  # the rewritten file is read again
             with contextlib.suppress(InputError):
                 replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
@@ -172,7 +172,7 @@ class LruCache(Generic[T]):
         self.forget(tuple(self._values))
 
 
-def room_of(problem: Problem) -> int:
+def problem_cache_size(problem: Problem) -> int:
     """Return a problem's size in a table of `MOST_PROBLEMS` problems, as a multiple of the normal size.
 
     Contents in files need no memory.

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Blob, NamedBlob
-from ioi_eval.store.compiling import BINARIES, SOURCES, digest_of
+from ioi_eval.store.compiling import BINARIES, SOURCES, hash_files
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _UNIFIED, _MEMORY = "version 2", "version 1"
@@ -27,36 +27,36 @@ _GROUP_FILES = {
 @cache
 def code_digest(package: Path = PACKAGE) -> str:
     """Return a hash of the package's Python sources; two checkouts of one version may differ."""
-    return digest_of(package, package.rglob("*.py"))
+    return hash_files(package, package.rglob("*.py"))
 
 
-def graders() -> Path:
+def graders_folder() -> Path:
     """Return the folder of code for the sandbox: the proctor's sources and the classic scripts."""
     return _data_folder("graders", PACKAGE)
 
 
 def proctor_sources(folder: Path) -> list[NamedBlob]:
-    """Return the C++ sources and headers in a folder of `graders()`, sorted by name."""
+    """Return the C++ sources and headers in a folder of `graders_folder()`, sorted by name."""
     files = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
     return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in files]
 
 
 def classic_scripts() -> dict[str, str]:
     """Return the scripts `compile` and `run` of the classic contract by name."""
-    return {name: (graders() / "classic" / name).read_text() for name in ("compile", "run")}
+    return {name: (graders_folder() / "classic" / name).read_text() for name in ("compile", "run")}
 
 
-def examples() -> Path:
+def examples_folder() -> Path:
     """Return the folder of the example problems and the example dump."""
     return _data_folder("examples", PACKAGE)
 
 
-def piston() -> Path:
+def piston_folder() -> Path:
     """Return the folder of the package that Piston servers install for this judge."""
     return _data_folder("piston", PACKAGE)
 
 
-def shipped(name: str, machine: str, digest: str) -> Path | str:
+def bundled_binary(name: str, machine: str, digest: str) -> Path | str:
     """Return the path of a bundled binary, or the reason why it cannot be used.
 
     Args:

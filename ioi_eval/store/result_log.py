@@ -20,7 +20,15 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
-from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
+from ioi_eval.store.files import (
+    Lines,
+    Lock,
+    complete_lines,
+    make_folder,
+    remove_incomplete_line,
+    remove_stale_drafts,
+    replace,
+)
 from ioi_eval.store.folder import (
     CONTEST,
     EARLIER,
@@ -36,15 +44,15 @@ from ioi_eval.store.folder import (
     Fingerprint,
     ResultHead,
     RunInfo,
-    changes,
     check_folder,
-    decoded,
-    located,
+    decode_lines,
+    fingerprint_changes,
+    locate_errors,
     read_info,
-    refuse_twice,
+    refuse_duplicate_key,
 )
 from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import compact, plain, result_of, whole
+from ioi_eval.store.rows import as_json_value, compact_row, expand_row, read_result
 from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
 INDEX = ".results.index"  # file with a copy of the index, beside results.jsonl
@@ -271,19 +279,19 @@ class ResultLog:
             return None
         number, offset = location
         source = self._sources[number]
-        with located(source.path, offset, source.shown):
+        with locate_errors(source.path, offset, source.shown):
             row = self._read_row(source.path, offset)
-            result_of(row)  # raises InputError for an invalid row, here where its line is known
+            read_result(row)  # raises InputError for an invalid row, here where its line is known
             return row
 
     def is_equal(self, key: str, identity: str, program: str) -> bool:
         """Return True if the row with this key has this identity or this hash of its program."""
-        _, row = next(decoded(self.folder / RESULTS, ResultHead, self._offset(key)))
+        _, row = next(decode_lines(self.folder / RESULTS, ResultHead, self._offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
 
     def repeating(self, judged_keys: Set[str]) -> list[str]:
         """Return the keys of valid rows that repeat the result of a row in `judged_keys`."""
-        rows = decoded(self.folder / RESULTS, ResultHead) if judged_keys else ()
+        rows = decode_lines(self.folder / RESULTS, ResultHead) if judged_keys else ()
         return [row.key for _, row in rows if row.repeats in judged_keys and row.key in self.done]
 
     def cpu_times(self) -> dict[str, list[float]]:
@@ -291,7 +299,7 @@ class ResultLog:
         times_by_problem: dict[str, list[float]] = {}
         for key in self.done:
             row = self.row(key)
-            result = result_of(row)
+            result = read_result(row)
             if result.compiles and not result.repeats:
                 cpu_time = math.fsum(test.cpu_time or 0.0 for test in result.tests)
                 times_by_problem.setdefault(row["problem_id"], []).append(cpu_time)
@@ -315,8 +323,8 @@ class ResultLog:
         """Return the row at an offset of a file, with its tests written out."""
         with path.open("rb") as stream:
             stream.seek(offset)
-            with located(path, offset):
-                return whole(msgspec.json.decode(stream.readline()), self._confinements)
+            with locate_errors(path, offset):
+                return expand_row(msgspec.json.decode(stream.readline()), self._confinements)
 
     def _problem_digest(self, problem: str) -> str:
         """Return the digest of a problem, or an empty string if it is unknown."""
@@ -327,7 +335,7 @@ class ResultLog:
     def _read_folder(self, fresh: bool) -> None:
         """Index the folder's run, and compare it with this call."""
         for name in (RUN, RESULTS, FAILURES, INDEX):
-            sweep_drafts(self.folder / name)
+            remove_stale_drafts(self.folder / name)
         self._stored_info = read_info(self.folder)
         if self._stored_info is None:
             check_folder(self.folder)
@@ -337,7 +345,7 @@ class ResultLog:
             self._refuse_other_shard(self._stored_info.shard)
             self._add_confinements(self._stored_info.confinements)
             for name in (RESULTS, EARLIER, FAILURES):
-                cut_torn_line(self.folder / name)
+                remove_incomplete_line(self.folder / name)
             self._load_index()
             self._index_rows(self._stored_info.fingerprint.problems)
             self._index_failures()
@@ -357,11 +365,11 @@ class ResultLog:
 
     def _index_rows(self, problems: Mapping[str, str]) -> None:
         """Index the results after the indexed bytes, and the earlier results. `problems`: their digests."""
-        for offset, row in decoded(self.folder / RESULTS, ResultHead, self._size):
+        for offset, row in decode_lines(self.folder / RESULTS, ResultHead, self._size):
             if not self._index_result(offset, row, problems.get(row.problem_id, "")):
-                refuse_twice(self.folder, row.key)
+                refuse_duplicate_key(self.folder, row.key)
         self._hash_new_results()
-        for offset, row in decoded(self.folder / EARLIER, ResultHead):
+        for offset, row in decode_lines(self.folder / EARLIER, ResultHead):
             self._index_identities(_EARLIER_SOURCE, offset, row, row.problem_sha256)
 
     def _index_result(self, offset: int, row: ResultHead, problem_digest: str) -> bool:
@@ -383,7 +391,7 @@ class ResultLog:
 
     def _index_failures(self) -> None:
         """Index the failures, and count outdated lines."""
-        for offset, failure in decoded(self.folder / FAILURES, FailureHead):
+        for offset, failure in decode_lines(self.folder / FAILURES, FailureHead):
             self._stale_failures += failure.key in self.failed or failure.key in self.done
             if failure.key not in self.done:
                 self._index_failure(offset, failure)
@@ -402,7 +410,7 @@ class ResultLog:
             raise InputError(
                 "there is no run in it", where=where, field="reuse", remedy="Name a run's folder"
             )
-        if differences := changes(info.fingerprint, self._run_info.fingerprint):
+        if differences := fingerprint_changes(info.fingerprint, self._run_info.fingerprint):
             raise InputError(
                 f"its results cannot be taken over. They differ by {'; '.join(differences)}",
                 where=where,
@@ -412,7 +420,7 @@ class ResultLog:
         self._confinements |= info.confinements
         source = self._sources[number] = self._open_source(folder / RESULTS)
         try:
-            for offset, row in decoded(source.path, ResultHead):
+            for offset, row in decode_lines(source.path, ResultHead):
                 problem_digest = info.fingerprint.problems.get(row.problem_id, "")
                 self._index_identities(number, offset, row, problem_digest)
                 self._other_compilers.add(row.compiler)
@@ -432,7 +440,7 @@ class ResultLog:
         Other settings are allowed only if there are no results and no contest has started.
         """
         current = self._run_info.fingerprint
-        if not (differences := changes(earlier, current)):
+        if not (differences := fingerprint_changes(earlier, current)):
             # Later calls may add problems, so problems that only the earlier call had are kept.
             edited, relabelled = current.edited(earlier), current.relabelled(earlier)
             old_problems = {
@@ -502,12 +510,14 @@ class ResultLog:
         results, problems = self.folder / RESULTS, self._stored_info.fingerprint.problems
         moved_offsets = {offset for (offset,) in self._run("SELECT offset FROM results WHERE superseded")}
         earlier_file = Lines(self.folder / EARLIER)
-        for offset, row in decoded(results, dict[str, Any]):
+        for offset, row in decode_lines(results, dict[str, Any]):
             if offset in moved_offsets:
                 problem_digest = problems.get(row.get("problem_id", ""), "")
                 earlier_file.append(as_json({**row, "problem_sha256": problem_digest}))
         earlier_file.close()
-        replace(results, (line + b"\n" for offset, line in lines(results) if offset not in moved_offsets))
+        replace(
+            results, (line + b"\n" for offset, line in complete_lines(results) if offset not in moved_offsets)
+        )
         self._clear_index()
         self._index_rows(self._run_info.fingerprint.problems)
         self._write_info(replacing=False)
@@ -525,7 +535,7 @@ class ResultLog:
         if not known and not self._any_compiler:
             self._check_compiler(head.compiler)
         results, _ = self._started_writers()
-        short, confinements = compact(row)
+        short, confinements = compact_row(row)
         if not confinements.keys() <= self._run_info.confinements.keys():
             self._add_confinements(confinements)
             self._write_info(replacing=False)
@@ -605,7 +615,7 @@ class ResultLog:
         """Add settings for reports. If a setting has changed, the report shows the earlier value, too."""
         stored_settings = {} if self._stored_info is None or self._restart else self._stored_info.settings
         merged_settings = dict[str, Any]()
-        for name, value in plain(settings).items():
+        for name, value in as_json_value(settings).items():
             earlier_value = str(stored_settings.get(name, value))
             merged_settings[name] = (
                 earlier_value if earlier_value.endswith(value) else f"{earlier_value}; later {value}"
@@ -698,7 +708,7 @@ class ResultLog:
                 self._save_index()
             if self._stale_failures and not self._restart:
                 current = {offset for (offset,) in self._run("SELECT offset FROM failures")}
-                failures = lines(self.folder / FAILURES)
+                failures = complete_lines(self.folder / FAILURES)
                 replace(
                     self.folder / FAILURES,
                     (line + b"\n" for offset, line in failures if offset in current),
@@ -731,8 +741,8 @@ class ResultLog:
 def _run_info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     """Return the content of run.json. Paths and dates become values that JSON can hold."""
     return RunInfo(
-        fingerprint=msgspec.structs.replace(fingerprint, options=plain(fingerprint.options)),
-        settings=plain(settings),
+        fingerprint=msgspec.structs.replace(fingerprint, options=as_json_value(fingerprint.options)),
+        settings=as_json_value(settings),
     )
 
 

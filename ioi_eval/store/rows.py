@@ -88,7 +88,7 @@ RESULT_COLUMNS = frozenset(
 )
 
 
-def identity(problem: Problem, submission: Submission) -> str:
+def submission_identity(problem: Problem, submission: Submission) -> str:
     """Return a hash that is equal for submissions with the same problem, language, code and files."""
     files = sorted([file.name, file.content.sha256] for file in submission.outputs)
     sources = sorted([file.name, file.content.sha256] for file in submission.files)
@@ -99,11 +99,11 @@ def identity(problem: Problem, submission: Submission) -> str:
     source_code = submission.code
     code: str | bytes | None = source_code
     if (
-        source_code is not None and plain(source_code) != source_code
+        source_code is not None and as_json_value(source_code) != source_code
     ):  # lone surrogates, which rows cannot store
         code = source_code.encode(errors="surrogatepass")
     content = [problem.id, problem.year, submission.language, code, *optional_parts]
-    return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(as_json_value(content))).hexdigest()
 
 
 # --- a result as a row -------------------------------------------------------------------------------
@@ -121,14 +121,14 @@ def result_row(
         outputs: include the start of the first wrong output.
     """
     return _create_row(
-        submission, problem, result, outputs, lambda tests: [plain(_test_row(test)) for test in tests]
+        submission, problem, result, outputs, lambda tests: [as_json_value(_test_row(test)) for test in tests]
     )
 
 
-def short_row(
+def compact_result_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
-    """Return the row in the form that `compact` returns, but with the whole confinement.
+    """Return the row in the form that `compact_row` returns, but with the whole confinement.
 
     The parameters are those of `result_row`.
     """
@@ -162,7 +162,7 @@ def _create_row(
         "solved": verdict is Verdict.AC,
         "points": result.points,
         "max_points": math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0,
-        "submission_sha256": identity(problem, submission),
+        "submission_sha256": submission_identity(problem, submission),
         "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,
         **_label_columns(problem),
@@ -173,7 +173,7 @@ def _create_row(
         "all_subtasks_points": result.points,
     }
     end = {
-        "compile_output": bounded(submission.no_program or result.compile_output, MAX_COMPILE_OUTPUT),
+        "compile_output": shorten(submission.no_program or result.compile_output, MAX_COMPILE_OUTPUT),
         **(_wrong_output_column(problem, result) if outputs else {}),
         "repairs": result.repairs,
         "checker": result.checker,
@@ -185,7 +185,7 @@ def _create_row(
         {
             name: convert_tests(subtask.test_results)
             if name == "test_results"
-            else plain(getattr(subtask, name))
+            else as_json_value(getattr(subtask, name))
             for name in SubtaskResult.__struct_fields__
             if name != "exact_score"
         }
@@ -193,17 +193,17 @@ def _create_row(
     ]
     rate = {} if problem.subtasks else scoring.pass_rate(result).columns
     return {
-        **{str(name): plain(value) for name, value in beginning.items()},
+        **{str(name): as_json_value(value) for name, value in beginning.items()},
         "all_subtasks_results": subtasks,
-        "all_subtasks_exact_scores": [plain(subtask.exact_score) for subtask in result.subtasks],
-        **{name: plain(value) for name, value in rate.items()},
+        "all_subtasks_exact_scores": [as_json_value(subtask.exact_score) for subtask in result.subtasks],
+        **{name: as_json_value(value) for name, value in rate.items()},
         **({} if problem.subtasks else {"test_results": convert_tests(result.tests)}),
-        **{name: plain(value) for name, value in end.items()},
+        **{name: as_json_value(value) for name, value in end.items()},
     }
 
 
 class DistinctTests:
-    """The tests of a row without repetitions, as `compact` lists them."""
+    """The tests of a row without repetitions, as `compact_row` lists them."""
 
     def __init__(self) -> None:
         self._distinct = list[TestResult]()
@@ -236,14 +236,14 @@ class DistinctTests:
         values = [getattr(test, name) for test in self._distinct]
         first = values[0]
         if name == "test_name":
-            return [plain(value) for value in values]
+            return [as_json_value(value) for value in values]
         if (
             values.count(first) == len(values)
             and not isinstance(first, tuple)
             and len({*map(type, values)}) == 1
         ):
-            return plain(first)
-        return folded([plain(value) for value in values])
+            return as_json_value(first)
+        return fold_values([as_json_value(value) for value in values])
 
 
 def has_columns_of(stored_row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
@@ -252,7 +252,7 @@ def has_columns_of(stored_row: Mapping[str, Any], submission: Submission, proble
     new_columns = {**dump_columns, **_label_columns(problem), "target_subtask": submission.target_subtask}
     result_columns = RESULT_COLUMNS - {"target_subtask"}
     return bool(
-        plain(new_columns)
+        as_json_value(new_columns)
         == {name: value for name, value in stored_row.items() if name not in result_columns}
     )
 
@@ -295,7 +295,7 @@ def _wrong_output_column(problem: Problem, result: SubmissionResult) -> dict[str
     wrong_output = {
         "test_name": failed_test.test_name,
         "input": None if input_blob is None else input_blob.beginning(MAX_OUTPUT),
-        "output": bounded(failed_test.output, MAX_OUTPUT) if failed_test.output else None,
+        "output": shorten(failed_test.output, MAX_OUTPUT) if failed_test.output else None,
         "expected": None if answer_blob is None else answer_blob.beginning(MAX_OUTPUT),
     }
     return {"wrong_output": wrong_output}
@@ -319,7 +319,7 @@ def failure_row(
         "remedy": failure.remedy,
         "final": failure.final,
     }
-    return {name: plain(value) for name, value in columns.items()}
+    return {name: as_json_value(value) for name, value in columns.items()}
 
 
 # --- a row as a result -------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ class _ResultColumns(msgspec.Struct):
     test_results: tuple[TestResult, ...] | None = None
 
 
-def result_of(row: Mapping[str, Any]) -> SubmissionResult:
+def read_result(row: Mapping[str, Any]) -> SubmissionResult:
     """Return the result that a row was made from. Its tests may be compact or written out.
 
     Tests are in the order in which the subtasks name them. Raises InputError if the row is not a valid
@@ -412,7 +412,7 @@ def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[No
         ) from error
 
 
-def model_of(row: Mapping[str, Any]) -> str:
+def model_of_row(row: Mapping[str, Any]) -> str:
     """Return the name of the model that wrote the submission; empty if the dump does not name it."""
     kwargs = row.get("model_kwargs")
     for columns in (row, kwargs if isinstance(kwargs, Mapping) else {}):
@@ -431,27 +431,27 @@ def model_of(row: Mapping[str, Any]) -> str:
 # are read as they are.
 
 
-def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
+def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
     """Return the row in its stored form, and the confinement by the name that replaces it in the row."""
-    compact_row, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
+    compacted, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
     if isinstance(confinement := row.get(_CONFINEMENT), Mapping) and confinement:
         shared_confinement = {name: value for name, value in confinement.items() if name != _SANDBOX_USER}
         name = hashlib.sha256(msgspec.json.encode(shared_confinement, order="sorted")).hexdigest()[:12]
-        compact_row[_CONFINEMENT], named_confinements[name] = name, shared_confinement
+        compacted[_CONFINEMENT], named_confinements[name] = name, shared_confinement
     if TEST_COLUMNS in row:  # the row comes from `rows.short_row`
-        return compact_row, named_confinements
+        return compacted, named_confinements
     test_indices, tests = dict[bytes, int](), list[_Row]()
     test_lists = _change_test_lists(
         row, lambda tests_of_list: [_test_index(test_indices, tests, test) for test in tests_of_list]
     )
     if columns := _columns_from_tests(tests):
-        compact_row |= {**test_lists, TEST_COLUMNS: columns}
-    return compact_row, named_confinements
+        compacted |= {**test_lists, TEST_COLUMNS: columns}
+    return compacted, named_confinements
 
 
-def whole(compact_row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+def expand_row(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
     """Return the row as `rows.result_row` made it, but without the sandbox's user."""
-    return _replace_test_indices(with_confinement(compact_row, confinements), _tests_from_columns)
+    return _replace_test_indices(with_confinement(row, confinements), _tests_from_columns)
 
 
 def with_tests(row: Mapping[str, Any]) -> _Row:
@@ -590,10 +590,10 @@ def _columns_from_tests(tests: list[_Row]) -> _Row:
     if any(fields.keys() - test.keys() - RARE.keys() for test in tests) or "test_name" not in fields:
         return {}
     columns = {name: [test.get(name, RARE.get(name)) for test in tests] for name in fields}
-    return {name: values if name == "test_name" else folded(values) for name, values in columns.items()}
+    return {name: values if name == "test_name" else fold_values(values) for name, values in columns.items()}
 
 
-def folded(values: list[Any]) -> Any:
+def fold_values(values: list[Any]) -> Any:
     """Return one value if all values are equal, else the list. Values that are lists stay in a list."""
     first, *other_values = values
     are_equal = not isinstance(first, list) and all(
@@ -609,12 +609,12 @@ def _without_column(row: Mapping[str, Any], name: str) -> _Row:
 # --- values that JSON can hold -----------------------------------------------------------------------
 
 
-def bounded(string: str, limit: int) -> str:
+def shorten(string: str, limit: int) -> str:
     """Return a string with at most `limit` characters."""
     return string if len(string) <= limit else string[: limit - 1] + "…"
 
 
-def plain(value: Any) -> Any:
+def as_json_value(value: Any) -> Any:
     """Return a value as it is after JSON, so that a row that is read back equals the row that was written.
 
     Columns of tables hold values that JSON lacks: dates, bytes (which may be text), arrays, NaN. Lone
@@ -633,9 +633,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return int(value) if -(2**63) <= value < 2**64 else str(value)
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [as_json_value(item) for item in value]
     if isinstance(value, dict | Mapping):
-        return {plain(str(name)): plain(item) for name, item in value.items()}
+        return {as_json_value(str(name)): as_json_value(item) for name, item in value.items()}
     if isinstance(value, bytes | bytearray | memoryview):
         try:
             return bytes(value).decode()
@@ -644,8 +644,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if (to_list := getattr(value, "tolist", None)) is not None:  # numpy arrays and scalars
-        return plain(to_list())
-    return plain(str(value))
+        return as_json_value(to_list())
+    return as_json_value(str(value))
 
 
 def as_label(value: Any) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.store.files import read_value, replace
-from ioi_eval.store.rows import bounded, plain
+from ioi_eval.store.rows import as_json_value, shorten
 
 TASKS, PEOPLE = "problems.json", "people.json"
 _MAX_STATEMENT = 20_000  # maximum length of a statement, in characters
@@ -57,7 +57,7 @@ class Task(Value, kw_only=True):
         """Return the description of a problem."""
         content = b"" if problem.statement is None else problem.statement.read()
         try:
-            statement = bounded(content.decode(), _MAX_STATEMENT)
+            statement = shorten(content.decode(), _MAX_STATEMENT)
         except UnicodeDecodeError:  # a statement that a page cannot show, such as a PDF
             statement = ""
         return cls(
@@ -93,7 +93,7 @@ def read_tasks(folder: Path) -> dict[str, Task]:
 
 def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:
     """Write the descriptions of a run's problems."""
-    replace(folder / TASKS, [as_json(plain(msgspec.to_builtins(tasks))), b"\n"])
+    replace(folder / TASKS, [as_json(as_json_value(msgspec.to_builtins(tasks))), b"\n"])
 
 
 # --- human contestants ----------------------------------------------------------------------------

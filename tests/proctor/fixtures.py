@@ -28,7 +28,7 @@ from ioi_eval import Store
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.proctor import waiting_library as engines_library
 from ioi_eval.engines.embedded.toolchains import find_compiler, find_python
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +87,7 @@ def library(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
     python = find_python()
     assert python is not None
     return asyncio.run(
-        engines_library(find_compiler(), python, graders(), Store(shared_cache), workshop)
+        engines_library(find_compiler(), python, graders_folder(), Store(shared_cache), workshop)
     ).content
 
 

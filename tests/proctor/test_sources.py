@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _COLUMNS = 120
 
 
 def test_source_lines_have_at_most_120_columns() -> None:
-    sources = [*graders().glob("proctor/*.?pp")]
+    sources = [*graders_folder().glob("proctor/*.?pp")]
     assert len(sources) > 50
     lines = (
         (path.name, number, line)

@@ -12,7 +12,7 @@ import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, LIMITS, NAMESPACES_ALONE, PYTHON, Bench
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
 SECRET = "secret-name"  # of the folder that the tests lie in
@@ -187,7 +187,7 @@ def test_python_sees_equal_surroundings_on_all_tests(
         layers=layers,
         waiting=library if forked else None,
     )
-    harness = (graders() / "python" / "harness.py").read_bytes()
+    harness = (graders_folder() / "python" / "harness.py").read_bytes()
     source = PROBE_IN_PYTHON
     if kind == "function":
         plan: dict[str, Any] = {"task_type": "Function", "submission": FUNCTION}

@@ -24,7 +24,7 @@ from waiting_functions import GIVEN as ARGUMENTS
 from waiting_programs import ALONE, BATCH, GIVEN
 
 from ioi_eval.model.protocol import PlanLimits, PlanSubmission, PlanWarm, TestReport
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.nightly(unless="everything")
@@ -59,7 +59,10 @@ def judged(
         *(("harness.py", "submission", function) if function else ("submission",)),
     )
     files = tuple(name for name in ("harness.py", "submission") if name in argv)
-    given_files = {"submission": source, "harness.py": (graders() / "python" / "harness.py").read_bytes()}
+    given_files = {
+        "submission": source,
+        "harness.py": (graders_folder() / "python" / "harness.py").read_bytes(),
+    }
     submission = PlanSubmission(argv=argv, files=files, env=ENVIRONMENT, threads=4, address_space=True)
     extra = {name: given_files[name] for name in files}
     if library is not None:
@@ -328,7 +331,7 @@ def test_failed_fork_server_falls_back_to_starts(room: Bench, library: bytes, to
     """What the proctor is told of it is in the row; the test then says what is wrong with the program."""
     warm = PlanWarm(library="waiting.so", script="waiting.py")
     submission = PlanSubmission(argv=(tool, "submission"), files=("submission",), env=ENVIRONMENT, warm=warm)
-    script = (graders() / "python" / "waiting.py").read_bytes()
+    script = (graders_folder() / "python" / "waiting.py").read_bytes()
     extra = {"submission": b"5", "waiting.so": library, "waiting.py": script}
     found = room.judge("", [("", "5")], submission=submission, extra=extra)
     assert found.interpreter.startswith("started: ")

@@ -8,7 +8,7 @@ from pathlib import Path
 from ioi_eval import load_problems
 from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine, FakeTest
 
 
@@ -21,7 +21,9 @@ def outcome(test: FakeTest) -> float:
 async def hold(
     folder: Path, steps: Iterable[tuple[float, str, str, str]], mode: Mode = Mode.MAX_SUBTASK
 ) -> None:
-    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=folder / "cache")
+    problems = load_problems(
+        examples_folder() / "problems", only={"lanterns", "tide"}, cache=folder / "cache"
+    )
     now = [0.0]
     async with open_contest(
         problems, Rules(mode=mode), out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]

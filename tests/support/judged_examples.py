@@ -13,16 +13,16 @@ import ioi_eval
 from ioi_eval import Store, validate
 from ioi_eval.models import SubmissionResult
 from ioi_eval.store.folder import read_rows
-from ioi_eval.store.resources import examples, graders
-from ioi_eval.store.rows import result_of
+from ioi_eval.store.resources import examples_folder, graders_folder
+from ioi_eval.store.rows import read_result
 
-PLACE = examples() / "problems"
+PLACE = examples_folder() / "problems"
 
 
 def judged(problem: str, kept: Path, store: Path) -> Mapping[str, SubmissionResult]:
     """Return what each solution of a problem gets on all tests, by the solution's name."""
     rows = read_rows(judged_run(kept, store), wanted=lambda head: head.problem_id == problem)
-    return {str(row["solution"]): result_of(row) for row in rows}
+    return {str(row["solution"]): read_result(row) for row in rows}
 
 
 def judged_run(kept: Path, store: Path) -> Path:
@@ -32,7 +32,7 @@ def judged_run(kept: Path, store: Path) -> Path:
         asyncio.run(validate(PLACE, out=unfinished, store=Store(store)))
 
     made_of = hashlib.sha256()
-    for place in (Path(ioi_eval.__file__).parent, graders(), PLACE):
+    for place in (Path(ioi_eval.__file__).parent, graders_folder(), PLACE):
         for path in sorted(place.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 made_of.update(f"{path}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

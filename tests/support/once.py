@@ -112,7 +112,7 @@ def _built_in(place: Path, built: Built, key: str, look: Look) -> dict[str, Tool
 
 def _once_of_the_checkout(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
     """Read a folder of the checkout once, and any other each time: tests change what they make themselves."""
-    once, checkout = cache(read), resources.graders()
+    once, checkout = cache(read), resources.graders_folder()
     return lambda folder: once(folder) if folder.is_relative_to(checkout) else read(folder)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ioi_eval.store.resources import examples, graders
+from ioi_eval.store.resources import examples_folder, graders_folder
 
 __all__ = ["examples", "graders", "with_usual_cache"]
 

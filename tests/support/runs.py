@@ -10,9 +10,9 @@ from ioi_eval.rules.scoring import Mode, submission_result
 from ioi_eval.runs.events import RunSummary
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import failure_row, plain, result_of, result_row
+from ioi_eval.store.rows import as_json_value, failure_row, read_result, result_row
 
 __all__ = [
     "Fingerprint",
@@ -37,7 +37,7 @@ __all__ = [
 
 def recorded_rows(folder: Path) -> Path:
     """Return a run of 2,000 rows as it is among the examples."""
-    with tarfile.open(examples() / "recorded.tar.xz") as archive:
+    with tarfile.open(examples_folder() / "recorded.tar.xz") as archive:
         archive.extractall(folder)
     return folder
 

@@ -22,7 +22,7 @@ from ioi_eval.runs import (
     forecast_dump,
     progress,
 )
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
 ROWS: list[dict[str, Any]] = [
@@ -93,12 +93,12 @@ def test_gaps_in_frames_are_null() -> None:
 )
 async def test_what_holds_no_rows(dumps: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=words):
-        await score_dump(dumps, str(examples() / "problems"), out=tmp_path / "run")
+        await score_dump(dumps, str(examples_folder() / "problems"), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 async def test_a_frame_is_scored_and_gives_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     place = {"out": tmp_path / "run", "store": Store(tmp_path / "store")}
     frame = pandas.DataFrame(ROWS)
     assert forecast_dump(frame, problems, **place).judged == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.rules.assertions import read_assertions
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from ioi_eval.store.resources import graders
 def test_a_problems_function_is_written_by_the_program(tmp_path: Path, source: str, said: str) -> None:
     """Programs may use names that need no import; such a name alone is no answer."""
     (tmp_path / "program.py").write_text(source)
-    command = [sys.executable, str(graders() / "python" / "harness.py"), "program.py", "gcd", "1"]
+    command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "gcd", "1"]
     done = subprocess.run(
         command, input="[4, 6]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
@@ -45,7 +45,7 @@ def test_a_problems_function_is_written_by_the_program(tmp_path: Path, source: s
 def test_numbers_of_numpy_are_equal_to_those_of_python(tmp_path: Path, value: str, said: str) -> None:
     """As in the harnesses of benchmarks that promise numpy: np.int64(5) == 5. An array equals no list."""
     (tmp_path / "program.py").write_text(f"import numpy as np\ndef f(): return {value}\n")
-    command = [sys.executable, str(graders() / "python" / "harness.py"), "program.py", "f", "1"]
+    command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
     done = subprocess.run(
         command, input="[]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
@@ -73,7 +73,7 @@ def test_an_assertion_goes_through_what_json_has_no_word_for(
     source = test.checker.sources[0].content.read().decode()
     for name, text in (("program.py", f"def f(): return {returned}\n"), ("checker.py", source)):
         (tmp_path / name).write_text(text)
-    command = [sys.executable, str(graders() / "python" / "harness.py"), "program.py", "f", "1"]
+    command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
     names = ("given", "wanted", "got")
     texts = (test.cases[0].input, test.cases[0].output, said_by(command, tmp_path, test.cases[0].input))
     for name, text in zip(names, texts, strict=True):

@@ -20,7 +20,7 @@ from ioi_eval.rules.extraction import Extraction, extract
 from ioi_eval.rules.languages import admitted, choose_language
 from ioi_eval.runs.authors import Asking, create_prompts
 from ioi_eval.scoring import find_language
-from ioi_eval.store.rows import identity
+from ioi_eval.store.rows import submission_identity
 from ioi_eval.testing import FakeEngine
 
 PLAIN = Problem(id="plain")
@@ -214,7 +214,7 @@ def test_equal_code_of_a_row_that_names_its_language_shares_nothing_with_it() ->
     of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
     fence = Submission(**of, language_from=LanguageFrom.REPLY)
     named = Submission(**of, language_from=LanguageFrom.ROW)
-    assert identity(PLAIN, fence) != identity(PLAIN, named)
+    assert submission_identity(PLAIN, fence) != submission_identity(PLAIN, named)
 
 
 # --- what models are asked for -----------------------------------------------------------------------

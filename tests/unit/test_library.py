@@ -11,7 +11,7 @@ from run_samples import SUM, problem, result, submission
 
 from ioi_eval import InputError, Problem, Scorer, Store, Submission, Verdict, load_problems, run_sync
 from ioi_eval.runs import BenchmarkOptions
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
 
@@ -83,7 +83,7 @@ def rows(tmp_path: Path) -> Path:
 
 
 def test_problems_are_loaded_from_whatever_score_takes(tmp_path: Path, rows: Path) -> None:
-    packages = load_problems(examples() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
+    packages = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     assert list(packages) == ["lanterns"]
     assert load_problems(packages) is packages
     of_rows = load_problems(str(rows), BenchmarkOptions(first=1), cache=tmp_path / "cache")

@@ -14,7 +14,7 @@ import pytest
 import ioi_eval
 from ioi_eval import Limits, Problem, Scorer, Store, Submission, Test, Verdict, load_problems
 from ioi_eval.models import Blob
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
 HEAVY = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
@@ -144,5 +144,5 @@ async def test_a_users_first_test() -> None:
 
 def test_folders_may_be_named_by_text(tmp_path: Path) -> None:
     assert Store(f"{tmp_path}/store").root == tmp_path / "store"
-    zipped = load_problems(str(examples() / "problems"), cache=f"{tmp_path}/cache", only={"carousel"})
+    zipped = load_problems(str(examples_folder() / "problems"), cache=f"{tmp_path}/cache", only={"carousel"})
     assert list(zipped) == ["carousel"]

@@ -40,7 +40,7 @@ from ioi_eval.runs import (
     SubmissionJudged,
 )
 from ioi_eval.runs.work import Timing
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.store.tasks import TASKS, read_tasks
 from ioi_eval.testing import FakeEngine
 
@@ -52,7 +52,7 @@ def dump(folder: Path, *codes: str) -> Path:
 
 
 async def test_in_a_notebook_they_say_what_to_await(tmp_path: Path) -> None:
-    problem = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")["lanterns"]
+    problem = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")["lanterns"]
     with pytest.raises(IoiEvalError, match=r"as in a notebook: write `await score_dump\(\.\.\.\)`"):
         score_dump_sync(dump(tmp_path, "a"), {"lanterns": problem}, out=tmp_path / "run")
     with pytest.raises(IoiEvalError, match=r"write `await scorer\.score\(\.\.\.\)` of an open Scorer"):
@@ -61,7 +61,7 @@ async def test_in_a_notebook_they_say_what_to_await(tmp_path: Path) -> None:
 
 
 async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
-    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     engine, store, events = FakeEngine(), Store(tmp_path / "store"), list[Event]()
     async with Scorer(engine, store=store) as scorer:
         scored = await score_dump(
@@ -81,7 +81,7 @@ async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
 
 
 async def test_all_tests_are_an_option_of_the_call(tmp_path: Path) -> None:
-    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     ran = dict[bool, int]()
     async with Scorer(FakeEngine({0: 0.0, 1: 0.0, 2: 0.0})) as scorer:
         for every in (False, True):
@@ -98,7 +98,7 @@ async def test_all_tests_are_an_option_of_the_call(tmp_path: Path) -> None:
 
 async def test_a_run_keeps_what_its_problems_were(tmp_path: Path) -> None:
     """With the limits that its submissions had, and again where the file is gone and nothing is judged."""
-    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     options = RunOptions(timing=Timing(factor=2.0))
     for _ in range(2):
         async with Scorer(FakeEngine()) as scorer:
@@ -112,7 +112,7 @@ async def test_a_run_keeps_what_its_problems_were(tmp_path: Path) -> None:
 
 
 async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> None:
-    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     with pytest.raises(InputError, match="loaded problems take no further choice"):
         await score_dump(
             dump(tmp_path, "a"), problems, out=tmp_path / "run", choice=BenchmarkOptions(sample=1)
@@ -124,7 +124,7 @@ async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("make", [dict, list, lambda problems: None])
 async def test_what_is_no_source_of_problems_is_named(tmp_path: Path, make: Callable[[Any], Any]) -> None:
-    source = make(load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache"))
+    source = make(load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache"))
     author = AgentOptions(command="true")
     for call in (
         lambda out: score_dump(dump(tmp_path, "a"), source, out=out),
@@ -139,7 +139,7 @@ async def test_what_is_no_source_of_problems_is_named(tmp_path: Path, make: Call
 
 
 async def test_messages_name_arguments_and_no_flags(tmp_path: Path) -> None:
-    problems, store = examples() / "problems" / "lanterns", Store(tmp_path / "store")
+    problems, store = examples_folder() / "problems" / "lanterns", Store(tmp_path / "store")
     first, second = RunOptions(), RunOptions(all_tests=True)
     where: Any = {"out": tmp_path / "run", "engine": FakeEngine(), "store": store}
     await score_dump(dump(tmp_path, "a"), problems, options=first, **where)

@@ -37,7 +37,14 @@ from ioi_eval.runs.events import ignore
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.runs.work import RunOptions, RunSetup, create_time_limits
 from ioi_eval.store import Store
-from ioi_eval.store.folder import Fingerprint, MeasuredLimit, identity, limits_of, read_limits, write_limits
+from ioi_eval.store.folder import (
+    Fingerprint,
+    MeasuredLimit,
+    limit_identity,
+    read_limits,
+    read_limits_by_label,
+    write_limits,
+)
 from ioi_eval.store.result_log import ResultLog
 
 AC, PA, WA, TLE, RE, CE = (Verdict[name] for name in ("AC", "PA", "WA", "TLE", "RE", "CE"))
@@ -402,10 +409,10 @@ async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
     limits = TimeLimits(judge, read_limits(tmp_path))
     assert (await limits.limited(problem)).limits.cpu_time == 2.0
     assert judge.asked == []
-    assert limits_of(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
+    assert read_limits_by_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
-    assert identity(other) != identity(problem)
-    assert limits_of(tmp_path, {"sum": other}) == {}
+    assert limit_identity(other) != limit_identity(problem)
+    assert read_limits_by_label(tmp_path, {"sum": other}) == {}
 
 
 async def test_an_edited_problem_is_measured_again() -> None:
@@ -427,7 +434,7 @@ async def test_an_edited_problem_is_measured_again() -> None:
 async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
-    key, other = identity(problem), tmp_path / "other"
+    key, other = limit_identity(problem), tmp_path / "other"
     other.mkdir()
     write_limits(other, {key: msgspec.structs.replace(first[key], cpu_time=3.0)})
     judge: Any = Timed()
@@ -520,7 +527,7 @@ async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> No
     (found,) = told
     assert (found.processes, found.forks_by, found.multiplier) == (5, ("c++/runner.cpp",), 0)
     assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in measured(found)
-    write_limits(tmp_path, {identity(problem): found})
+    write_limits(tmp_path, {limit_identity(problem): found})
     judge = Forking()
     assert (await TimeLimits(judge, read_limits(tmp_path)).limited(problem)).options.forks == 4
     assert judge.asked == []

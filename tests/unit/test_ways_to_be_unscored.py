@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ioi_eval
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 PACKAGE, TOP = Path(ioi_eval.__file__).parent, Path(__file__).parents[2]
 # In C++ each throws, or tells, a failure: of a test, or of a job.
@@ -51,7 +51,7 @@ def files(sources: dict[str, str]) -> set[str]:
         called = {getattr(node.func, "id", "") for node in nodes if isinstance(node, ast.Call)}
         if called & (kinds - others):
             found.add(path)
-    cpp = (graders() / "proctor").glob("*.[ch]pp")
+    cpp = (graders_folder() / "proctor").glob("*.[ch]pp")
     return found | {source.name for source in cpp if FAILS.search(source.read_text())}
 
 

@@ -45,7 +45,7 @@ from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import WAITING
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _log = logging.getLogger(__name__)
 _MAX_PYTHON_S = 60.0  # time for questions to Python, which take milliseconds
@@ -229,7 +229,7 @@ class EmbeddedEngine:
         library_task = asyncio.create_task(self._library(tools, sandboxes.folder))
         try:
             binary = await proctor_binary(
-                tools.get("g++"), graders() / "proctor", self._store, sandboxes.folder
+                tools.get("g++"), graders_folder() / "proctor", self._store, sandboxes.folder
             )
             library = await library_task
         finally:
@@ -298,7 +298,9 @@ class EmbeddedEngine:
             return None
         library = folder / WAITING
         try:
-            found = await waiting_library(tools.get("g++"), tools["python3"], graders(), self._store, folder)
+            found = await waiting_library(
+                tools.get("g++"), tools["python3"], graders_folder(), self._store, folder
+            )
             library.write_bytes(found.content)
         except EngineUnavailable:
             return None

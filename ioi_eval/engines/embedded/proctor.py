@@ -17,9 +17,15 @@ from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import Store
-from ioi_eval.store.compiling import PROCTOR, WAITING, proctor_arguments, sources_digest, waiting_arguments
-from ioi_eval.store.contents import kept_in
-from ioi_eval.store.resources import proctor_sources, shipped
+from ioi_eval.store.compiling import (
+    PROCTOR,
+    WAITING,
+    fork_server_arguments,
+    proctor_arguments,
+    sources_digest,
+)
+from ioi_eval.store.contents import convert_store_errors
+from ioi_eval.store.resources import bundled_binary, proctor_sources
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
@@ -59,16 +65,16 @@ async def waiting_library(
     if compiler is None:
         raise EngineUnavailable(f"there is no C++ compiler, and {brought}")
     files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
-    command = (compiler.command, *waiting_arguments(WAITING))
+    command = (compiler.command, *fork_server_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
-    arguments = waiting_arguments(str(folder / WAITING))
+    arguments = fork_server_arguments(str(folder / WAITING))
     return await _built_once(key, compiler, arguments, sources, store, brought)
 
 
 async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
     machine = platform.machine()
-    found = shipped(name, machine, sources_digest(sources))
+    found = bundled_binary(name, machine, sources_digest(sources))
     if isinstance(found, str):
         return found
     if not await works(found):
@@ -102,14 +108,14 @@ async def _built_once(
     key: str, compiler: Toolchain, arguments: tuple[str, ...], sources: Path, store: Store, why: str
 ) -> Binary:
     """Build a binary. `why` is the reason why the bundled binary cannot be used."""
-    with kept_in(store, EngineUnavailable):
+    with convert_store_errors(store, EngineUnavailable):
         pin = store.pin(key)
     with pin:
         if (found := store.get(key)) is None:
             async with store.turn(key):  # several processes may start at the same time
                 if (found := store.get(key)) is None:
                     output = await _build(compiler, arguments, sources)
-                    with kept_in(store, EngineUnavailable):
+                    with convert_store_errors(store, EngineUnavailable):
                         found = store.put(key, output, executable=True)
         return Binary(found.read_bytes(), f"built here by {compiler.name}: {why}")
 

@@ -66,8 +66,8 @@ from ioi_eval.rules.verdicts import (
     stopped_by,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.contents import Pin, kept_in
-from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, recalled, remembered
+from ioi_eval.store.contents import Pin, convert_store_errors
+from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, read_or_create_cached
 
 # --- the script --------------------------------------------------------------------------------------
 
@@ -347,7 +347,7 @@ class ArtifactCache:
             if self._store.get(key) is None:
                 continue  # the usual case; a pin would make a file
             self._pin(key)
-            found = recalled(self._store, key, _Record)
+            found = read_cached(self._store, key, _Record)
             outcome = found and _outcome(*found)
             # Earlier versions cached failures for lack of a library that may be installed now
             if outcome is not None and not (isinstance(outcome, CompileError) and lacks_library(outcome.log)):
@@ -360,8 +360,10 @@ class ArtifactCache:
         """Cache an outcome with a copy of its artifact, and return it with that copy."""
         outcome = self.bounded(outcome)
         self._pin(key)
-        with kept_in(self._store, _not_kept):
-            kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _write(folder, outcome)))
+        with convert_store_errors(self._store, _not_kept):
+            kept = _outcome(
+                *read_or_create_cached(self._store, key, _Record, lambda folder: _write(folder, outcome))
+            )
         assert kept is not None, "the store has just written it"
         return kept
 
@@ -384,7 +386,7 @@ class ArtifactCache:
             self._pins.clear()
 
     def _pin(self, key: str) -> None:
-        with self._lock, kept_in(self._store, _not_kept):
+        with self._lock, convert_store_errors(self._store, _not_kept):
             if self._pins.get(key) is None:
                 self._pins.keep(key, self._store.pin(key))
 

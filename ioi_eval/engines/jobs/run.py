@@ -63,7 +63,7 @@ from ioi_eval.rules.limits import (
 )
 from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
 from ioi_eval.store.compiling import WAITING
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _log = logging.getLogger(__name__)
 _PROCTOR, PLAN = "proctor", "plan.json"
@@ -436,7 +436,7 @@ def wait_for(
 
 @cache
 def _waiting_script() -> Blob:
-    return Blob.of_file(graders() / "python" / _SCRIPT)
+    return Blob.of_file(graders_folder() / "python" / _SCRIPT)
 
 
 def _named(sources: Iterable[Blob]) -> list[str]:

@@ -55,7 +55,14 @@ from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted, choose_language
-from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
+from ioi_eval.store.rows import (
+    MAX_COMPILE_OUTPUT,
+    failure_row,
+    read_result,
+    result_row,
+    shorten,
+    submission_identity,
+)
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -209,7 +216,7 @@ class Contest:
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Restore a judged submission from its row in the record."""
-        worth = VisibleResult.of(result_of(row), row.get(COMPILER) or "")
+        worth = VisibleResult.of(read_result(row), row.get(COMPILER) or "")
         attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
         self._latest = max(self._latest, row[AT])
@@ -321,7 +328,7 @@ class Session:
         """Return a part of one of a problem's texts: an attachment, a sample, or the statement."""
         texts = texts_of(self._statement(problem, sample_bytes=sys.maxsize))
         if name not in texts:
-            names = bounded(", ".join(each for each, text in texts.items() if text), 1000)
+            names = shorten(", ".join(each for each, text in texts.items() if text), 1000)
             raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: there are {names}")
         size = len(texts[name])
         if not 0 <= offset <= size:
@@ -467,7 +474,7 @@ class Session:
     async def _submitted(
         self, problem: str, about: Problem, submission: Submission, cost: float | None
     ) -> SubmissionReply:
-        attempts, same = self._own.problems[problem], identity(about, submission)
+        attempts, same = self._own.problems[problem], submission_identity(about, submission)
         async with self._turn(), attempts.turn:
             self._refuse_late()  # the contest may have ended while the call waited
             before, last = attempts.by_code.get(same), len(attempts.worths)
@@ -526,7 +533,7 @@ class Session:
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._keep("judged", result_row(submission, about, result))
-        same = identity(about, submission)
+        same = submission_identity(about, submission)
         attempts.add(same, VisibleResult.of(result, compiler), at, self._rules.mode)
         return self._told(about, attempts, number)
 
@@ -588,7 +595,7 @@ class Session:
 
     def _problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
-            there = bounded(", ".join(self._contest.problems), 1000)
+            there = shorten(", ".join(self._contest.problems), 1000)
             raise RefusedCall(f"no problem {visible(str(label)[:80])!r}: there are {there}")
         return self._contest.problems[label]
 
@@ -783,8 +790,8 @@ def _encoded(text: str, max_bytes: int, what: str) -> bytes:
 
 
 def _compiler(log: str) -> str:
-    return bounded(harmless(log, "\n\t"), MAX_COMPILE_OUTPUT)
+    return shorten(harmless(log, "\n\t"), MAX_COMPILE_OUTPUT)
 
 
 def _words(feedback: str) -> str:
-    return bounded(visible(feedback), 500)
+    return shorten(visible(feedback), 500)

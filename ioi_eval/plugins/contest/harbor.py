@@ -26,7 +26,7 @@ from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, no_problem_error, open_problem_source
 from ioi_eval.store import Store
-from ioi_eval.store.files import draft_of, why
+from ioi_eval.store.files import draft_path, error_reason
 
 _AGENT_SECONDS = 3600
 _BUILD_SECONDS, _TEST_SECONDS = 600, 60  # verifier's time for building, and for a test without a limit
@@ -97,12 +97,12 @@ def write_tasks(
                 what = "exists already" if target.exists() else "two problems have this name"
                 raise InputError(what, where=str(target), remedy="Remove it, or name another folder")
         for target, folder, problem, statement in wanted:
-            draft = draft_of(target)
+            draft = draft_path(target)
             try:
                 _write(draft, folder, target.name, problem, statement)
                 draft.rename(target)
             except OSError as error:
-                what = f"cannot be written: {why(error)}"
+                what = f"cannot be written: {error_reason(error)}"
                 raise InputError(what, where=str(target), remedy="Name another folder") from error
             finally:
                 shutil.rmtree(draft, ignore_errors=True)

@@ -68,7 +68,7 @@ from ioi_eval.runs.work import (
     open_judge,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.files import Lines, cut_torn_line, make_folder, read_value, replace
+from ioi_eval.store.files import Lines, make_folder, read_value, remove_incomplete_line, replace
 from ioi_eval.store.folder import (
     CONTEST,
     IN_PROGRESS,
@@ -76,7 +76,7 @@ from ioi_eval.store.folder import (
     TURNS,
     ContestStart,
     Progress,
-    decoded,
+    decode_lines,
     read_rows,
     write_progress,
     write_stopped,
@@ -299,7 +299,7 @@ class _Ledger:
 
     def __init__(self, journal: ResultLog) -> None:
         self._journal, path = journal, journal.folder / RUNS
-        cut_torn_line(path)
+        remove_incomplete_line(path)
         self._runs = Lines(path)
 
     def judged(self, row: Mapping[str, Any]) -> None:
@@ -314,7 +314,7 @@ class _Ledger:
     def restore(self, contest: Contest) -> None:
         for row in read_rows(self._journal.folder):
             contest.restore(row)
-        for _, row in decoded(self._journal.folder / RUNS, dict[str, Any]):
+        for _, row in decode_lines(self._journal.folder / RUNS, dict[str, Any]):
             contest.restore_run(row)
 
     def close(self) -> None:
@@ -566,8 +566,8 @@ class _ReplyLog:
 
     def __init__(self, path: Path, budget: Spending, names: Collection[str], turns: int, asked: str) -> None:
         self._path, self._asked, self._replies = path, asked, dict[str, tuple[str, Text]]()
-        cut_torn_line(path)
-        for _, row in decoded(path, dict[str, Any]):
+        remove_incomplete_line(path)
+        for _, row in decode_lines(path, dict[str, Any]):
             try:
                 reply = msgspec.convert(row["reply"], Text)
                 key, prompt, of = row["key"], row["prompt"], row["asked"]

@@ -16,7 +16,7 @@ from ioi_eval.plugins.dmoj.programs import read_program
 from ioi_eval.problems.names import is_plain
 from ioi_eval.problems.package import source_text
 from ioi_eval.problems.python_programs import findings_in_file
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 # Checkers of DMOJ's judge with the names of their arguments. graders/python/dmoj_checker.py implements them.
 CHECKERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -99,7 +99,7 @@ def read_checker(
     if names <= {STANDARD}:
         return Checker(kind=CheckerKind.WORD_LINES)
     if BRIDGED not in names:
-        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / _SCRIPT))
+        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders_folder() / "python" / _SCRIPT))
         modules = (
             NamedBlob(name=f"{module_of(name)}.py", content=Blob.of_file(folder / name))
             for name in sorted(names)

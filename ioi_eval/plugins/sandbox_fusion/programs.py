@@ -33,7 +33,7 @@ from ioi_eval.server.prepared import CachedBuild
 from ioi_eval.server.queue import AWAY, QueueEntry, TooLate
 from ioi_eval.server.routes import Answer, WorkerParts
 from ioi_eval.store.memory import LruCache
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 _SCRIPTS = ("python", "bash")
 _THEIRS = (*_SCRIPTS, "cpp", "java", "go", "rust", "nodejs", "csharp")  # of their languages, by their names
@@ -377,7 +377,7 @@ class _Program:
                 raise _unprocessable(f"files[{name!r}] is no base64: {error}") from error
         helper = self.language.helper
         if helper and not self._is_script:
-            yield _file(helper, (graders() / helper).read_text())
+            yield _file(helper, (graders_folder() / helper).read_text())
         yield _file(self._main, self._asked.code)
 
 

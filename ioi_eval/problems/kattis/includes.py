@@ -14,7 +14,7 @@ from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import NamedBlob, Problem
 from ioi_eval.problems.package import files_below, visible
-from ioi_eval.store.folder import accepted
+from ioi_eval.store.folder import accepted_solutions
 
 # Calls that start another process. Comments are removed first, so that calls in them do not count.
 _PROCESS_CALLS = r"v?fork|posix_spawnp?|popen|system|os\.(?:fork|system|popen|spawn\w+)|subprocess\.\w+"
@@ -69,7 +69,7 @@ def with_included(problem: Problem, files: Sequence[IncludedFile], faults: Fault
 
     At least one accepted solution must remain, because it shows that the package can be solved.
     """
-    solved_languages = {solution.language for solution in accepted(problem)}
+    solved_languages = {solution.language for solution in accepted_solutions(problem)}
     unusable, reasons = [file for file in files if any(file.fault)], dict[str, str]()
     for file in files:
         sentence = "it is compiled with submissions and forks"

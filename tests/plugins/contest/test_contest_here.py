@@ -14,7 +14,7 @@ from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
 from ioi_eval.engines import Check
 from ioi_eval.models import Blob, Job, JobResult, NamedBlob, Verdict
 from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, UnjudgedCall
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 
 ADDS = '#include "graded.h"\nint add(int a, int b) { return a + b; }\n'
 
@@ -120,7 +120,7 @@ async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out
 
 
 async def test_own_inputs_run_with_the_manager_that_a_package_hands_out(store: Store) -> None:
-    drums = load_problems(examples() / "problems", only={"drums"}, cache=store.root)["drums"]
+    drums = load_problems(examples_folder() / "problems", only={"drums"}, cache=store.root)["drums"]
     stub = next(file for file in drums.grader_files if file.name.endswith("stub.cpp"))
     (judges,) = drums.manager.sources[:1] if drums.manager else ()
     text = judges.content.read().decode()
@@ -128,7 +128,9 @@ async def test_own_inputs_run_with_the_manager_that_a_package_hands_out(store: S
         name="manager.cpp", content=Blob.of(text.replace("stderr, ", 'stderr, "sample manager: " ', 1))
     )
     open_to_all = msgspec.structs.replace(drums, attachments=(stub, handed))
-    code = (examples() / "problems" / "drums" / "solutions" / "model_solution" / "places.cpp").read_text()
+    code = (
+        examples_folder() / "problems" / "drums" / "solutions" / "model_solution" / "places.cpp"
+    ).read_text()
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         session = Contest({"drums": open_to_all, "secret": drums}, judge=scorer.judge).session("otter")
         with pytest.raises(RefusedCall, match="only the judge has"):

@@ -17,12 +17,12 @@ from ioi_eval.integrations.runtime import Setup, runtime
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall, tools
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
 pytestmark = pytest.mark.usefixtures("own_runtimes")
 
-SOURCE = str(examples() / "problems" / "lanterns")
+SOURCE = str(examples_folder() / "problems" / "lanterns")
 
 
 def outcome(test: FakeTest) -> float | Broken:
@@ -72,7 +72,7 @@ async def test_it_ends_with_full_marks() -> None:
 
 def test_long_prompt_is_read_in_parts(tmp_path: Path) -> None:
     folder = tmp_path / "packages" / "lanterns"
-    shutil.copytree(examples() / "problems" / "lanterns", folder)
+    shutil.copytree(examples_folder() / "problems" / "lanterns", folder)
     (statement,) = folder.rglob("*.md")
     statement.write_text("long " * 20_000)
     episode = Episodes(str(folder.parent), {}).start("lanterns")

@@ -31,7 +31,7 @@ from ioi_eval.cli import main
 from ioi_eval.models import Blob, NamedBlob, Problem
 from ioi_eval.plugins.contest import Contest, Feedback, Rules, as_markdown
 from ioi_eval.store.folder import read_rows
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
 try:
@@ -317,7 +317,7 @@ async def test_a_statement_as_text_keeps_its_fences() -> None:
 
 # --- the command -------------------------------------------------------------------------------------
 
-LANTERNS = str(examples() / "problems" / "lanterns")
+LANTERNS = str(examples_folder() / "problems" / "lanterns")
 # An agent: it submits what it is told to, and leaves another program.
 AGENT = """
 import json, os, pathlib, urllib.request
@@ -545,7 +545,7 @@ async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: Comma
     words = [
         "contest",
         "serve",
-        str(examples() / "problems" / "tide"),
+        str(examples_folder() / "problems" / "tide"),
         "--participants",
         "names",
         "--out",

@@ -21,11 +21,11 @@ from ioi_eval import InputError, Results, load_problems
 from ioi_eval.plugins.contest import Feedback, RefusedCall, Rules, UnjudgedCall, hosting, open_contest
 from ioi_eval.runs import RunOptions
 from ioi_eval.store.folder import read_progress, read_rows
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.store.tasks import read_tasks
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-SOURCE = str(examples() / "problems" / "lanterns")
+SOURCE = str(examples_folder() / "problems" / "lanterns")
 
 
 def outcome(test: FakeTest) -> float | Broken:
@@ -59,7 +59,7 @@ async def test_what_nobody_has_tried_counts(tmp_path: Path) -> None:
     """Its points are among all that there are, and it is described anew once somebody has tried it."""
     two = tmp_path / "two"
     for name in ("lanterns", "tide"):
-        shutil.copytree(examples() / "problems" / name, two / name)
+        shutil.copytree(examples_folder() / "problems" / name, two / name)
     for tried, points in (("lanterns", 100), ("tide", 200)):
         async with open_contest(str(two), out=tmp_path / "cup", engine=FakeEngine(outcome)) as contest:
             session = contest.session("otter")
@@ -103,7 +103,7 @@ async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
 
 
 async def test_a_run_that_was_written_in_part_is_cut_off(tmp_path: Path) -> None:
-    tide = str(examples() / "problems" / "tide")
+    tide = str(examples_folder() / "problems" / "tide")
     for number in range(3):
         async with open_contest(tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome)) as contest:
             assert (await contest.session("otter").run("tide", f"right // {number}")).runs_left == 8 - number
@@ -125,7 +125,7 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
 
 async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> None:
     """The clock runs since it was opened, and runs on own inputs are used up: a new start lost both."""
-    tide, clock = str(examples() / "problems" / "tide"), iter(range(1000, 2000))
+    tide, clock = str(examples_folder() / "problems" / "tide"), iter(range(1000, 2000))
     async with open_contest(
         tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome), clock=lambda: next(clock)
     ) as contest:
@@ -298,7 +298,7 @@ async def test_submission_that_was_judged_is_not_judged_again(tmp_path: Path) ->
 async def test_problem_of_a_begun_submission_cannot_leave_the_contest(tmp_path: Path) -> None:
     two, cup = tmp_path / "two", tmp_path / "cup"
     for name in ("lanterns", "tide"):
-        shutil.copytree(examples() / "problems" / name, two / name)
+        shutil.copytree(examples_folder() / "problems" / name, two / name)
     async with open_contest(str(two), out=cup, engine=FakeEngine(delay=3600)) as contest:
         asyncio.create_task(contest.session("otter").submit("tide", "right"))  # noqa: RUF006
         await until(lambda: any((cup / "in-progress").glob("[!.]*.json")))

@@ -29,7 +29,7 @@ from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
 # lanterns has the subtasks 20, 15, 25 and 40; the last but one is tests 12 to 15.
@@ -148,7 +148,9 @@ def test_medals_have_a_column_where_the_rules_give_any() -> None:
 async def test_frozen_scoreboard_hides_results_until_the_end(tmp_path: Path) -> None:
     rules = Rules(seconds=1000, freeze=700, scoreboard=True)
     now = [0.0]
-    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=tmp_path / "cache")
+    problems = load_problems(
+        examples_folder() / "problems", only={"lanterns", "tide"}, cache=tmp_path / "cache"
+    )
     async with open_contest(
         problems, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
     ) as contest:
@@ -204,7 +206,7 @@ async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> 
 
 async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) -> None:
     """By that rule the best of each subtask counts; here only the best submission did."""
-    problems = load_problems(examples() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
+    problems = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     async with open_contest(
         problems, Rules(mode=Mode.MAX), out=tmp_path / "cup", engine=FakeEngine(outcome)
     ) as contest:

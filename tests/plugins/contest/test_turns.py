@@ -17,10 +17,10 @@ from ioi_eval import InputError
 from ioi_eval.plugins.contest import ContestOutcome, Feedback, Rules, Turns, compete
 from ioi_eval.runs import Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.store.folder import read_rows
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine, FakeTest
 
-SOURCE = str(examples() / "problems" / "lanterns")
+SOURCE = str(examples_folder() / "problems" / "lanterns")
 
 
 def outcome(test: FakeTest) -> float:

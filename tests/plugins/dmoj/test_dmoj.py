@@ -11,7 +11,7 @@ from support.runs import submission_result
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
 from ioi_eval.plugins.dmoj.packages import Dmoj
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 
@@ -97,7 +97,7 @@ def test_programs() -> None:
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, object]:
-    path = graders() / "python" / "dmoj_checker.py"
+    path = graders_folder() / "python" / "dmoj_checker.py"
     namespace: dict[str, object] = {"__name__": "dmoj_checker"}
     exec(compile(path.read_text(), str(path), "exec"), namespace)
     return namespace

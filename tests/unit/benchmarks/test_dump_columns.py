@@ -13,7 +13,7 @@ from support.datasets import Problems, open_dump
 from ioi_eval.benchmarks import DumpOptions, Selection, mentioned
 from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
-from ioi_eval.store.folder import Fingerprint, changes
+from ioi_eval.store.folder import Fingerprint, fingerprint_changes
 
 ANSWER = f"Here:\n```cpp\n{CODE}```\n"
 NESTED = {
@@ -150,8 +150,8 @@ def test_reading_rows_otherwise_is_no_other_run() -> None:
     """What it changes are programs, and each of them is looked at."""
     read = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
     usual, *others = (Fingerprint(dump="d", options=options) for options in read)
-    assert all(other != usual and changes(usual, other) == () for other in others)
-    assert changes(usual, Fingerprint(dump="d", options={**fields(), "all_tests": True}))
+    assert all(other != usual and fingerprint_changes(usual, other) == () for other in others)
+    assert fingerprint_changes(usual, Fingerprint(dump="d", options={**fields(), "all_tests": True}))
 
 
 def fields(**options: Any) -> dict[str, Any]:

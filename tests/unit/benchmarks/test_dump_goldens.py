@@ -18,7 +18,7 @@ from support.datasets import Problems, Repairs, open_dump
 from ioi_eval.benchmarks import DumpOptions, mentioned
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission, TaskType
-from ioi_eval.store.rows import model_of
+from ioi_eval.store.rows import model_of_row
 
 FOLDER = Path(__file__).parents[2] / "data" / "dumps"
 START = 'def add(a, b):\n    """Return the sum."""\n'
@@ -39,7 +39,7 @@ def submission_line(one: Submission, has_ids: bool) -> str:
         "key": one.key if has_ids else one.key[one.key.rfind("-") :],
         "year": one.year,
         "subtask": one.target_subtask,
-        "model": model_of(one.row),
+        "model": model_of_row(one.row),
         "file": one.row.get("file"),
         "language": one.language,
         "language from": one.language_from.value,

@@ -177,7 +177,7 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
     mine = cli.folder / "mine"
     assert cli("new", mine, "--type", "examples").returncode == 0
     copied = {name for name in contents(mine) if "__pycache__" not in name}
-    assert copied == {name for name in contents(resources.examples()) if "__pycache__" not in name}
+    assert copied == {name for name in contents(resources.examples_folder()) if "__pycache__" not in name}
     again = cli("new", mine, "--type", "examples")
     assert again.returncode == 2
     assert "exists already" in again.stderr

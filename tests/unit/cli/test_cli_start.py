@@ -14,7 +14,7 @@ import pytest
 from support.command_line import CommandLine
 
 from ioi_eval.cli import COMMANDS, console, loaded
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 
 HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", "numpy", "huggingface_hub"}
 LOADS = """
@@ -49,7 +49,9 @@ def test_little_is_loaded_before_it_is_needed(arguments: str, shared_cache: Path
 
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
 def test_it_runs_where_streams_are_closed(usual_cache: Path, closed: str) -> None:
-    script = f"exec {sys.executable} -m ioi_eval problems {examples() / 'problems' / 'lanterns'} {closed}"
+    script = (
+        f"exec {sys.executable} -m ioi_eval problems {examples_folder() / 'problems' / 'lanterns'} {closed}"
+    )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -122,7 +122,7 @@ async def test_a_build_is_told(
 
 @pytest.fixture
 def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What a wheel brings: a proctor that is none, of the sources in `graders`."""
+    """What a wheel brings: a proctor that is none, of the sources in `graders_folder`."""
     graders, package = tmp_path / "graders", tmp_path / "package"
     (graders / "proctor").mkdir(parents=True)
     (graders / "proctor" / "main.cpp").write_text("int main() {}\n")

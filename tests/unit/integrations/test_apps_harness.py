@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 
 def ended(code: str, given: str = "7") -> tuple[int, str]:
     """The exit code, and the output or the error that was told in its place."""
-    source = (graders() / "python" / "apps.py").read_text() + f"\nmain({code!r}, False)\n"
+    source = (graders_folder() / "python" / "apps.py").read_text() + f"\nmain({code!r}, False)\n"
     done = subprocess.run(
         [sys.executable, "-I", "-c", source], input=given, capture_output=True, text=True, check=False
     )

@@ -13,7 +13,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.languages import LANGUAGES, Language, find, of_suffix, remedy
 from ioi_eval.models import Limits
 from ioi_eval.rules.extraction import extract
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 CPP, PYTHON = find("c++"), find("python")
 PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
@@ -282,7 +282,7 @@ def run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[s
 
 def build_python(folder: Path, code: bytes) -> subprocess.CompletedProcess[str]:
     (folder / PYTHON.helper).parent.mkdir()
-    shutil.copyfile(graders() / PYTHON.helper, folder / PYTHON.helper)
+    shutil.copyfile(graders_folder() / PYTHON.helper, folder / PYTHON.helper)
     (folder / "submission.py").write_bytes(code)
     return run(PYTHON.build(["submission.py"], "submission", tool=sys.executable), folder)
 

@@ -9,7 +9,7 @@ from support.command_line import write_package
 
 from ioi_eval.problems import check_problems, fingerprint, load_problems
 from ioi_eval.problems.statements import statement_of
-from ioi_eval.store.resources import examples
+from ioi_eval.store.resources import examples_folder
 
 
 def folder(place: Path, *names: str) -> Path:
@@ -69,7 +69,7 @@ def test_a_package_brings_its_statement_and_tells_of_a_pdf(tmp_path: Path) -> No
 
 
 def test_examples_have_statements(tmp_path: Path) -> None:
-    problems = load_problems(examples() / "problems", cache=tmp_path)
+    problems = load_problems(examples_folder() / "problems", cache=tmp_path)
     assert all(problem.statement is not None for problem in problems.values())
 
 

@@ -39,7 +39,7 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.submissions import wrong_output
 from ioi_eval.store import folder as store_folder
-from ioi_eval.store.files import draft_of
+from ioi_eval.store.files import draft_path
 from ioi_eval.store.rows import MAX_OUTPUT
 
 END = '<span class="blank">↵</span>'
@@ -107,7 +107,7 @@ def test_the_next_report_removes_the_drafts_of_a_killed_one(tmp_path: Path) -> N
             assert len(list(folder.glob(".*.tmp"))) == 3, "they are being written"
         finally:
             writer.kill()
-    living = draft_of(folder / "report.html")  # of this process
+    living = draft_path(folder / "report.html")  # of this process
     living.touch()
     write_reports(folder)
     assert list(folder.glob(".*.tmp")) == [living]

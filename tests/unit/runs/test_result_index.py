@@ -15,7 +15,7 @@ from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
 from ioi_eval.store import result_log as result_log_module
-from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
+from ioi_eval.store.folder import Fingerprint, ResultHead, decode_lines
 from ioi_eval.store.result_log import INDEX, ResultLog
 
 
@@ -25,12 +25,12 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found = list[str]()
 
     def reading(path: Path, kind: Any, *more: Any) -> Iterable[tuple[int, Any]]:
-        for place, head in decoded(path, kind, *more):
+        for place, head in decode_lines(path, kind, *more):
             if path.name == "results.jsonl" and kind is ResultHead:
                 found.append(head.key)
             yield place, head
 
-    monkeypatch.setattr(result_log_module, "decoded", reading)
+    monkeypatch.setattr(result_log_module, "decode_lines", reading)
     monkeypatch.setattr(result_log_module, "_MIN_INDEXED_BYTES", 1)
     monkeypatch.setattr(result_log_module, "_FIRST_SAVE_BYTES", 1)
     return found

@@ -13,7 +13,7 @@ from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
 from ioi_eval.store import files as journal_files
-from ioi_eval.store.folder import Fingerprint, changes, read_failures, read_info
+from ioi_eval.store.folder import Fingerprint, fingerprint_changes, read_failures, read_info
 from ioi_eval.store.result_log import ResultLog
 
 
@@ -272,7 +272,7 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: 
 )
 def test_another_fingerprint_is_refused_by_name(scored: Path, changed: dict[str, Any], expected: str) -> None:
     other = msgspec.structs.replace(MADE_OF, **changed)
-    assert changes(MADE_OF, other) == (expected,)
+    assert fingerprint_changes(MADE_OF, other) == (expected,)
     before = (scored / "run.json").read_bytes()
     with pytest.raises(InputError) as caught:
         ResultLog.open(scored, other)

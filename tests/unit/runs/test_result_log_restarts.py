@@ -20,7 +20,7 @@ from ioi_eval import Problem, Submission
 from ioi_eval.errors import InputError
 from ioi_eval.runs import ResultChange
 from ioi_eval.runs.work import supersede_changed_submissions
-from ioi_eval.store.folder import Fingerprint, decoded, read_failures, read_info, read_rows
+from ioi_eval.store.folder import Fingerprint, decode_lines, read_failures, read_info, read_rows
 from ioi_eval.store.result_log import ResultLog
 
 # --- results that count no longer --------------------------------------------------------------------
@@ -52,7 +52,8 @@ def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
         assert journal.row("b1")["key"] == "b1" and journal.row("a1")["key"] == "a1"
     assert keys(of_two) == ["b1", "a1"]
     assert [
-        (one["key"], one["problem_sha256"]) for _, one in decoded(of_two / "earlier.jsonl", dict[str, Any])
+        (one["key"], one["problem_sha256"])
+        for _, one in decode_lines(of_two / "earlier.jsonl", dict[str, Any])
     ] == [
         ("a1", "b" * 64),
         ("a2", "b" * 64),
@@ -106,7 +107,7 @@ def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number
         assert journal.done == {"b1"}
         journal.record(of_problem("a1", "sum"))
     assert keys(of_two) == ["b1", "a1"]
-    aside = {one["key"] for _, one in decoded(of_two / "earlier.jsonl", dict[str, Any])}
+    aside = {one["key"] for _, one in decode_lines(of_two / "earlier.jsonl", dict[str, Any])}
     assert aside == {"a1", "a2"}
 
 

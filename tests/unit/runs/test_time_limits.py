@@ -7,7 +7,7 @@ import pytest
 
 from ioi_eval.models import Limits, Problem, Submission, SubmissionResult
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.store.folder import MeasuredLimit, identity
+from ioi_eval.store.folder import MeasuredLimit, limit_identity
 
 FORKS = "c++/pre.cpp"
 
@@ -25,14 +25,14 @@ def measured(processes: int, cpu_time: float) -> MeasuredLimit:
 
 async def test_the_first_process_is_none_of_those_that_are_started() -> None:
     problem = Problem(id="p", forks_by=(FORKS,), limits=Limits.contest(1.0, None))
-    limits = TimeLimits(Unasked(), {identity(problem): measured(3, 1.0)}, factor=2.0)
+    limits = TimeLimits(Unasked(), {limit_identity(problem): measured(3, 1.0)}, factor=2.0)
     found = await limits.with_limits(problem)
     assert (found.options.forks, found.limits.cpu_time, found.limits.wall_time) == (2, 2.0, 6.0)
 
 
 async def test_a_factor_is_for_limits_that_were_not_measured_here() -> None:
     problem = Problem(id="p", time_from_solutions=2.0)
-    limits = TimeLimits(Unasked(), {identity(problem): measured(1, 3.0)}, factor=2.0)
+    limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
     assert (await limits.with_limits(problem)).limits.cpu_time == 3.0
     usual = Problem(id="q", limits=Limits.contest(1.0, None))
     assert (await limits.with_limits(usual)).limits.cpu_time == 2.0
@@ -42,7 +42,7 @@ async def test_a_factor_is_for_limits_that_were_not_measured_here() -> None:
 async def test_problem_asked_for_again_is_the_same_object(with_limit: bool) -> None:
     """The judge works out much once for each problem, and tells problems apart as objects."""
     problem = Problem(id="p", time_from_solutions=None if with_limit else 2.0)
-    limits = TimeLimits(Unasked(), {identity(problem): measured(1, 3.0)}, factor=2.0)
+    limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
     found = await limits.with_limits(problem)
     assert await limits.with_limits(problem) is found
     changed = msgspec.structs.replace(problem, limits=Limits.contest(1.0, 1 << 20))

@@ -20,7 +20,7 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.packaging import SERVER_FOLDER, install, publish
-from ioi_eval.store.resources import piston
+from ioi_eval.store.resources import piston_folder
 
 FILES = {"compile", "environment", "pkg-info.json", "run"}
 NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs
@@ -133,8 +133,8 @@ def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: st
 
 def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
     """So that a server with the stock ones takes our jobs too."""
-    limits = json.loads((piston() / "package" / "metadata.json").read_text())["limit_overrides"]
-    lines = (piston() / "limits.env").read_text().splitlines()
+    limits = json.loads((piston_folder() / "package" / "metadata.json").read_text())["limit_overrides"]
+    lines = (piston_folder() / "limits.env").read_text().splitlines()
     given = dict(line.removeprefix("PISTON_").split("=") for line in lines if line.startswith("PISTON_"))
     assert limits == {name: int(given[name.upper()]) for name in limits}
 

@@ -115,7 +115,7 @@ async def test_another_script_is_another_build(
     younger = tmp_path / "graders" / "classic" / "compile"
     younger.parent.mkdir(parents=True)
     younger.write_text((graders() / "classic" / "compile").read_text() + "\n")
-    monkeypatch.setattr("ioi_eval.server.prepared.graders", lambda: tmp_path / "graders")
+    monkeypatch.setattr("ioi_eval.server.prepared.graders_folder", lambda: tmp_path / "graders")
     before = len(watched.builds)
     await ClassicJobEngine(watched, Store(tmp_path / "cache")).execute(job)
     assert len(watched.builds) == 2 * before > 0

@@ -19,7 +19,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import convert_rows_to_run
-from ioi_eval.store.rows import compact, folded, short_row, whole
+from ioi_eval.store.rows import compact_result_row, compact_row, expand_row, fold_values
 
 PLAIN = problem("plain", subtasks=False)
 CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
@@ -43,14 +43,14 @@ def as_it_was(folder: Path) -> Path:
 @given(judged())
 def test_a_row_comes_back_as_it_was(case: tuple[Submission, Problem, SubmissionResult]) -> None:
     first = result_row(*case)
-    short, confinements = compact(first)
-    again = whole(msgspec.json.decode(msgspec.json.encode(short)), confinements)
+    short, confinements = compact_row(first)
+    again = expand_row(msgspec.json.decode(msgspec.json.encode(short)), confinements)
     own = {name: value for name, value in first["confinement"].items() if name != "uid"}
     assert again == {**first, "confinement": own}
     assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
-    assert whole(dict(first), {}) == first, "one that is written out is read as it is"
-    assert compact(again)[0] == short
-    straight, same = compact(short_row(*case))
+    assert expand_row(dict(first), {}) == first, "one that is written out is read as it is"
+    assert compact_row(again)[0] == short
+    straight, same = compact_row(compact_result_row(*case))
     assert (as_json(straight), same) == (as_json(short), confinements), "to the byte"
 
 
@@ -59,20 +59,20 @@ def test_tests_that_ran_again_and_tests_of_other_judges() -> None:
     again = first["all_subtasks_results"][2]["test_results"][3]
     again["cpu_times"] = [1.0, 1.1]
     first["all_subtasks_results"][0]["test_results"][0]["status"] = "WA"  # differs from itself elsewhere
-    short, confinements = compact(first)
+    short, confinements = compact_row(first)
     assert short["test_columns"]["cpu_times"] == [[], [], [], [], [1.0, 1.1]]
     assert short["test_columns"]["test_name"] == ["1-a", "1-a", "2-a", "2-b", "3-a"]
-    assert whole(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
+    assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
     again["of another judge"] = True
-    assert compact(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
+    assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
 
 
 def test_points_of_some_tests() -> None:
     first = row("a")
     first["all_subtasks_results"][2]["test_results"][3]["points"] = 0.0
-    short, confinements = compact(first)
+    short, confinements = compact_row(first)
     assert short["test_columns"]["points"] == [None, None, None, 0.0]
-    assert whole(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
+    assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
 
 
 def test_processes_of_tests_reach_the_table(tmp_path: Path) -> None:
@@ -197,5 +197,5 @@ def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("values", [[1, 1.0], [True, 1], [0.0, False], [[1], [1]], ["a", "b"]])
 def test_only_what_reads_the_same_is_folded(values: list[Any]) -> None:
-    assert folded(values) is values
-    assert folded([1.5, 1.5]) == 1.5
+    assert fold_values(values) is values
+    assert fold_values([1.5, 1.5]) == 1.5

@@ -11,7 +11,7 @@ from support.waits import settle
 
 from ioi_eval import Store
 from ioi_eval.models import Blob
-from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, recalled, remembered
+from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, read_or_create_cached
 
 
 class Work:
@@ -141,27 +141,27 @@ def test_a_record_is_made_once_and_found_again(tmp_path: Path) -> None:
         return Blob.of("content")
 
     for _ in range(2):
-        blob, folder = remembered(store, "abcd", Blob, make)
+        blob, folder = read_or_create_cached(store, "abcd", Blob, make)
         assert (blob.read(), (folder / "beside").read_text()) == (b"content", "a file of it")
     assert len(made) == 1
-    assert recalled(store, "none", Blob) is None
+    assert read_cached(store, "none", Blob) is None
 
 
 @pytest.mark.parametrize("rest", [b"half", b"\x81\xa6sha256\xa1\xe9", b"", None])
 def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, rest: bytes | None) -> None:
     store = Store(tmp_path / "cache")
-    _, folder = remembered(store, "abcd", Blob, lambda _: Blob.of("old"))
+    _, folder = read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("old"))
     for path in folder.iterdir():
         path.unlink() if rest is None else path.write_bytes(rest)
-    assert recalled(store, "abcd", Blob) is None
+    assert read_cached(store, "abcd", Blob) is None
     assert store.get("abcd") is None
-    assert remembered(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
+    assert read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
 
 
 def test_what_another_version_kept_as_a_file_is_made_anew(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache")
     store.put("abcd", b"{}")
-    assert remembered(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
+    assert read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
 
 
 # --- values in memory ------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ def package(root: Path) -> Path:
 
 
 def test_in_this_checkout() -> None:
-    assert resources.graders() == Path(__file__).resolve().parents[3] / "graders"
-    assert resources.examples() == Path(__file__).resolve().parents[3] / "examples"
+    assert resources.graders_folder() == Path(__file__).resolve().parents[3] / "graders"
+    assert resources.examples_folder() == Path(__file__).resolve().parents[3] / "examples"
 
 
 def test_in_an_installation_the_data_lie_in_the_package(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from ioi_eval.store.rows import (
     MAX_COMPILE_OUTPUT,
     MAX_OUTPUT,
     RESULT_COLUMNS,
+    as_json_value,
     failure_row,
-    identity,
-    model_of,
-    plain,
-    result_of,
+    model_of_row,
+    read_result,
     result_row,
+    submission_identity,
 )
 
 Judged = tuple[Submission, Problem, SubmissionResult]
@@ -40,7 +40,7 @@ def test_a_row_survives_json_unchanged(case: Judged) -> None:
 def test_a_row_is_made_again_of_the_result_that_it_holds(case: Judged) -> None:
     of, the_problem, first = case
     row = result_row(of, the_problem, first)
-    again = result_of(msgspec.json.decode(msgspec.json.encode(row)))
+    again = read_result(msgspec.json.decode(msgspec.json.encode(row)))
     assert result_row(of, the_problem, again) == row
     assert again.points == first.points
     assert [part.exact_score for part in again.subtasks] == [part.exact_score for part in first.subtasks]
@@ -68,7 +68,7 @@ def test_the_first_wrong_output_is_kept_beside_the_expected_one() -> None:
     both = {"output": "9 \ufffd</script>", "expected": "7\n" * 200}
     assert kept == {"test_name": "2-a", "input": given, **both}
     assert "wrong_output" not in result_row(of, asked, found)
-    again = result_of(json.loads(json.dumps(result_row(of, asked, found, outputs=True))))
+    again = read_result(json.loads(json.dumps(result_row(of, asked, found, outputs=True))))
     assert [test.output for test in again.tests] == ["", kept["output"], "", ""]
     huge = tuple(msgspec.structs.replace(test, input=Blob.of("1\n" * 999)) for test in asked.tests)
     large = result_row(of, msgspec.structs.replace(asked, tests=huge), found, outputs=True)["wrong_output"]
@@ -84,7 +84,7 @@ def test_the_input_is_kept_of_a_test_that_ended_early() -> None:
     row = result_row(of, SUM, ended, outputs=True)
     [given] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
     assert row["wrong_output"] == {"test_name": "2-a", "input": given, "output": None, "expected": None}
-    assert result_of(json.loads(json.dumps(row))) == ended
+    assert read_result(json.loads(json.dumps(row))) == ended
     assert "wrong_output" not in result_row(of, SUM, result(of), outputs=True)
     assert "wrong_output" not in result_row(
         of, SUM, msgspec.structs.replace(ended, compiles=False), outputs=True
@@ -192,23 +192,31 @@ def test_a_failure_says_why_and_whose() -> None:
     ],
 )
 def test_identity_is_problem_language_and_code(other: tuple[Problem, Submission]) -> None:
-    mine = identity(SUM, submission("k", code="same"))
-    assert mine == identity(SUM, submission("another", code="same", row={"uuid": 1}))
-    assert mine != identity(*other)
+    mine = submission_identity(SUM, submission("k", code="same"))
+    assert mine == submission_identity(SUM, submission("another", code="same", row={"uuid": 1}))
+    assert mine != submission_identity(*other)
 
 
 def test_identity_is_of_the_text_that_is_built() -> None:
     """Rows keep U+FFFD for each half of a surrogate pair; the compiler reads the halves themselves."""
     texts = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
-    assert len({identity(SUM, submission("k", code=text)) for text in texts}) == 3
+    assert len({submission_identity(SUM, submission("k", code=text)) for text in texts}) == 3
 
 
 def test_identity_is_also_the_files_that_were_handed_in() -> None:
     one, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
-    mine = identity(SUM, submission("k", outputs=(one, two)))
-    assert mine == identity(SUM, submission("k", outputs=(two, one)))
+    mine = submission_identity(SUM, submission("k", outputs=(one, two)))
+    assert mine == submission_identity(SUM, submission("k", outputs=(two, one)))
     assert (
-        len({mine, *(identity(SUM, submission("k", outputs=files)) for files in ((), (one,), (one, other)))})
+        len(
+            {
+                mine,
+                *(
+                    submission_identity(SUM, submission("k", outputs=files))
+                    for files in ((), (one,), (one, other))
+                ),
+            }
+        )
         == 4
     )
 
@@ -216,7 +224,7 @@ def test_identity_is_also_the_files_that_were_handed_in() -> None:
 def test_identity_is_also_further_sources() -> None:
     file = (NamedBlob(name="a.cpp", content=Blob.of("a")),)
     made = (submission("k"), submission("k", files=file), submission("k", outputs=file))
-    assert len({identity(SUM, one) for one in made}) == 3
+    assert len({submission_identity(SUM, one) for one in made}) == 3
 
 
 @pytest.mark.parametrize(
@@ -232,7 +240,7 @@ def test_identity_is_also_further_sources() -> None:
     ],
 )
 def test_the_model_of_a_row(row: dict[str, object], model: str) -> None:
-    assert model_of(row) == model
+    assert model_of_row(row) == model
 
 
 @pytest.mark.parametrize(
@@ -253,9 +261,9 @@ def test_the_model_of_a_row(row: dict[str, object], model: str) -> None:
     ],
 )
 def test_values_that_json_cannot_hold(value: object, expected: object) -> None:
-    assert plain(value) == expected and type(plain(value)) is type(expected)
+    assert as_json_value(value) == expected and type(as_json_value(value)) is type(expected)
 
 
 @given(columns | st.lists(columns))
 def test_plain_values_stay_as_they_are(value: object) -> None:
-    assert plain(plain(value)) == plain(value)
+    assert as_json_value(as_json_value(value)) == as_json_value(value)

@@ -15,14 +15,14 @@ from support.once import seen_tool
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, build_ending, log_of
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders_folder
 
 LIMITS = BuildLimits()
 
 
 def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> BuildSpec:
     name = find(language).helper
-    helpers = [NamedBlob(name=name, content=Blob.of_file(graders() / name))] if name else []
+    helpers = [NamedBlob(name=name, content=Blob.of_file(graders_folder() / name))] if name else []
     return submission_recipe(plain_problem(), submitted(code, language), limits, helpers)
 
 
