@@ -66,63 +66,70 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
 
     With `runtime="cms_ioi"` the job contains no scripts, and those of the cluster's package run.
     """
-    _check(problem, submission)
+    _refuse_unsupported(problem, submission)
     has_our_scripts = runtime == OWN
     scripts = (
         tuple(JobFile(name=name, content=Blob.of(content)) for name, content in classic_scripts().items())
         if has_our_scripts
         else ()
     )
-    files = {file.name: file for file in (*scripts, *_files(problem, test, submission))}
-    if not has_our_scripts and not list(_headers(problem)):  # the package names the submission by the header
-        name = _header(problem)
+    files = {file.name: file for file in (*scripts, *_job_files(problem, test, submission))}
+    if not has_our_scripts and not list(
+        _header_candidates(problem)
+    ):  # the package names the submission by the header
+        name = _submission_header(problem)
         files[name] = JobFile(name=name, content=Blob.of("\n"))
     return Job(
         files=tuple(files.values()),
         runtime=runtime,
         compile_timeout=round(_COMPILE_TIME_S * 1000) if has_our_scripts else None,
-        run_timeout=round((_time_limit(problem) + _MORE_TIME_S) * 1000),
+        run_timeout=round((_time_limit_s(problem) + _MORE_TIME_S) * 1000),
         run_memory_limit=problem.limits.memory,
     )
 
 
-def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
+def read_classic(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
     """Return the result of a test from its job's result.
 
-    `ours` is true if our scripts ran, whose exit codes tell failures of the judge from those of the program.
+    `uses_own_scripts`: our scripts ran, whose exit codes distinguish failures of the judge and the program.
     """
-    look_for_faults(test, result, ours=ours)
+    look_for_faults(test, result, uses_own_scripts=uses_own_scripts)
     return classic_result(test.name, *classic_outcome(result))
 
 
-def look_for_faults(test: Test, result: JobResult, *, ours: bool) -> None:
+def look_for_faults(test: Test, result: JobResult, *, uses_own_scripts: bool) -> None:
     """Raise JudgeFailure for exit codes that report a failure of the judge, which other pipelines score 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
-        reason = _reason(compiled.stderr)
+        reason = _failure_reason(compiled.stderr)
         if reason.endswith(_NOT_COMPILED):
             raise package_failure(reason, compiled, test.name)
         raise JudgeFailure(reason, phase="compiling", test=test.name)
-    failed = run.code not in (None, 0) if ours else run.code == _JUDGE_AT_FAULT and not run.stdout
-    if failed and (compiled is None or compiled.code == 0):
-        raise JudgeFailure(_reason(run.stderr), phase="judging", test=test.name)
+    has_failed = (
+        run.code not in (None, 0) if uses_own_scripts else run.code == _JUDGE_AT_FAULT and not run.stdout
+    )
+    if has_failed and (compiled is None or compiled.code == 0):
+        raise JudgeFailure(_failure_reason(run.stderr), phase="judging", test=test.name)
 
 
-def _reason(output: str) -> str:
+def _failure_reason(output: str) -> str:
     return (last_line(output) or "no reason given")[:1000]
 
 
-def _check_package(problem: Problem) -> None:
+def _refuse_cms_misjudged(problem: Problem) -> None:
     """Raise JudgeFailure for problems that the package `cms_ioi` would judge wrongly without an error."""
     if problem.options.input_file or problem.options.output_file:
         raise JudgeFailure("the server's package cms_ioi knows no files with names", remedy=_REMEDY)
     if problem.checker.kind is CheckerKind.TESTLIB:
         raise JudgeFailure("the server's package cms_ioi reads no exit code of a checker", remedy=_REMEDY)
-    headers = list(_headers(problem))
-    for first in (min(headers), min(headers, key=str.lower)) if headers else ():  # as locales sort names
-        if first != _header(problem):
+    headers = list(_header_candidates(problem))
+    for first_header in (
+        (min(headers), min(headers, key=str.lower)) if headers else ()
+    ):  # as locales sort names
+        if first_header != _submission_header(problem):
             raise JudgeFailure(
-                f"the server's package cms_ioi takes {first} for the submission's header", remedy=_REMEDY
+                f"the server's package cms_ioi takes {first_header} for the submission's header",
+                remedy=_REMEDY,
             )
     for test in problem.tests if problem.task_type is TaskType.BATCH else ():
         answer = test.answer
@@ -134,11 +141,11 @@ def _check_package(problem: Problem) -> None:
             )
 
 
-def _header(problem: Problem) -> str:
+def _submission_header(problem: Problem) -> str:
     return f"graders/{problem.id.lower()}.h"
 
 
-def _headers(problem: Problem) -> Iterator[str]:
+def _header_candidates(problem: Problem) -> Iterator[str]:
     """Yield the headers from which the package `cms_ioi` derives the submission's name: it uses the first."""
     for file in problem.grader_files:
         path = PurePosixPath(file.name)
@@ -149,7 +156,7 @@ def _headers(problem: Problem) -> Iterator[str]:
 # --- the job's files ---------------------------------------------------------------------------------
 
 
-def _check(problem: Problem, submission: Submission) -> None:
+def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
     language = find(submission.language, where=problem.source or problem.id)
     if problem.task_type not in _TASK_TYPES:
         raise JudgeFailure(f"task type {problem.task_type.value} has no classic job", remedy=_REMEDY)
@@ -173,13 +180,13 @@ def _check(problem: Problem, submission: Submission) -> None:
         raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
 
 
-def _files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
+def _job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
     # The keys of the contract, and some of our own, which the scripts of other packages ignore.
     options = problem.options
     settings = {
         "task_type": problem.task_type.value,
         "code": problem.id.lower(),
-        "time_limit": _time_limit(problem),
+        "time_limit": _time_limit_s(problem),
         "memory_limit": problem.limits.memory,
         "task_type_parameters_Communication_num_processes": options.processes,
         "task_type_parameters_Communication_user_io": options.user_io,
@@ -204,18 +211,18 @@ def _package_files(problem: Problem) -> Iterable[JobFile]:
     for file in problem.grader_files:
         if file.content.size and not (has_no_grader and file.name == _GRADER):
             yield JobFile(name=file.name, content=file.content)
-    yield from _program("checker/checker.cpp", problem.checker.sources)
+    yield from _program_files("checker/checker.cpp", problem.checker.sources)
     if problem.manager is not None:
-        yield from _program("graders/manager.cpp", problem.manager.sources)
+        yield from _program_files("graders/manager.cpp", problem.manager.sources)
 
 
-def _program(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
+def _program_files(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
     """Yield a program's sources: the main source under the given name, the others under their own names."""
     for index, file in enumerate(sources):
         yield JobFile(name=file.name if index else name, content=file.content)
 
 
-def _time_limit(problem: Problem) -> float:
+def _time_limit_s(problem: Problem) -> float:
     return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 
@@ -229,20 +236,20 @@ _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
-def has_packages(profile: Capabilities) -> bool:
+def has_packages(capabilities: Capabilities) -> bool:
     """Return True if the engine has packages for classic jobs."""
-    return not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
+    return not set(CLASSIC).isdisjoint(capabilities.runtimes) or codeforces.is_there(capabilities)
 
 
-def speaks(language: Language, profile: Capabilities) -> bool:
+def speaks(language: Language, capabilities: Capabilities) -> bool:
     """Return True if a package of the engine compiles or runs programs in this language."""
-    return language.command == "g++" or (language.command == "python3" and codeforces.is_there(profile))
+    return language.command == "g++" or (language.command == "python3" and codeforces.is_there(capabilities))
 
 
-def takes(problem: Problem, submission: Submission, profile: Capabilities) -> bool:
+def takes(problem: Problem, submission: Submission, capabilities: Capabilities) -> bool:
     """Return True if a package of the engine accepts submissions in this language."""
-    packages = codeforces.is_there(profile) and not codeforces.objection(problem, submission)
-    return packages or find(submission.language).command == "g++"
+    has_codeforces = codeforces.is_there(capabilities) and not codeforces.objection(problem, submission)
+    return has_codeforces or find(submission.language).command == "g++"
 
 
 async def judge_one_by_one(
@@ -258,9 +265,11 @@ async def judge_one_by_one(
         or problem.grader
         or any(test.arguments for test in problem.tests)
     ):
-        features = "adds files to submissions, has its own grader, or has a test with arguments"
-        raise JudgeFailure(f"problem {problem.id} {features}: no classic job supports that", remedy=_REMEDY)
-    run = _Run(tests, setup, submission, await tests.capabilities())
+        unsupported = "adds files to submissions, has its own grader, or has a test with arguments"
+        raise JudgeFailure(
+            f"problem {problem.id} {unsupported}: no classic job supports that", remedy=_REMEDY
+        )
+    run = _ClassicRun(tests, setup, submission, await tests.capabilities())
     await run.run_all()
     compile_error = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(
@@ -274,40 +283,42 @@ async def judge_one_by_one(
     )
 
 
-class _Run:
+class _ClassicRun:
     """The tests of one submission."""
 
     def __init__(
-        self, tests: TestRunner, setup: JudgingSetup, submission: Submission, profile: Capabilities
+        self, tests: TestRunner, setup: JudgingSetup, submission: Submission, capabilities: Capabilities
     ) -> None:
         self._tests, self._setup, self._problem = tests, setup, setup.original_problem
-        self._submission, self._profile = submission, profile
-        self.contract = self._contract()
+        self._submission, self._capabilities = submission, capabilities
+        self.contract = self._choose_contract()
         self.results: dict[str, TestResult] = {}
 
-    def _contract(self) -> str:
+    def _choose_contract(self) -> str:
         """Return the name of a package of the engine that can judge this problem."""
-        profile, objection = self._profile, codeforces.objection(self._problem, self._submission)
-        cms = next((name for name in (OWN, *CLASSIC) if name in profile.runtimes), None)
-        has_codeforces = codeforces.is_there(profile)
-        if cms is not None:
+        capabilities, objection = self._capabilities, codeforces.objection(self._problem, self._submission)
+        cms_package = next((name for name in (OWN, *CLASSIC) if name in capabilities.runtimes), None)
+        has_codeforces = codeforces.is_there(capabilities)
+        if cms_package is not None:
             try:
                 for test in self._problem.tests[:1]:
-                    self._job(cms, test)  # raises JudgeFailure if this contract cannot judge
-                if cms != OWN:
-                    _check_package(self._problem)
-                return cms
+                    self._create_job(cms_package, test)  # raises JudgeFailure if this contract cannot judge
+                if cms_package != OWN:
+                    _refuse_cms_misjudged(self._problem)
+                return cms_package
             except JudgeFailure:
                 if objection or not has_codeforces:
                     raise
         if has_codeforces and not objection:
             return "codeforces"
-        problem = objection if has_codeforces else f"engine {profile.name} has no package for classic jobs"
+        problem = (
+            objection if has_codeforces else f"engine {capabilities.name} has no package for classic jobs"
+        )
         raise JudgeFailure(problem, phase="preparing", remedy=_REMEDY)
 
-    def _job(self, contract: str, test: Test) -> Job:
+    def _create_job(self, contract: str, test: Test) -> Job:
         if contract == "codeforces":
-            return codeforces.codeforces_job(self._problem, test, self._submission, self._profile)
+            return codeforces.codeforces_job(self._problem, test, self._submission, self._capabilities)
         return classic_job(self._problem, test, self._submission, runtime=contract)
 
     async def run_all(self) -> None:
@@ -319,7 +330,9 @@ class _Run:
         while open_tests := self._setup.schedule.live(self.results):
             with ungrouped(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._run(planned)) for planned in open_tests[:concurrency]]
+                    tasks = [
+                        group.create_task(self._run_test(planned)) for planned in open_tests[:concurrency]
+                    ]
             results = [task.result() for task in tasks]
             for planned, result in zip(open_tests, results, strict=False):
                 self.results |= share(planned, result)
@@ -327,27 +340,27 @@ class _Run:
                 return
             concurrency = min(2 * concurrency, _MAX_CONCURRENT_TESTS)
 
-    async def _run(self, planned: PlannedTest) -> TestResult:
+    async def _run_test(self, planned: PlannedTest) -> TestResult:
         test = planned.test
-        result = await self._execute(self._job(self.contract, test), test)
+        result = await self._execute_job(self._create_job(self.contract, test), test)
         if self.contract == "codeforces":
-            look_for_faults(test, result, ours=False)
+            look_for_faults(test, result, uses_own_scripts=False)
             return codeforces.codeforces_result(test.name, result)
         source = f"graders/{self._problem.id.lower()}.cpp"
         if self.contract != OWN and may_be_judges_fault(result.compile, source):
             empty = msgspec.structs.replace(self._submission, code="")
             job = classic_job(self._problem, test, empty, runtime=self.contract)
-            check_graders((await self._execute(job, test)).compile)
-        return read_classic(test, result, ours=self.contract == OWN)
+            check_graders((await self._execute_job(job, test)).compile)
+        return read_classic(test, result, uses_own_scripts=self.contract == OWN)
 
-    async def _execute(self, job: Job, test: Test) -> JobResult:
-        job = _with_server_limits(job, self._problem, self._profile)
-        result = await self._tests.execute(job, phase="judging", check=_check_server)
-        _check_server_limits(result, test, self._profile)
+    async def _execute_job(self, job: Job, test: Test) -> JobResult:
+        job = _with_server_limits(job, self._problem, self._capabilities)
+        result = await self._tests.execute(job, phase="judging", check=_raise_server_faults)
+        _raise_server_limit_failures(result, test, self._capabilities)
         return result
 
 
-async def _check_server(result: JobResult) -> JobResult:
+async def _raise_server_faults(result: JobResult) -> JobResult:
     """Return the result. Raise MachineAtFault if its server may have failed: another server is asked.
 
     The server may lack space, or kill compilers. By the contract, a program that is killed when it runs
@@ -364,19 +377,19 @@ async def _check_server(result: JobResult) -> JobResult:
 # --- limits of the server ----------------------------------------------------------------------------
 
 
-def _with_server_limits(job: Job, problem: Problem, profile: Capabilities) -> Job:
+def _with_server_limits(job: Job, problem: Problem, capabilities: Capabilities) -> Job:
     """Return the job with CPU time limits, because recent servers have a low default for them.
 
     Raises JudgeFailure if the server's limits are too low for the job.
     """
     assert job.run_timeout is not None, "the contract has a time limit"
-    if profile.max_run_time is not None and profile.max_run_time < job.run_timeout:
-        raise _too_short("PISTON_RUN_TIMEOUT", job.run_timeout, profile.max_run_time)
+    if capabilities.max_run_time is not None and capabilities.max_run_time < job.run_timeout:
+        raise _time_limit_too_low_error("PISTON_RUN_TIMEOUT", job.run_timeout, capabilities.max_run_time)
     needed_ms = round((problem.limits.cpu_time or 0) * 1000) + _SLACK_MS
-    max_ms = profile.max_run_cpu_time
+    max_ms = capabilities.max_run_cpu_time
     if max_ms is not None and max_ms < needed_ms:
-        raise _too_short("PISTON_RUN_CPU_TIME", needed_ms, max_ms)
-    compile_ms = least(job.compile_timeout, profile.max_compile_time) if job.compile_timeout else None
+        raise _time_limit_too_low_error("PISTON_RUN_CPU_TIME", needed_ms, max_ms)
+    compile_ms = least(job.compile_timeout, capabilities.max_compile_time) if job.compile_timeout else None
     return msgspec.structs.replace(
         job,
         run_cpu_time=least(job.run_timeout * (problem.options.processes + 1), max_ms),
@@ -385,7 +398,7 @@ def _with_server_limits(job: Job, problem: Problem, profile: Capabilities) -> Jo
     )
 
 
-def _too_short(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
+def _time_limit_too_low_error(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
     needed_s = f"{needed_ms / 1000:g}"
     return JudgeFailure(
         f"a classic job of this problem takes {needed_s} s, the server gives it {max_ms / 1000:g} s",
@@ -394,7 +407,7 @@ def _too_short(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
     )
 
 
-def _check_server_limits(result: JobResult, test: Test, profile: Capabilities) -> None:
+def _raise_server_limit_failures(result: JobResult, test: Test, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a server's own limits ended a stage: that is not the submission's fault."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status in _OVERFLOW:
@@ -404,7 +417,7 @@ def _check_server_limits(result: JobResult, test: Test, profile: Capabilities) -
                 test=test.name,
                 remedy="Raise PISTON_OUTPUT_MAX_SIZE on it",
             )
-    max_ms = profile.max_compile_time
+    max_ms = capabilities.max_compile_time
     if (
         (result.compile is not None and result.compile.code is None)
         and max_ms is not None

@@ -20,7 +20,7 @@ _DEFAULT_TIME_S = 10.0  # time limit if the problem has none
 _DEFAULT_MEMORY = 256 << 20
 _MEBIBYTE = 1 << 20
 # Without a checker the package compares the outputs in its own way, which stands for these comparisons.
-_COMPARED = frozenset(
+_COMPARISONS = frozenset(
     {
         CheckerKind.WHITE_DIFF,
         CheckerKind.STRIPPED,
@@ -36,11 +36,11 @@ _MESSAGES = (  # parts of the package's messages
     ("output limit", Verdict.OLE),
     ("runtime error", Verdict.RE),
 )
-_FILES = (("", ""), ("input.txt", "output.txt"))  # standard input and output, or both as files
+_FILE_NAMES = (("", ""), ("input.txt", "output.txt"))  # standard input and output, or both as files
 
 
-def is_there(profile: Capabilities) -> bool:
-    return PYTHON in profile.runtimes or any(_CPP.fullmatch(name) for name in profile.runtimes)
+def is_there(capabilities: Capabilities) -> bool:
+    return PYTHON in capabilities.runtimes or any(_CPP.fullmatch(name) for name in capabilities.runtimes)
 
 
 def objection(problem: Problem, submission: Submission) -> str:
@@ -49,33 +49,33 @@ def objection(problem: Problem, submission: Submission) -> str:
     checker = problem.checker
     if problem.task_type is not TaskType.BATCH or problem.options.with_grader:
         return f"a {problem.task_type.value} task, or one with a grader, has no classic Codeforces job"
-    if (problem.options.input_file, problem.options.output_file) not in _FILES:
+    if (problem.options.input_file, problem.options.output_file) not in _FILE_NAMES:
         return "the classic Codeforces job knows no other files than input.txt and output.txt"
     if language.command not in ("g++", "python3"):
         return f"the classic Codeforces job is for C++ and Python, not for {language.name}"
     if checker.kind is CheckerKind.CODEFORCES:
         return "" if checker.language == "python" else "the classic Codeforces job takes checkers in Python"
-    tolerant = checker.absolute is not None or checker.relative is not None
-    if checker.kind not in _COMPARED or tolerant:
+    has_tolerance = checker.absolute is not None or checker.relative is not None
+    if checker.kind not in _COMPARISONS or has_tolerance:
         return f"the classic Codeforces job cannot compare by {checker.kind.value}"
     return ""
 
 
-def codeforces_job(problem: Problem, test: Test, submission: Submission, profile: Capabilities) -> Job:
+def codeforces_job(problem: Problem, test: Test, submission: Submission, capabilities: Capabilities) -> Job:
     """Return the job for one test of a submission for which `objection` returns an empty string."""
     language = find(submission.language, where=problem.source or problem.id)
     return Job(
-        files=tuple(_files(problem, test, submission, language)),
-        runtime=PYTHON if language.syntax == "python" else _dialect(problem, language, profile),
-        run_timeout=round((_time_limit(problem) + _MORE_TIME_S) * 1000),
+        files=tuple(_job_files(problem, test, submission, language)),
+        runtime=PYTHON if language.syntax == "python" else _server_language(problem, language, capabilities),
+        run_timeout=round((_time_limit_s(problem) + _MORE_TIME_S) * 1000),
     )
 
 
-def _dialect(problem: Problem, language: Language, profile: Capabilities) -> str:
+def _server_language(problem: Problem, language: Language, capabilities: Capabilities) -> str:
     """Return the server's language for the C++ standard, or for the next newer standard."""
     names_by_standard = {
         int(match[1]): name
-        for name in sorted(profile.runtimes, reverse=True)
+        for name in sorted(capabilities.runtimes, reverse=True)
         if (match := _CPP.fullmatch(name))
     }
     # `gnu++17` is 17. The first two standards, 98 and 03, are older than all that servers have.
@@ -86,18 +86,18 @@ def _dialect(problem: Problem, language: Language, profile: Capabilities) -> str
         .replace("2c", "26")
     )
     min_standard = int(digits) if digits not in ("98", "03") else 3
-    usable = sorted(standard for standard in names_by_standard if standard >= min_standard)
-    if not usable:
+    usable_standards = sorted(standard for standard in names_by_standard if standard >= min_standard)
+    if not usable_standards:
         names = ", ".join(sorted(names_by_standard.values())) or "none"
         raise JudgeFailure(
             f"the server has no language for C++{min_standard} or newer (there are: {names})",
             phase="preparing",
             remedy="Install the package `codeforces` with it, or ask for an older standard",
         )
-    return names_by_standard[usable[0]]
+    return names_by_standard[usable_standards[0]]
 
 
-def _files(problem: Problem, test: Test, submission: Submission, language: Language) -> Iterator[JobFile]:
+def _job_files(problem: Problem, test: Test, submission: Submission, language: Language) -> Iterator[JobFile]:
     suffix = "python" if language.syntax == "python" else "cpp"
     code = (submission.code or "").encode(errors="surrogatepass")
     yield JobFile(name=f"main.{suffix}", content=Blob.of(code))
@@ -109,11 +109,11 @@ def _files(problem: Problem, test: Test, submission: Submission, language: Langu
     mode = "file" if problem.options.input_file else "stdio"
     yield JobFile(
         name=CONFIG,
-        content=Blob.of(f"TIME_LIMIT={_time_limit(problem):g}\nMEMORY_LIMIT={memory:g}\nINPUT_MODE={mode}"),
+        content=Blob.of(f"TIME_LIMIT={_time_limit_s(problem):g}\nMEMORY_LIMIT={memory:g}\nINPUT_MODE={mode}"),
     )
 
 
-def _time_limit(problem: Problem) -> float:
+def _time_limit_s(problem: Problem) -> float:
     return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 

@@ -63,7 +63,7 @@ class Deduplication:
         try:
             yield program
         finally:
-            self._remove(program)
+            self._remove_program(program)
 
     async def judge_once(
         self, program: PendingProgram, identity: str, judge: Callable[[], Awaitable[SubmissionResult]]
@@ -74,7 +74,7 @@ class Deduplication:
         always finds that result.
         """
         program.identity = identity
-        self._advance(program.problem)
+        self._release_built_programs(program.problem)
         await program.is_first.wait()
         if (earlier_result := self._find_result(identity)) is not None:
             return repeating(earlier_result)
@@ -83,7 +83,7 @@ class Deduplication:
             self._results[identity] = result
         return result
 
-    def _advance(self, problem: str) -> None:
+    def _release_built_programs(self, problem: str) -> None:
         """Release the programs for which all programs added earlier are built."""
         queue = self._queues[problem]
         while queue and (identity := queue[0].identity) is not None:
@@ -95,10 +95,10 @@ class Deduplication:
         if not queue:
             del self._queues[problem]
 
-    def _remove(self, program: PendingProgram) -> None:
+    def _remove_program(self, program: PendingProgram) -> None:
         if program in self._queues.get(program.problem, ()):
             program.identity = ""
-            self._advance(program.problem)
+            self._release_built_programs(program.problem)
             return
         assert program.identity, "a program that has left its queue has an identity"
         identical = self._identical[program.identity]

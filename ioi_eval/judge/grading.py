@@ -37,16 +37,20 @@ async def grades(
 
     Inner groups are graded first, because outer groups need their grades.
     """
-    graded: dict[GraderQuestion, Grade] = {}
-    complete = spread(problem, results)
-    trees = [subtask.grading for subtask in problem.subtasks if subtask.grading is not None]
-    while questions := sorted({question for tree in trees for question in asks(tree, complete, graded)}):
-        for flags, same_flags in groupby(questions, key=lambda question: question.flags):
-            graded |= await _answers(runner, problem, programs, flags, list(same_flags), options)
-    return graded
+    grades_by_question: dict[GraderQuestion, Grade] = {}
+    all_results = spread(problem, results)
+    grading_trees = [subtask.grading for subtask in problem.subtasks if subtask.grading is not None]
+    while questions := sorted(
+        {question for tree in grading_trees for question in asks(tree, all_results, grades_by_question)}
+    ):
+        for flags, question_group in groupby(questions, key=lambda question: question.flags):
+            grades_by_question |= await _run_grader(
+                runner, problem, programs, flags, list(question_group), options
+            )
+    return grades_by_question
 
 
-async def _answers(
+async def _run_grader(
     runner: TestRunner,
     problem: Problem,
     programs: ProblemPrograms,
@@ -55,7 +59,7 @@ async def _answers(
     options: JudgeOptions,
 ) -> dict[GraderQuestion, Grade]:
     """Run the grader on questions with the same flags, and return its grades."""
-    program = _program(problem.grader, programs, flags)
+    program = _grader_program(problem.grader, programs, flags)
     tests = tuple(
         Test(name=str(number), input=Blob.of(question.lines), answer=Blob.of(b""))
         for number, question in enumerate(questions)
@@ -74,10 +78,10 @@ async def _answers(
     while open_tests := [test for test in distinct_tests(question_problem) if test.test.name not in lines]:
         batch = Batch(problem=question_problem, program=program, tests=tuple(open_tests), options=with_output)
         lines |= (await runner.run(batch)).lines
-    return {question: _grade(lines[str(number)]) for number, question in enumerate(questions)}
+    return {question: _parse_grade(lines[str(number)]) for number, question in enumerate(questions)}
 
 
-def _program(grader: Checker | None, programs: ProblemPrograms, flags: tuple[str, ...]) -> Program:
+def _grader_program(grader: Checker | None, programs: ProblemPrograms, flags: tuple[str, ...]) -> Program:
     assert grader is not None and programs.grader is not None, "the problem has a grader"
     language = find(grader.language)
     return Program(
@@ -95,12 +99,16 @@ def _program(grader: Checker | None, programs: ProblemPrograms, flags: tuple[str
     )
 
 
-def _grade(line: TestReport) -> Grade:
+def _parse_grade(report: TestReport) -> Grade:
     """Return the grade in a grader's output. Raises JudgeFailure for invalid output."""
-    if line.failure is not None:
-        raise JudgeFailure(line.failure, phase=_PHASE)
-    grade = answered(line.output) if line.end == "ok" else None
+    if report.failure is not None:
+        raise JudgeFailure(report.failure, phase=_PHASE)
+    grade = answered(report.output) if report.end == "ok" else None
     if grade is None:
-        event = f"wrote {line.output[:60]!r}" if line.end == "ok" else f"ended with {line.end} {line.code}"
-        raise JudgeFailure(f"it {event} instead of a verdict and points", phase=_PHASE)
+        description = (
+            f"wrote {report.output[:60]!r}"
+            if report.end == "ok"
+            else f"ended with {report.end} {report.code}"
+        )
+        raise JudgeFailure(f"it {description} instead of a verdict and points", phase=_PHASE)
     return grade

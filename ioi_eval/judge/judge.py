@@ -89,7 +89,7 @@ class Judge:
         trusts: bool = False,
     ) -> None:
         self._tests, self._artifacts, self._deduplication = tests, artifacts, deduplication
-        self._options, self._trusts = options or JudgeOptions(), trusts
+        self._options, self._trusts_submissions = options or JudgeOptions(), trusts
 
     @property
     def slots(self) -> int:
@@ -112,13 +112,13 @@ class Judge:
             self._artifacts,
             replace(self._options, **options),
             self._deduplication if deduplication is None else deduplication,
-            trusts=self._trusts if trusts is None else trusts,
+            trusts=self._trusts_submissions if trusts is None else trusts,
         )
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError if submissions in these languages may use packages that the engine lacks."""
-        profile = await self._tests.capabilities()
-        refuse_promises(packages, {find(language).command for language in languages}, profile)
+        capabilities = await self._tests.capabilities()
+        refuse_promises(packages, {find(language).command for language in languages}, capabilities)
 
     async def capabilities(self) -> Capabilities:
         """Return the engine's capabilities."""
@@ -126,9 +126,9 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Build the programs that all submissions need. Raises an error if the problem cannot be judged."""
-        prepared = self._artifacts.prepared(problem)
-        if not await self._is_classic(None):
-            await self._artifacts.of_problem(prepared)
+        prepared_problem = self._artifacts.prepared(problem)
+        if not await self._needs_classic_jobs(None):
+            await self._artifacts.of_problem(prepared_problem)
 
     async def lacks(
         self, problem: Problem, language: Language | None, code: str = ""
@@ -142,13 +142,13 @@ class Judge:
             language: the language. `None` means submissions that are only files.
             code: a trusted solution, whose imports are checked too.
         """
-        if await self._is_classic(language):  # the servers themselves report what they cannot build
+        if await self._needs_classic_jobs(language):  # the servers themselves report what they cannot build
             return ()
-        here, builder = (
+        engine_capabilities, builder_capabilities = (
             await self._tests.capabilities(),
             await (await self._artifacts.chosen_builder()).capabilities(),
         )
-        return tuple(lacks(problem, language, here, builder, code))
+        return tuple(lacks(problem, language, engine_capabilities, builder_capabilities, code))
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """Judge a submission and return its result.
@@ -159,7 +159,7 @@ class Judge:
         """
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
-        prepared = self._artifacts.prepared(problem)
+        prepared_problem = self._artifacts.prepared(problem)
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
         if not isinstance(submission.code, str | None):  # such as NaN of a data frame, bytes or a path
             message = f"a program must be a str, not {type(submission.code).__name__}"
@@ -167,7 +167,7 @@ class Judge:
             raise InputError(message, where=f"submission {submission.key}", field="code", remedy=remedy)
         language_refusal = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
-            language_refusal = await self._refusal_of_language(problem, submission)
+            language_refusal = await self._unsupported_language_reason(problem, submission)
         has_program = runs_code(problem, submission)
         if language_refusal or (not has_program and is_empty(problem, submission)):
             result = submission_result(
@@ -178,43 +178,45 @@ class Judge:
                 compile_output=language_refusal,
                 checker=checker_name(problem),
             )
-            return _logged(result)
+            return _log_result(result)
         language = find(submission.language, where=problem.source or problem.id) if has_program else None
-        setup = prepared.setup(language, self._options)
-        if language is not None and not self._trusts:
+        setup = prepared_problem.setup(language, self._options)
+        if language is not None and not self._trusts_submissions:
             refuse_interpreter(language, await self._tests.capabilities())
-        if has_program and self._trusts and not submission.files:
+        if has_program and self._trusts_submissions and not submission.files:
             for error in await self.lacks(problem, language, submission.code or ""):
                 raise error
-        if await self._is_classic(language):
+        if await self._needs_classic_jobs(language):
             with step(TESTS):
                 result = await judge_one_by_one(self._tests, setup, submission)
                 refuse_edited(problem, {test.test_name for test in result.tests})
-                return _logged(result)
+                return _log_result(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
-                return _logged(await self._build_and_judge(prepared, setup, submission))
+                return _log_result(await self._build_and_judge(prepared_problem, setup, submission))
             except ToolchainGone as error:  # start over, so that no result mixes two toolchains
                 TOOLCHAIN.log(_log, error, attempt)
-        used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
-        raise JudgeFailure(f"servers changed their interpreter repeatedly, {used_up}", phase="judging")
+        attempts_used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
+        raise JudgeFailure(
+            f"servers changed their interpreter repeatedly, {attempts_used_up}", phase="judging"
+        )
 
-    async def _is_classic(self, language: Language | None) -> bool:
+    async def _needs_classic_jobs(self, language: Language | None) -> bool:
         """Return True if classic jobs must judge: by option, or because the engine supports nothing better.
 
         `language` is `None` if there is no program, or if the language is not known yet.
         """
         if self._options.job != "auto":
             return self._options.job == "classic"
-        profile = await self._tests.capabilities()
-        if not has_packages(profile):
+        capabilities = await self._tests.capabilities()
+        if not has_packages(capabilities):
             return False
-        if {OWN, BASH}.isdisjoint(profile.runtimes):
+        if {OWN, BASH}.isdisjoint(capabilities.runtimes):
             return True
         # Workers and this machine use the same tools for classic jobs, which would be missing there as well.
-        if language is None or profile.confines or not speaks(language, profile):
+        if language is None or capabilities.confines or not speaks(language, capabilities):
             return False
-        return not profile.toolchains.keys() >= {*language.tools}
+        return not capabilities.toolchains.keys() >= {*language.tools}
 
     async def _build_and_judge(
         self, prepared: PreparedProblem, setup: JudgingSetup, submission: Submission
@@ -225,8 +227,10 @@ class Judge:
             program = setup.program(submission, None, programs)
             # Tests that need a program, which a submission of files does not have.
             names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
-            missing = {name: not_submitted(name) for name in names if name not in program.outputs}
-            return await _Judging(tests, setup, submission, program, programs).result(missing)
+            missing_results = {name: not_submitted(name) for name in names if name not in program.outputs}
+            return await _SubmissionJudging(tests, setup, submission, program, programs).result(
+                missing_results
+            )
         with ExitStack() as exit_stack:
             deduplication, pending = self._deduplication, None
             if deduplication is not None:
@@ -243,32 +247,32 @@ class Judge:
                 result = submission_result(
                     problem, submission, {}, compiles=False, checker=setup.checker_name
                 )
-                return _with_build(result, submission, built)
+                return _add_build_details(result, submission, built)
             program = setup.program(submission, built, programs)
             control = None
             if programs.manager is not None or programs.checker is not None:
                 control = ControlSolution(self._artifacts, prepared, programs, self._options)
-            judging = _Judging(tests, setup, submission, program, programs, control)
+            judging = _SubmissionJudging(tests, setup, submission, program, programs, control)
             if pending is None or deduplication is None:
-                return _with_build(await judging.result(), submission, built)
+                return _add_build_details(await judging.result(), submission, built)
             identity = program_identity(setup.digest, program, built)
             result = await deduplication.judge_once(pending, identity, judging.result)
-            return _with_build(replace(result, program_sha256=identity), submission, built)
+            return _add_build_details(replace(result, program_sha256=identity), submission, built)
 
-    async def _refusal_of_language(self, problem: Problem, submission: Submission) -> str:
+    async def _unsupported_language_reason(self, problem: Problem, submission: Submission) -> str:
         """Return why the engine cannot run a language that only the reply names; empty if it can run it."""
-        profile, language = await self._tests.capabilities(), find(submission.language)
-        if await self._is_classic(language):
-            can_run = takes(problem, submission, profile)
+        capabilities, language = await self._tests.capabilities(), find(submission.language)
+        if await self._needs_classic_jobs(language):
+            can_run = takes(problem, submission, capabilities)
         else:
-            can_run = profile.toolchains.keys() >= {*language.tools}
+            can_run = capabilities.toolchains.keys() >= {*language.tools}
         if can_run:
             return ""
         return f"the reply contains a program in {language.name}, which the engine cannot run"
 
 
 @dataclass
-class _Judging:
+class _SubmissionJudging:
     """Runs one submission on its tests and scores it."""
 
     tests: TestRunner
@@ -278,22 +282,26 @@ class _Judging:
     programs: ProblemPrograms
     control: ControlSolution | None = None
 
-    async def result(self, known: Mapping[str, TestResult] = MappingProxyType({})) -> SubmissionResult:
+    async def result(
+        self, known_results: Mapping[str, TestResult] = MappingProxyType({})
+    ) -> SubmissionResult:
         """Run the tests that can still change the score until no test can, and return the result.
 
         After a stall, the remaining tests run alone, where each test ends in time. After a second stall, the
         submission fails the remaining tests without running.
 
         Args:
-            known: results that are known without running, by test.
+            known_results: results that are known without running, by test.
         """
-        setup, outputs, results = self.setup, self.program.outputs, dict(known)
+        setup, outputs, results = self.setup, self.program.outputs, dict(known_results)
         confinement: Mapping[str, Any] = {}
         stall, stalled_test = StallOutcome.NONE, ""
         with step(TESTS):
-            open_tests = setup.schedule.live(results) if results else setup.schedule.first
-            while open_tests:
-                tests_with_program = [planned for planned in open_tests if planned.test.name not in outputs]
+            remaining_tests = setup.schedule.live(results) if results else setup.schedule.first
+            while remaining_tests:
+                tests_with_program = [
+                    planned for planned in remaining_tests if planned.test.name not in outputs
+                ]
                 if stall is StallOutcome.AGAIN and tests_with_program:
                     for planned in tests_with_program:
                         results |= share(planned, not_tried(planned.test.name, stalled_test))
@@ -301,21 +309,23 @@ class _Judging:
                     batch = Batch(
                         problem=setup.problem_as_run,
                         program=self.program,
-                        tests=open_tests,
+                        tests=remaining_tests,
                         options=setup.options,
                         alone=stall is not StallOutcome.NONE,
                     )
-                    answers, new_results = await self._run(batch)
+                    answers, new_results = await self._run_batch(batch)
                     if setup.problem_as_run is not setup.problem:
-                        new_results = await self._remeasured(batch, new_results)
+                        new_results = await self._remeasure_borderline_times(batch, new_results)
                     results |= new_results
                     if answers.stall is not StallOutcome.NONE:
                         stall, stalled_test = answers.stall, [*answers.lines][-1]
                     confinement = answers.confinement or confinement
-                open_tests = setup.schedule.live(results)
-        graded: Graded = NOTHING_GRADED
+                remaining_tests = setup.schedule.live(results)
+        grades_by_question: Graded = NOTHING_GRADED
         if self.programs.grader is not None:
-            graded = await grades(self.tests, setup.problem, results, self.programs, setup.options)
+            grades_by_question = await grades(
+                self.tests, setup.problem, results, self.programs, setup.options
+            )
         refuse_edited(setup.original_problem, results)
         return submission_result(
             setup.problem,
@@ -323,10 +333,10 @@ class _Judging:
             results,
             checker=setup.checker_name,
             confinement=confinement,
-            graded=graded,
+            graded=grades_by_question,
         )
 
-    async def _remeasured(
+    async def _remeasure_borderline_times(
         self, batch: Batch, first_results: Mapping[str, TestResult]
     ) -> dict[str, TestResult]:
         """Return the results after tests with borderline times have run again, alone.
@@ -338,8 +348,8 @@ class _Judging:
         tests = [planned for planned in batch.tests if planned.test.name in first_results]
         runs = {planned.test.name: [first_results[planned.test.name]] for planned in tests}
         while borderline := tuple(planned for planned in tests if is_open(runs[planned.test.name], problem)):
-            BORDERLINE.log(_log, f"slightly over the limit: {_names(borderline)}")
-            _, new_results = await self._run(replace(batch, tests=borderline, alone=True))
+            BORDERLINE.log(_log, f"slightly over the limit: {_join_test_names(borderline)}")
+            _, new_results = await self._run_batch(replace(batch, tests=borderline, alone=True))
             for planned in borderline:
                 name = planned.test.name
                 runs[name] += [new_results[name]] if name in new_results else []
@@ -348,7 +358,7 @@ class _Judging:
             results |= share(planned, settled(runs[planned.test.name], problem))
         return results
 
-    async def _run(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
+    async def _run_batch(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
         """Run a batch. Return the engine's answers, and the results by test, also of identical tests.
 
         Raises JudgeFailure if an answer reports a failure of the judge.
@@ -365,28 +375,30 @@ class _Judging:
                 continue
             if line.failure is not None:
                 phase = f"judging with {self.setup.checker_name}"
-                raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
+                raise JudgeFailure(
+                    line.failure, phase=phase, test=test.name, remedy=_checker_remedy(problem.checker)
+                )
             result = test_result(test.name, line, limits=problem.limits, processes=self.setup.processes)
             # testlib's exit codes for right and partly right do not depend on the test's points.
-            is_part = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
+            is_partial = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
             if test.full is None and judge.full == RAW_POINTS:
                 result = counted(result)
-            elif test.full is not None and not is_part:
+            elif test.full is not None and not is_partial:
                 result = rescaled(result, judge.full, test.full)
             log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)
             results |= share(planned, result)
         return answers, results
 
 
-def _logged(result: SubmissionResult) -> SubmissionResult:
+def _log_result(result: SubmissionResult) -> SubmissionResult:
     """Log the verdict of a result, and return the result."""
     if _log.isEnabledFor(logging.DEBUG):
         log_step(_log, "result: %s, %g points", result.verdict, result.points)
     return result
 
 
-def _with_build(
-    result: SubmissionResult, submission: Submission, built: BuildSuccess | CompileError
+def _add_build_details(
+    result: SubmissionResult, submission: Submission, build: BuildSuccess | CompileError
 ) -> SubmissionResult:
     """Return a result, perhaps of an identical program, with the submission's key and its own build.
 
@@ -397,13 +409,13 @@ def _with_build(
         result,
         key=submission.key,
         repairs=submission.repairs,
-        compile_output=built.log,
-        compiler=built.compiler,
-        confinement={**confinement, _BUILD: built.confinement} if built.confinement else confinement,
+        compile_output=build.log,
+        compiler=build.compiler,
+        confinement={**confinement, _BUILD: build.confinement} if build.confinement else confinement,
     )
 
 
-def _remedy(checker: Checker) -> str:
+def _checker_remedy(checker: Checker) -> str:
     """Return a remedy if a CMS checker includes testlib.h, whose exit codes depend on the variant in use."""
     is_testlib = any(PurePosixPath(file.name).name == "testlib.h" for file in checker.sources)
     if checker.kind is not CheckerKind.CMS or not is_testlib:
@@ -433,21 +445,23 @@ class ControlSolution:
         It is to blame if a manager or a checker fails on the submission twice, and not on this solution. A
         checker that accepts the reference answer needs no such test: the proctor has blamed the submission.
         """
-        failed_tests = _provoked(batch, answers.lines)
-        if not failed_tests or (control_batch := await self._control_batch(batch)) is None:
+        failed_tests = _provoked_failures(batch, answers.lines)
+        if not failed_tests or (control_batch := await self._create_control_batch(batch)) is None:
             return answers
         BLAME.log(_log, f"the manager broke on {', '.join(failed_tests)}")
         # The tests run alone now, so that a busy machine cannot be the reason again.
-        second_answers = await tests.run(_only(batch, failed_tests))
+        second_answers = await tests.run(_select_tests(batch, failed_tests))
         lines = {**answers.lines, **second_answers.lines}
-        if failed_tests := _provoked(batch, second_answers.lines):
-            control_lines = (await tests.run(_only(control_batch, failed_tests))).lines
+        if failed_tests := _provoked_failures(batch, second_answers.lines):
+            control_lines = (await tests.run(_select_tests(control_batch, failed_tests))).lines
             lines |= {
-                name: _blamed(lines[name]) for name in failed_tests if _is_right(control_lines.get(name))
+                name: _blame_submission(lines[name])
+                for name in failed_tests
+                if _is_accepted(control_lines.get(name))
             }
         return msgspec.structs.replace(answers, lines=lines)
 
-    async def _control_batch(self, batch: Batch) -> Batch | None:
+    async def _create_control_batch(self, batch: Batch) -> Batch | None:
         """Return the batch with this solution instead of the submission; `None` if no solution compiles."""
         problem = self._prepared.problem
         if (solution := right_solution(problem)) is None:
@@ -467,24 +481,26 @@ class ControlSolution:
         return msgspec.structs.replace(batch, problem=setup.problem, program=program)
 
 
-def _provoked(batch: Batch, lines: Mapping[str, TestReport]) -> list[str]:
+def _provoked_failures(batch: Batch, reports: Mapping[str, TestReport]) -> list[str]:
     names = (planned.test.name for planned in batch.tests)
-    return [name for name in names if name in lines and lines[name].provoked]
+    return [name for name in names if name in reports and reports[name].provoked]
 
 
-def _names(tests: Iterable[PlannedTest]) -> str:
+def _join_test_names(tests: Iterable[PlannedTest]) -> str:
     return ", ".join(planned.test.name for planned in tests)
 
 
-def _only(batch: Batch, names: list[str]) -> Batch:
+def _select_tests(batch: Batch, names: list[str]) -> Batch:
     tests = tuple(planned for planned in batch.tests if planned.test.name in names)
     return msgspec.structs.replace(batch, tests=tests, alone=True)
 
 
-def _is_right(line: TestReport | None) -> bool:
-    return line is not None and line.failure is None and line.end == "ok" and line.score > 0
+def _is_accepted(report: TestReport | None) -> bool:
+    return report is not None and report.failure is None and report.end == "ok" and report.score > 0
 
 
-def _blamed(line: TestReport) -> TestReport:
-    feedback = f"Output isn't correct: {line.failure}, but not with the package's own right solution"
-    return msgspec.structs.replace(line, failure=None, provoked=False, end="ok", score=0.0, feedback=feedback)
+def _blame_submission(report: TestReport) -> TestReport:
+    feedback = f"Output isn't correct: {report.failure}, but not with the package's own right solution"
+    return msgspec.structs.replace(
+        report, failure=None, provoked=False, end="ok", score=0.0, feedback=feedback
+    )

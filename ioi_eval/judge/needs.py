@@ -65,21 +65,27 @@ def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
     A built-in comparison needs no program, and a problem with a manager needs no checker. Raises InputError
     if a needed program has no source.
     """
-    has_manager, needed = problem.task_type in MANAGED, dict[str, Checker | Manager | None]()
+    has_manager, needed_programs = problem.task_type in MANAGED, dict[str, Checker | Manager | None]()
     if problem.checker.kind.is_program and (problem.checker.sources or not has_manager):
-        needed[CHECKER] = problem.checker
+        needed_programs[CHECKER] = problem.checker
     if has_manager:
-        needed[MANAGER] = problem.manager
+        needed_programs[MANAGER] = problem.manager
     if problem.grader is not None:
-        needed[GRADER] = problem.grader
-    present = {kind: program for kind, program in needed.items() if program is not None and program.sources}
-    for kind in needed.keys() - present.keys():
+        needed_programs[GRADER] = problem.grader
+    present_programs = {
+        kind: program for kind, program in needed_programs.items() if program is not None and program.sources
+    }
+    for kind in needed_programs.keys() - present_programs.keys():
         raise InputError(f"the problem has no source of its {kind}", where=problem.source or problem.id)
-    return present
+    return present_programs
 
 
 def lacks(
-    problem: Problem, language: Language | None, here: Capabilities, builder: Capabilities, code: str = ""
+    problem: Problem,
+    language: Language | None,
+    engine_capabilities: Capabilities,
+    builder_capabilities: Capabilities,
+    code: str = "",
 ) -> Iterator[JudgeFailure | InputError]:
     """Yield why an engine cannot judge submissions in a language on a problem.
 
@@ -89,8 +95,8 @@ def lacks(
     Args:
         problem: the problem.
         language: the language of submissions. `None` means submissions that are only files.
-        here: capabilities of the engine.
-        builder: capabilities of the engine that builds the problem's own programs.
+        engine_capabilities: capabilities of the engine.
+        builder_capabilities: capabilities of the engine that builds the problem's own programs.
         code: a trusted solution, whose imports the engine must have.
     """
     if problem.unusable:
@@ -101,7 +107,9 @@ def lacks(
             refuse_impossible(problem)
         else:
             refuse_language(problem, language)
-            tool, *_ = [here.tool(tool, f"a submission in {language.name}") for tool in language.tools]
+            tool, *_ = [
+                engine_capabilities.tool(tool, f"a submission in {language.name}") for tool in language.tools
+            ]
             if language.syntax == "python":
                 refuse_imports(code, (), tool, "the solution")
     except (InputError, JudgeFailure) as error:
@@ -109,7 +117,9 @@ def lacks(
     try:
         for kind, program in trusted_programs(problem).items():
             command = find(program.language, where=problem.source or problem.id, field=kind).command
-            refuse_script(program, kind, here) if is_script(program) else builder.tool(command, f"a {kind}")
+            refuse_script(program, kind, engine_capabilities) if is_script(
+                program
+            ) else builder_capabilities.tool(command, f"a {kind}")
     except (InputError, JudgeFailure) as error:
         yield error
 
@@ -124,9 +134,9 @@ def has_scripts(program: Checker | Manager) -> bool:
     return PurePosixPath(program.sources[0].name).name in ("build", "run")
 
 
-def refuse_script(program: Checker | Manager, kind: str, profile: Capabilities) -> None:
+def refuse_script(program: Checker | Manager, kind: str, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a checker or manager in Python cannot start on an engine."""
-    tool = profile.tool(find(program.language).command, f"running a {kind}")
+    tool = capabilities.tool(find(program.language).command, f"running a {kind}")
     if has_scripts(program):
         return
     package_modules = {
@@ -146,9 +156,11 @@ def refuse_imports(
         tool: the interpreter.
         subject: what the program is, for the message: "the checker".
     """
-    needed = imported(source) & MODULES.keys()
-    if tool.modules is not None and (missing := sorted(needed - set(package_modules) - set(tool.modules))):
-        raise modules_missing(missing, tool, subject)
+    needed_modules = imported(source) & MODULES.keys()
+    if tool.modules is not None and (
+        missing_modules := sorted(needed_modules - set(package_modules) - set(tool.modules))
+    ):
+        raise modules_missing(missing_modules, tool, subject)
 
 
 def imported(source: str | bytes) -> set[str]:
@@ -167,18 +179,18 @@ def modules_missing(modules: Collection[str], tool: Toolchain, subject: str) -> 
     return ModuleMissing(
         tuple(modules),
         f"{subject} imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have",
-        remedy=_install(modules, tool),
+        remedy=_install_remedy(modules, tool),
     )
 
 
-def refuse_interpreter(language: Language, here: Capabilities) -> None:
+def refuse_interpreter(language: Language, capabilities: Capabilities) -> None:
     """Raise InterpreterRefused if the interpreter of a language must not run submissions."""
-    tool = here.toolchains.get(language.command)
+    tool = capabilities.toolchains.get(language.command)
     if tool is not None and tool.refusal:
         raise InterpreterRefused(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
 
 
-def refuse_promises(packages: Collection[str], commands: Collection[str], here: Capabilities) -> None:
+def refuse_promises(packages: Collection[str], commands: Collection[str], capabilities: Capabilities) -> None:
     """Raise InputError if the engine's Python must not run submissions, or lacks promised packages.
 
     The imports of submissions do not matter, so no submission can cause this error. A server whose packages
@@ -187,23 +199,27 @@ def refuse_promises(packages: Collection[str], commands: Collection[str], here: 
     Args:
         packages: packages that the benchmark promises to submissions.
         commands: commands of the submissions' toolchains.
-        here: capabilities of the engine.
+        capabilities: capabilities of the engine.
     """
-    promised = known_modules(packages)
-    for tool in here.offered(PYTHON) if PYTHON in commands else ():
+    promised_modules = known_modules(packages)
+    for tool in capabilities.offered(PYTHON) if PYTHON in commands else ():
         if tool.refusal:
             raise InputError(tool.refusal, where="the Python for submissions", remedy=SHOW_OR_NAME)
-        if tool.modules is not None and (missing := [name for name in promised if name not in tool.modules]):
+        if tool.modules is not None and (
+            missing_modules := [name for name in promised_modules if name not in tool.modules]
+        ):
             raise InputError(
-                f"submissions may count on {', '.join(missing)}, which {tool.path} (Python {tool.version})"
+                f"submissions may count on {', '.join(missing_modules)}, which {tool.path} (Python"
+                f" {tool.version})"
                 " does not have",
                 field="choice.packages",
-                remedy=f"{_install(missing, tool)}; packages=none promises nothing, and what a program then"
+                remedy=f"{_install_remedy(missing_modules, tool)}; packages=none promises nothing,"
+                " and what a program then"
                 " imports in vain is its runtime error",
             )
 
 
-def _install(modules: Collection[str], tool: Toolchain) -> str:
+def _install_remedy(modules: Collection[str], tool: Toolchain) -> str:
     packages = " ".join(MODULES[name] for name in modules)
     return (
         f"Install {packages}: {tool.path} -m pip install {packages}; or, where that is refused,"

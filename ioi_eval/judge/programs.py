@@ -71,19 +71,21 @@ def script_of(program: Checker | Manager) -> Blob:
 
     For a manager it is always an archive, which starts with graders/python/manager.py.
     """
-    first, *others = program.sources
-    modules = [file for file in others if file.name.endswith(_SUFFIX)]
+    main_source, *other_sources = program.sources
+    modules = [file for file in other_sources if file.name.endswith(_SUFFIX)]
     if isinstance(program, Manager):
-        start = Blob.of_file(graders_folder() / "python" / "manager.py")
-        return _archive({_MAIN: start, _MANAGER: first.content, **_members(first, modules)})
+        launcher = Blob.of_file(graders_folder() / "python" / "manager.py")
+        return _create_archive(
+            {_MAIN: launcher, _MANAGER: main_source.content, **_modules_by_path(main_source, modules)}
+        )
     if not modules:
-        return first.content
-    return _archive({_MAIN: first.content, **_members(first, modules)})
+        return main_source.content
+    return _create_archive({_MAIN: main_source.content, **_modules_by_path(main_source, modules)})
 
 
-def _members(first: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
+def _modules_by_path(main_source: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
     """Return the modules in the folder of the first source, by relative path."""
-    folder = PurePosixPath(first.name).parent
+    folder = PurePosixPath(main_source.name).parent
     return {
         PurePosixPath(file.name).relative_to(folder).as_posix(): file.content
         for file in sorted(modules, key=lambda file: file.name)
@@ -91,11 +93,11 @@ def _members(first: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
     }
 
 
-def _archive(members: Mapping[str, Blob]) -> Blob:
+def _create_archive(contents: Mapping[str, Blob]) -> Blob:
     archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as packed:
-        for name, content in members.items():
-            packed.writestr(zipfile.ZipInfo(name, _ARCHIVE_DATE), content.read())
+    with zipfile.ZipFile(archive, "w") as zip_file:
+        for name, content in contents.items():
+            zip_file.writestr(zipfile.ZipInfo(name, _ARCHIVE_DATE), content.read())
     return Blob.of(archive.getvalue())
 
 
@@ -161,11 +163,13 @@ class PreparedProblem:
         if not problem.unusable:
             refuse_impossible(problem)
         self.problem, self._limits = problem, limits
-        self._computed: dict[Hashable, Any] = {}
+        self._computed_values: dict[Hashable, Any] = {}
 
     def unbuilt_program(self, kind: str) -> _UnbuiltProgram:
         """Return the problem's checker, manager or grader before its build."""
-        return self._once(("program", kind), lambda: _UnbuiltProgram(self.problem, kind, self._limits))
+        return self._compute_once(
+            ("program", kind), lambda: _UnbuiltProgram(self.problem, kind, self._limits)
+        )
 
     def sources(self, language: Language) -> Sources:
         """Return how submissions in a language are built. Raises JobRejected if that is impossible."""
@@ -175,7 +179,7 @@ class PreparedProblem:
             helpers = [NamedBlob(name=name, content=Blob.of_file(graders_folder() / name))] if name else []
             return Sources(self.problem, language, self._limits, helpers)
 
-        return self._once(("sources", language.name, language.standard), compute)
+        return self._compute_once(("sources", language.name, language.standard), compute)
 
     def setup(self, language: Language | None, options: JudgeOptions) -> JudgingSetup:
         """Return the setup for judging in a language. `None` means submissions that are only files.
@@ -189,12 +193,12 @@ class PreparedProblem:
             return JudgingSetup(self.problem, language, options)
 
         language_key = language and (language.name, language.standard)
-        return self._once(("setup", language_key, options), compute)
+        return self._compute_once(("setup", language_key, options), compute)
 
-    def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        if key not in self._computed:
-            self._computed[key] = compute()
-        value: T = self._computed[key]
+    def _compute_once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        if key not in self._computed_values:
+            self._computed_values[key] = compute()
+        value: T = self._computed_values[key]
         return value
 
 
@@ -213,9 +217,11 @@ class Artifacts:
                 programs are linked statically, so they run on all machines of that architecture.
         """
         self.builder, self._trusted, self._limits = builder, trusted, limits or BuildLimits()
-        self._chosen = builder
+        self._chosen_builder = builder
         self._proctor: Blob | None = None  # the proctor of the chosen builder's engine, if it has one
-        self._chosen_for: Capabilities | None = None  # the capabilities for which the builder was chosen
+        self._chosen_for_capabilities: Capabilities | None = (
+            None  # the capabilities for which the builder was chosen
+        )
         self._proctor_recipe: BuildSpec | None = None
         self._prepared = LruCache[PreparedProblem](MOST_PROBLEMS)
 
@@ -274,7 +280,7 @@ class Artifacts:
             return unbuilt.ready
         built = await (await self.chosen_builder()).build(unbuilt.recipe)
         if isinstance(built, CompileError):
-            raise _broken(problem.problem, unbuilt.program, kind, built)
+            raise _compile_failure(problem.problem, unbuilt.program, kind, built)
         file = msgspec.structs.replace(unbuilt.ready.file, content=built.artifact)
         return TrustedProgram(file=file, argv=unbuilt.ready.argv)
 
@@ -295,15 +301,17 @@ class Artifacts:
     async def chosen_builder(self) -> Builder:
         """Return the builder for the proctor and for checkers, managers and graders."""
         capabilities = await self.builder.capabilities()
-        if capabilities is not self._chosen_for:  # the capabilities of a cluster change with its servers
-            chosen, chosen_capabilities = self.builder, capabilities
+        if (
+            capabilities is not self._chosen_for_capabilities
+        ):  # the capabilities of a cluster change with its servers
+            chosen_builder, chosen_capabilities = self.builder, capabilities
             if self._trusted is not None:
                 trusted_capabilities = await self._trusted.capabilities()
                 if trusted_capabilities.architecture == capabilities.architecture:
-                    chosen, chosen_capabilities = self._trusted, trusted_capabilities
-            self._chosen_for, self._chosen = capabilities, chosen
+                    chosen_builder, chosen_capabilities = self._trusted, trusted_capabilities
+            self._chosen_for_capabilities, self._chosen_builder = capabilities, chosen_builder
             self._proctor = chosen_capabilities.proctor
-        return self._chosen
+        return self._chosen_builder
 
 
 def result_or_raise(result: T | BaseException) -> T:
@@ -313,14 +321,18 @@ def result_or_raise(result: T | BaseException) -> T:
     return result
 
 
-def _broken(problem: Problem, program: Checker | Manager, kind: str, built: CompileError) -> ProgramBroken:
-    first_error = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
+def _compile_failure(
+    problem: Problem, program: Checker | Manager, kind: str, compile_error: CompileError
+) -> ProgramBroken:
+    first_error = next(
+        (line for line in compile_error.log.splitlines() if "error" in line), compile_error.log[:300]
+    )
     error_type = _BROKEN.get(kind, ProgramBroken)
     return error_type(
         f"the {kind} {program.sources[0].name} does not compile: {first_error}",
         where=problem.source or problem.id,
-        log=built.log,
-        remedy=f"Correct it; {built.compiler or 'the compiler'} must accept it",
+        log=compile_error.log,
+        remedy=f"Correct it; {compile_error.compiler or 'the compiler'} must accept it",
     )
 
 
@@ -332,7 +344,7 @@ _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", 
 _HARNESS = "harness.py"
 _UNUSED_PROGRAM = PlanSubmission(argv=("/bin/false",))  # a plan needs a program, even if no test starts it
 _STREAM = "/dev/std"  # start of the streams' names; these files are links into /proc
-_BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
+_OUTPUT_FILE_TASKS = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
 class JudgingSetup:
@@ -373,13 +385,13 @@ class JudgingSetup:
         """
         if self._checker_and_manager is None:
             self._checker_and_manager = (
-                _checker(self.problem, programs.checker, self.options.checker),
-                _manager(self.problem, programs.manager, self.options.manager),
+                _plan_checker(self.problem, programs.checker, self.options.checker),
+                _plan_manager(self.problem, programs.manager, self.options.manager),
             )
         checker, manager = self._checker_and_manager
         files = [trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None]
         interpreter, (plan_submission, harness_files) = "", self._plan_submission
-        if not plan_submission.proc and (self._grader_names_a_stream or names_a_stream(submission)):
+        if not plan_submission.proc and (self._grader_names_stream or names_a_stream(submission)):
             plan_submission = msgspec.structs.replace(plan_submission, streams=True)
         if built is not None and self.language is not None:
             if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
@@ -397,7 +409,7 @@ class JudgingSetup:
         )
 
     @cached_property
-    def _grader_names_a_stream(self) -> bool:
+    def _grader_names_stream(self) -> bool:
         return any(_STREAM.encode() in file.content.read() for file in self.problem.grader_files)
 
     @cached_property
@@ -407,8 +419,8 @@ class JudgingSetup:
         if language is None:
             output_only = problem.task_type is TaskType.OUTPUT_ONLY
             return PlanSubmission() if output_only else _UNUSED_PROGRAM, ()
-        online, harness_files = problem.options.online_judge, tuple[JobFile, ...]()
-        argv = language.run(memory=problem.limits.memory, online=online)
+        is_online_judge, harness_files = problem.options.online_judge, tuple[JobFile, ...]()
+        argv = language.run(memory=problem.limits.memory, online=is_online_judge)
         if problem.options.line_buffered and language.syntax == "python":
             argv = (argv[0], "-u", *argv[1:])
         if problem.options.integer_digits and language.command == "python3":
@@ -435,7 +447,7 @@ class JudgingSetup:
             env=_ENVIRONMENT
             | (_ONE_THREAD if language.syntax == "python" else {})
             | dict(language.environment)
-            | dict(language.online_environment if online else ()),
+            | dict(language.online_environment if is_online_judge else ()),
             threads=language.threads,
             processes=1 + (problem.options.forks or 0) if forking_files else 1,
             proc=language.proc,
@@ -465,14 +477,14 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
 
 def submitted_outputs(problem: Problem, submission: Submission) -> dict[str, Blob]:
     """Return the submitted output files by test. They win over a program if the task accepts both."""
-    names = {test.name for test in problem.tests if problem.task_type in _BY_FILES}
+    names = {test.name for test in problem.tests if problem.task_type in _OUTPUT_FILE_TASKS}
     return {file.name: file.content for file in submission.outputs if file.name in names}
 
 
 # --- the checker and the manager in a plan -----------------------------------------------------------
 
 
-def _checker(problem: Problem, program: TrustedProgram | None, limits: CheckerLimits) -> PlanChecker:
+def _plan_checker(problem: Problem, program: TrustedProgram | None, limits: CheckerLimits) -> PlanChecker:
     checker = problem.checker
     if program is None and checker.kind.is_program:  # the manager alone decides
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
@@ -499,7 +511,9 @@ def _checker(problem: Problem, program: TrustedProgram | None, limits: CheckerLi
     )
 
 
-def _manager(problem: Problem, program: TrustedProgram | None, limits: ManagerLimits) -> PlanManager | None:
+def _plan_manager(
+    problem: Problem, program: TrustedProgram | None, limits: ManagerLimits
+) -> PlanManager | None:
     if program is None or problem.manager is None:
         return None
     manager_own_limits = problem.manager.limits or Limits()

@@ -65,20 +65,20 @@ class Sources:
     ) -> None:
         """Create the builds. `helpers` are files of the language itself, see `Language.helper`."""
         self._problem, self._language, self._limits, self._helpers = problem, language, limits, helpers
-        options, included = problem.options, dict[str, NamedBlob]()
+        options, included_by_path = problem.options, dict[str, NamedBlob]()
         # The problem's files for submissions. A file for the language replaces a default file of that name.
         for folder in ("default", language.name):
             for file in problem.included:
                 file_folder, _, path = file.name.partition("/")
                 if file_folder == folder:
-                    included[path] = NamedBlob(name=f"graders/{path}", content=file.content)
-        self._included = tuple(included.values())
+                    included_by_path[path] = NamedBlob(name=f"graders/{path}", content=file.content)
+        self._included = tuple(included_by_path.values())
         self._grader = linked_grader(problem, language)
         self._standard = problem.cpp_standard if language.command == "g++" else ""
         self._prelude = ""
         if language.command in DRIVERS:
             self._prelude = options.prelude + (_LINE_BUFFERED if options.line_buffered else "")
-        self._spec_without_files = self._spec(())
+        self._spec_without_files = self._build_spec(())
 
     def recipe(self, submission: Submission) -> BuildSpec:
         """Return the build of a submission.
@@ -86,7 +86,7 @@ class Sources:
         Raises JobRejected for sources that are too large or have invalid names: that is the submission's
         fault, and must not become a failure of the judge.
         """
-        spec = self._spec(submission.files) if submission.files else self._spec_without_files
+        spec = self._build_spec(submission.files) if submission.files else self._spec_without_files
         code = submission.code or ""
         if self._prelude:
             code = f"{self._prelude}#line 1\n{code}"  # so that the lines of the code keep their numbers
@@ -101,7 +101,7 @@ class Sources:
             sources=(*spec.sources[:-1], NamedBlob(name=spec.main.name, content=Blob.of(data))),
         )
 
-    def _spec(self, files: Sequence[NamedBlob]) -> BuildSpec:
+    def _build_spec(self, files: Sequence[NamedBlob]) -> BuildSpec:
         """Return the build with these files of a submission. Its last source, the program, is empty."""
         problem, language, grader = self._problem, self._language, self._grader
         more_files = (*self._submission_files(files), *self._included)
@@ -123,12 +123,16 @@ class Sources:
             and (PurePosixPath(file.name).name not in _JUDGE_FILES or file.name == grader)
         )
         units = (
-            [] if language.finds_sources else [file.name for file in more_files if _is_unit(file, language)]
+            []
+            if language.finds_sources
+            else [file.name for file in more_files if _is_compilable(file, language)]
         )
         if grader and language.syntax == "python":  # a grader may import the other files in its folder
-            units += [file.name for file in grader_files if _is_unit(file, language) and file.name != grader]
+            units += [
+                file.name for file in grader_files if _is_compilable(file, language) and file.name != grader
+            ]
         sources = (*self._helpers, *grader_files, *more_files, NamedBlob(name=name, content=Blob.of("")))
-        _check_paths([file.name for file in sources])
+        _refuse_path_conflicts([file.name for file in sources])
         return BuildSpec(
             kind=SUBMISSION,
             output=language.artifact_name,
@@ -139,7 +143,7 @@ class Sources:
                 extra=language.online_flags if problem.options.online_judge else (),
             ),
             sources=sources,
-            control=_control(language),
+            control=_control_source(language),
             limits=self._limits,
             refusals=language.refusals,
             precompile=() if files else language.precompile(WRAPPER, HEADER, self._standard),
@@ -159,7 +163,7 @@ class Sources:
                 yield NamedBlob(name=name, content=file.content)
 
 
-def _check_paths(names: Sequence[str]) -> None:
+def _refuse_path_conflicts(names: Sequence[str]) -> None:
     """Raise JobRejected if a path is invalid, or is both a file and a folder."""
     check_names(names)
     folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
@@ -170,42 +174,42 @@ def _check_paths(names: Sequence[str]) -> None:
 def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> BuildSpec:
     """Return the build of a program with its own scripts. The artifact is an archive that Python runs."""
     helper = NamedBlob(name=_SCRIPTS, content=packer)
-    first, *others = program.sources
+    main_source, *other_sources = program.sources
     python = find("python")
-    folder = str(PurePosixPath(first.name).parent)
+    folder = str(PurePosixPath(main_source.name).parent)
     return BuildSpec(
         kind=kind,
         output=kind + _PROGRAM,
         command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
-        sources=(helper, *others, first),
-        control=_control(python),
+        sources=(helper, *other_sources, main_source),
+        control=_control_source(python),
         limits=limits.trusted,
     )
 
 
 def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> BuildSpec:
     """Return the build of a checker, a manager or a grader, as `kind` says."""
-    first, *others = program.sources
+    main_source, *other_sources = program.sources
     language = find(program.language, where=problem.source or problem.id, field=kind)
-    units = [first.name, *_further_units(problem, program, language)]
+    units = [main_source.name, *_additional_units(problem, program, language)]
     return BuildSpec(
         kind=kind,
         output=kind + _PROGRAM,
         command=language.build(
             units, kind + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
         ),
-        sources=(*others, first),
-        control=_control(language),
+        sources=(*other_sources, main_source),
+        control=_control_source(language),
         limits=limits.trusted,
     )
 
 
-def _further_units(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
+def _additional_units(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
     """Return further sources to compile: all sources of an ICPC validator, none of other programs."""
     if program.kind is not CheckerKind.ICPC:
         return []
-    submissions = {file.name for file in problem.grader_files}
-    names = (file.name for file in program.sources[1:] if file.name not in submissions)
+    submission_paths = {file.name for file in problem.grader_files}
+    names = (file.name for file in program.sources[1:] if file.name not in submission_paths)
     return [name for name in names if PurePosixPath(name).suffix in language.suffixes]
 
 
@@ -219,12 +223,12 @@ def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSp
         output=PROCTOR,
         command=command,
         sources=files,
-        control=_control(find("c++")),
+        control=_control_source(find("c++")),
         limits=limits.trusted,
     )
 
 
-def _is_unit(file: NamedBlob, language: Language) -> bool:
+def _is_compilable(file: NamedBlob, language: Language) -> bool:
     return PurePosixPath(file.name).suffix.lower() in suffixes(language)
 
 
@@ -243,20 +247,22 @@ def linked_grader(problem: Problem, language: Language) -> str:
     if not language.links_grader:
         message = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
         raise JudgeFailure(message, final=True)
-    stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
-    missing = f"there is no {stem}{suffixes(language)[0]}"
-    others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
-    if any(stem + suffix in names for other in others for suffix in other.suffixes):
+    grader_stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
+    missing_message = f"there is no {grader_stem}{suffixes(language)[0]}"
+    other_languages = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
+    if any(grader_stem + suffix in names for other in other_languages for suffix in other.suffixes):
         raise JudgeFailure(
-            f"problem {problem.id} has no grader in {language.name}: {missing}", phase="compiling", final=True
+            f"problem {problem.id} has no grader in {language.name}: {missing_message}",
+            phase="compiling",
+            final=True,
         )
     raise InputError(
-        f"the problem's grader is missing: {missing}",
+        f"the problem's grader is missing: {missing_message}",
         where=problem.source or problem.id,
         remedy="Add it to the package",
     )
 
 
-def _control(language: Language) -> NamedBlob:
+def _control_source(language: Language) -> NamedBlob:
     name = f"ioi-eval-control{language.suffixes[0]}"
     return NamedBlob(name=name, content=Blob.of(language.control))

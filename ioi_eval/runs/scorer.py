@@ -171,7 +171,7 @@ async def run_classic(
         return not_compiled(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
     result = await execute(engine, job, phase="judging")
-    return read_classic(test, result, ours=runtime == OWN)
+    return read_classic(test, result, uses_own_scripts=runtime == OWN)
 
 
 def score_sync(

@@ -21,7 +21,7 @@ PLACE = examples_folder() / "problems"
 
 def judged(problem: str, kept: Path, store: Path) -> Mapping[str, SubmissionResult]:
     """Return what each solution of a problem gets on all tests, by the solution's name."""
-    rows = read_rows(judged_run(kept, store), wanted=lambda head: head.problem_id == problem)
+    rows = read_rows(judged_run(kept, store), is_selected=lambda head: head.problem_id == problem)
     return {str(row["solution"]): read_result(row) for row in rows}
 
 

@@ -242,7 +242,7 @@ def _ask_once(told: bytes) -> None:
     for registry in registries.Registry:
         once.entry_points_once(group=registry.value)
     resources.code_digest(resources.PACKAGE)
-    proctor, graders = import_module("ioi_eval.engines.embedded.proctor"), resources.graders()
+    proctor, graders = import_module("ioi_eval.engines.embedded.proctor"), resources.graders_folder()
     proctor.sources_digest(graders)
     for folder in ("proctor", "python"):
         proctor.proctor_sources(graders / folder)

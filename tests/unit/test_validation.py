@@ -351,24 +351,26 @@ async def test_the_slowest_accepted_solution_sets_the_limit() -> None:
     judge = Timed()
     limits = TimeLimits(judge, on_measured=lambda key, limit: told.append(limit))
     problem = unlimited(TIMES)
-    results = [await judge.judge(await limits.limited(problem), submit(seconds)) for seconds in (1.9, 2.1)]
+    results = [
+        await judge.judge(await limits.with_limits(problem), submit(seconds)) for seconds in (1.9, 2.1)
+    ]
     assert [result.tests[0].status for result in results] == [AC, TLE]
     (limit,) = told
     assert (limit.cpu_time, limit.slowest, limit.solution, limit.multiplier) == (2.0, 0.45, "slow.cpp", 5)
     assert [seconds for _, seconds in judge.asked[2:]] == [2.0, 2.0]
-    assert (await limits.limited(problem)).limits == Limits.contest(2.0, 1 << 28)
+    assert (await limits.with_limits(problem)).limits == Limits.contest(2.0, 1 << 28)
 
 
 async def test_a_limit_is_at_least_a_second() -> None:
     problem = unlimited({"a.cpp": ("accepted", "0.001")})
-    assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 1.0
+    assert (await TimeLimits(Timed()).with_limits(problem)).limits.cpu_time == 1.0
 
 
 async def test_a_limit_is_measured_once_for_all_that_come_meanwhile() -> None:
     judge = Timed()
     limits = TimeLimits(judge)
     problem = unlimited(TIMES)
-    found = await asyncio.gather(*(limits.limited(problem) for _ in range(5)))
+    found = await asyncio.gather(*(limits.with_limits(problem) for _ in range(5)))
     assert [one.limits.cpu_time for one in found] == [2.0] * 5
     assert len(judge.asked) == 2
 
@@ -384,30 +386,30 @@ class Without(Timed):
 
 async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> None:
     problem = unlimited(TIMES)
-    assert (await TimeLimits(Without()).limited(problem)).limits.cpu_time == 2.0
+    assert (await TimeLimits(Without()).with_limits(problem)).limits.cpu_time == 2.0
     pascal = msgspec.structs.replace(problem.solutions[1], language="pascal2")
     others = msgspec.structs.replace(problem, solutions=(problem.solutions[0], pascal))
-    assert (await TimeLimits(Timed()).limited(others)).limits.cpu_time == 1.0
+    assert (await TimeLimits(Timed()).with_limits(others)).limits.cpu_time == 1.0
     with pytest.raises(
         JudgeFailure, match=r"fast\.cpp: engine this has no go.*; slow\.cpp: unknown language"
     ):
-        await TimeLimits(Without()).limited(others)
+        await TimeLimits(Without()).with_limits(others)
 
 
 async def test_solutions_that_rules_accept_set_the_limit_too() -> None:
     test_keywords = (KeywordForTests(subtask="", keyword="permitted AC", tests=("a",)),)
     ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", test_keywords=test_keywords)
     problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))
-    assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 3.0
+    assert (await TimeLimits(Timed()).with_limits(problem)).limits.cpu_time == 3.0
 
 
 async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
-    await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
+    await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     write_limits(tmp_path, first)
     judge = Timed()
     limits = TimeLimits(judge, read_limits(tmp_path))
-    assert (await limits.limited(problem)).limits.cpu_time == 2.0
+    assert (await limits.with_limits(problem)).limits.cpu_time == 2.0
     assert judge.asked == []
     assert read_limits_by_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
@@ -418,22 +420,22 @@ async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
 async def test_an_edited_problem_is_measured_again() -> None:
     """Only tests that a solution gets right count, and another checker or answer decides which those are."""
     problem, known = unlimited(TIMES), dict[str, MeasuredLimit]()
-    await TimeLimits(Timed(), on_measured=known.__setitem__).limited(problem)
+    await TimeLimits(Timed(), on_measured=known.__setitem__).with_limits(problem)
     judge, measured = Timed(), dict(known)
     tests = tuple(msgspec.structs.replace(test, answer=Blob.of("other")) for test in problem.tests)
     edited = msgspec.structs.replace(problem, tests=tests)
     limits = TimeLimits(judge, known, measured.__setitem__)
-    await limits.limited(edited)
+    await limits.with_limits(edited)
     assert len(judge.asked) == 2 and measured.keys() == known.keys() and measured != known
-    await limits.limited(edited)
+    await limits.with_limits(edited)
     older = {key: msgspec.structs.replace(limit, made_of="") for key, limit in known.items()}
-    await TimeLimits(judge, older).limited(edited)  # of a version that did not say
+    await TimeLimits(judge, older).with_limits(edited)  # of a version that did not say
     assert len(judge.asked) == 2
 
 
 async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
-    await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
+    await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     key, other = limit_identity(problem), tmp_path / "other"
     other.mkdir()
     write_limits(other, {key: msgspec.structs.replace(first[key], cpu_time=3.0)})
@@ -442,7 +444,7 @@ async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: P
     options = RunOptions(reuse=(str(other),))
     setup = RunSetup(tmp_path / "run", EngineChoice(), options, Store(tmp_path / "store"), ignore)
     with ResultLog.open(setup.folder, Fingerprint(dump="d")) as journal:
-        assert (await create_time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 3.0
+        assert (await create_time_limits(judge, setup, journal).with_limits(problem)).limits.cpu_time == 3.0
     assert not judge.asked and read_limits(setup.folder) == read_limits(other)
 
 
@@ -451,13 +453,13 @@ async def test_a_run_that_starts_over_measures_its_limits_again(
     tmp_path: Path, fresh: bool, measured_with: int
 ) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
-    await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
+    await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     write_limits(tmp_path, first)
     judge: Any = Timed()
     judge.but = lambda **changes: judge
     setup = RunSetup(tmp_path, EngineChoice(), RunOptions(fresh=fresh), Store(tmp_path / "store"), ignore)
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
-        assert (await create_time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 2.0
+        assert (await create_time_limits(judge, setup, journal).with_limits(problem)).limits.cpu_time == 2.0
     assert len(judge.asked) == measured_with
 
 
@@ -475,13 +477,13 @@ async def test_solutions_that_set_no_limit_are_a_failure_for_all(
     limits, problem = TimeLimits(judge), unlimited(times)
     for seconds in (1.0, 2.0):
         with pytest.raises(JudgeFailure, match=message):
-            await judge.judge(await limits.limited(problem), submit(seconds))
+            await judge.judge(await limits.with_limits(problem), submit(seconds))
     assert len(judge.asked) <= 1
 
 
 async def test_problems_with_a_limit_are_left_alone() -> None:
     judge, problem = Timed(), with_solutions(limits=Limits.contest(3, None))
-    assert await TimeLimits(judge).limited(problem) is problem
+    assert await TimeLimits(judge).with_limits(problem) is problem
     await judge.judge(problem, submit(1))
     assert [seconds for _, seconds in judge.asked] == [3]
 
@@ -522,27 +524,27 @@ async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> No
     told = list[MeasuredLimit]()
     problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
     limits = TimeLimits(Forking(), on_measured=lambda key, limit: told.append(limit), factor=2)
-    limited = await limits.limited(problem)
+    limited = await limits.with_limits(problem)
     assert (limited.options.forks, limited.limits.cpu_time) == (4, 8.0)
     (found,) = told
     assert (found.processes, found.forks_by, found.multiplier) == (5, ("c++/runner.cpp",), 0)
     assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in measured(found)
     write_limits(tmp_path, {limit_identity(problem): found})
     judge = Forking()
-    assert (await TimeLimits(judge, read_limits(tmp_path)).limited(problem)).options.forks == 4
+    assert (await TimeLimits(judge, read_limits(tmp_path)).with_limits(problem)).options.forks == 4
     assert judge.asked == []
 
 
 async def test_both_are_measured_at_once() -> None:
     problem = forking("1", limits=Limits(memory=1 << 28), time_from_solutions=5)
-    limited = await TimeLimits(Forking()).limited(problem)
+    limited = await TimeLimits(Forking()).with_limits(problem)
     assert (limited.options.forks, limited.limits.cpu_time) == (3, 5.0)
 
 
 async def test_a_solution_that_fails_does_not_count() -> None:
     problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
-    assert (await TimeLimits(Forking("1.cpp")).limited(problem)).options.forks == 2
+    assert (await TimeLimits(Forking("1.cpp")).with_limits(problem)).options.forks == 2
     with pytest.raises(
         JudgeFailure, match=r"c\+\+/runner\.cpp starts processes, and no accepted solution passes"
     ):
-        await TimeLimits(Forking(".cpp")).limited(problem)
+        await TimeLimits(Forking(".cpp")).with_limits(problem)

@@ -213,7 +213,7 @@ def test_notes_are_there_for_others_and_the_newest_counts(tmp_path: Path) -> Non
 
 
 def test_the_oldest_notes_go(tmp_path: Path) -> None:
-    mine, theirs = (NoteFile(tmp_path / "notes", int, most=10) for _ in range(2))
+    mine, theirs = (NoteFile(tmp_path / "notes", int, max_notes=10) for _ in range(2))
     for number in range(100):
         (mine if number % 3 else theirs).put(f"k{number}", number)
         assert mine.get(f"k{number}") == theirs.get(f"k{number}") == number
