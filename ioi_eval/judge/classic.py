@@ -88,16 +88,16 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
     )
 
 
-def read_classic(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
+def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
     """Return the result of a test from its job's result.
 
     `uses_own_scripts`: our scripts ran, whose exit codes distinguish failures of the judge and the program.
     """
-    look_for_faults(test, result, uses_own_scripts=uses_own_scripts)
+    raise_judge_failures(test, result, uses_own_scripts=uses_own_scripts)
     return classic_result(test.name, *classic_outcome(result))
 
 
-def look_for_faults(test: Test, result: JobResult, *, uses_own_scripts: bool) -> None:
+def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: bool) -> None:
     """Raise JudgeFailure for exit codes that report a failure of the judge, which other pipelines score 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
@@ -236,23 +236,29 @@ _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
-def has_packages(capabilities: Capabilities) -> bool:
+def has_classic_packages(capabilities: Capabilities) -> bool:
     """Return True if the engine has packages for classic jobs."""
-    return not set(CLASSIC).isdisjoint(capabilities.runtimes) or codeforces.is_there(capabilities)
+    return not set(CLASSIC).isdisjoint(capabilities.runtimes) or codeforces.has_codeforces_package(
+        capabilities
+    )
 
 
-def speaks(language: Language, capabilities: Capabilities) -> bool:
+def supports_language(language: Language, capabilities: Capabilities) -> bool:
     """Return True if a package of the engine compiles or runs programs in this language."""
-    return language.command == "g++" or (language.command == "python3" and codeforces.is_there(capabilities))
+    return language.command == "g++" or (
+        language.command == "python3" and codeforces.has_codeforces_package(capabilities)
+    )
 
 
-def takes(problem: Problem, submission: Submission, capabilities: Capabilities) -> bool:
+def accepts_submission(problem: Problem, submission: Submission, capabilities: Capabilities) -> bool:
     """Return True if a package of the engine accepts submissions in this language."""
-    has_codeforces = codeforces.is_there(capabilities) and not codeforces.objection(problem, submission)
+    has_codeforces = codeforces.has_codeforces_package(capabilities) and not codeforces.codeforces_objection(
+        problem, submission
+    )
     return has_codeforces or find(submission.language).command == "g++"
 
 
-async def judge_one_by_one(
+async def judge_by_classic_jobs(
     tests: TestRunner, setup: JudgingSetup, submission: Submission
 ) -> SubmissionResult:
     """Judge a submission with a program. Raises JudgeFailure if classic jobs cannot judge it."""
@@ -296,9 +302,12 @@ class _ClassicRun:
 
     def _choose_contract(self) -> str:
         """Return the name of a package of the engine that can judge this problem."""
-        capabilities, objection = self._capabilities, codeforces.objection(self._problem, self._submission)
+        capabilities, objection = (
+            self._capabilities,
+            codeforces.codeforces_objection(self._problem, self._submission),
+        )
         cms_package = next((name for name in (OWN, *CLASSIC) if name in capabilities.runtimes), None)
-        has_codeforces = codeforces.is_there(capabilities)
+        has_codeforces = codeforces.has_codeforces_package(capabilities)
         if cms_package is not None:
             try:
                 for test in self._problem.tests[:1]:
@@ -344,14 +353,14 @@ class _ClassicRun:
         test = planned.test
         result = await self._execute_job(self._create_job(self.contract, test), test)
         if self.contract == "codeforces":
-            look_for_faults(test, result, uses_own_scripts=False)
+            raise_judge_failures(test, result, uses_own_scripts=False)
             return codeforces.codeforces_result(test.name, result)
         source = f"graders/{self._problem.id.lower()}.cpp"
         if self.contract != OWN and may_be_judges_fault(result.compile, source):
             empty = msgspec.structs.replace(self._submission, code="")
             job = classic_job(self._problem, test, empty, runtime=self.contract)
             check_graders((await self._execute_job(job, test)).compile)
-        return read_classic(test, result, uses_own_scripts=self.contract == OWN)
+        return read_classic_result(test, result, uses_own_scripts=self.contract == OWN)
 
     async def _execute_job(self, job: Job, test: Test) -> JobResult:
         job = _with_server_limits(job, self._problem, self._capabilities)

@@ -39,11 +39,11 @@ _MESSAGES = (  # parts of the package's messages
 _FILE_NAMES = (("", ""), ("input.txt", "output.txt"))  # standard input and output, or both as files
 
 
-def is_there(capabilities: Capabilities) -> bool:
+def has_codeforces_package(capabilities: Capabilities) -> bool:
     return PYTHON in capabilities.runtimes or any(_CPP.fullmatch(name) for name in capabilities.runtimes)
 
 
-def objection(problem: Problem, submission: Submission) -> str:
+def codeforces_objection(problem: Problem, submission: Submission) -> str:
     """Return why this contract cannot judge the submission; empty if it can."""
     language = find(submission.language, where=problem.source or problem.id)
     checker = problem.checker
@@ -62,7 +62,7 @@ def objection(problem: Problem, submission: Submission) -> str:
 
 
 def codeforces_job(problem: Problem, test: Test, submission: Submission, capabilities: Capabilities) -> Job:
-    """Return the job for one test of a submission for which `objection` returns an empty string."""
+    """Return the job for one test of a submission that `codeforces_objection` accepts."""
     language = find(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_job_files(problem, test, submission, language)),

@@ -26,7 +26,7 @@ _MAX_ANSWER_BYTES = 1 << 10
 _PHASE = "grading with the problem's own grader"
 
 
-async def grades(
+async def grade_groups(
     runner: TestRunner,
     problem: Problem,
     results: Mapping[str, TestResult],

@@ -26,14 +26,19 @@ from ioi_eval.engines.contract import (
     TestReports,
 )
 from ioi_eval.engines.jobs.runner import TestRunner
-from ioi_eval.judge.classic import has_packages, judge_one_by_one, speaks, takes
+from ioi_eval.judge.classic import (
+    accepts_submission,
+    has_classic_packages,
+    judge_by_classic_jobs,
+    supports_language,
+)
 from ioi_eval.judge.deduplication import Deduplication, program_identity
-from ioi_eval.judge.grading import grades
+from ioi_eval.judge.grading import grade_groups
 from ioi_eval.judge.needs import (
-    lacks,
-    refuse_edited,
+    find_unmet_needs,
+    refuse_edited_files,
     refuse_interpreter,
-    refuse_promises,
+    refuse_missing_packages,
 )
 from ioi_eval.judge.programs import (
     Artifacts,
@@ -41,9 +46,9 @@ from ioi_eval.judge.programs import (
     PreparedProblem,
     ProblemPrograms,
     checker_name,
+    has_program,
     is_empty,
     result_or_raise,
-    runs_code,
 )
 from ioi_eval.model.doing import TESTS, log_step, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
@@ -118,7 +123,7 @@ class Judge:
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError if submissions in these languages may use packages that the engine lacks."""
         capabilities = await self._tests.capabilities()
-        refuse_promises(packages, {find(language).command for language in languages}, capabilities)
+        refuse_missing_packages(packages, {find(language).command for language in languages}, capabilities)
 
     async def capabilities(self) -> Capabilities:
         """Return the engine's capabilities."""
@@ -148,7 +153,7 @@ class Judge:
             await self._tests.capabilities(),
             await (await self._artifacts.chosen_builder()).capabilities(),
         )
-        return tuple(lacks(problem, language, engine_capabilities, builder_capabilities, code))
+        return tuple(find_unmet_needs(problem, language, engine_capabilities, builder_capabilities, code))
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """Judge a submission and return its result.
@@ -168,8 +173,8 @@ class Judge:
         language_refusal = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
             language_refusal = await self._unsupported_language_reason(problem, submission)
-        has_program = runs_code(problem, submission)
-        if language_refusal or (not has_program and is_empty(problem, submission)):
+        has_code = has_program(problem, submission)
+        if language_refusal or (not has_code and is_empty(problem, submission)):
             result = submission_result(
                 problem,
                 replace(submission, code=None),
@@ -179,17 +184,17 @@ class Judge:
                 checker=checker_name(problem),
             )
             return _log_result(result)
-        language = find(submission.language, where=problem.source or problem.id) if has_program else None
+        language = find(submission.language, where=problem.source or problem.id) if has_code else None
         setup = prepared_problem.setup(language, self._options)
         if language is not None and not self._trusts_submissions:
             refuse_interpreter(language, await self._tests.capabilities())
-        if has_program and self._trusts_submissions and not submission.files:
+        if has_code and self._trusts_submissions and not submission.files:
             for error in await self.lacks(problem, language, submission.code or ""):
                 raise error
         if await self._needs_classic_jobs(language):
             with step(TESTS):
-                result = await judge_one_by_one(self._tests, setup, submission)
-                refuse_edited(problem, {test.test_name for test in result.tests})
+                result = await judge_by_classic_jobs(self._tests, setup, submission)
+                refuse_edited_files(problem, {test.test_name for test in result.tests})
                 return _log_result(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
@@ -209,12 +214,12 @@ class Judge:
         if self._options.job != "auto":
             return self._options.job == "classic"
         capabilities = await self._tests.capabilities()
-        if not has_packages(capabilities):
+        if not has_classic_packages(capabilities):
             return False
         if {OWN, BASH}.isdisjoint(capabilities.runtimes):
             return True
         # Workers and this machine use the same tools for classic jobs, which would be missing there as well.
-        if language is None or capabilities.confines or not speaks(language, capabilities):
+        if language is None or capabilities.confines or not supports_language(language, capabilities):
             return False
         return not capabilities.toolchains.keys() >= {*language.tools}
 
@@ -263,7 +268,7 @@ class Judge:
         """Return why the engine cannot run a language that only the reply names; empty if it can run it."""
         capabilities, language = await self._tests.capabilities(), find(submission.language)
         if await self._needs_classic_jobs(language):
-            can_run = takes(problem, submission, capabilities)
+            can_run = accepts_submission(problem, submission, capabilities)
         else:
             can_run = capabilities.toolchains.keys() >= {*language.tools}
         if can_run:
@@ -323,10 +328,10 @@ class _SubmissionJudging:
                 remaining_tests = setup.schedule.live(results)
         grades_by_question: Graded = NOTHING_GRADED
         if self.programs.grader is not None:
-            grades_by_question = await grades(
+            grades_by_question = await grade_groups(
                 self.tests, setup.problem, results, self.programs, setup.options
             )
-        refuse_edited(setup.original_problem, results)
+        refuse_edited_files(setup.original_problem, results)
         return submission_result(
             setup.problem,
             self.submission,

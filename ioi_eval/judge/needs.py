@@ -25,10 +25,10 @@ def refuse_language(problem: Problem, language: Language) -> None:
         InputError: if no program can be judged, because the problem is incomplete or contradictory.
     """
     refuse_impossible(problem)
-    refuse_untaken(problem, language)
+    refuse_unsupported_language(problem, language)
 
 
-def refuse_untaken(problem: Problem, language: Language) -> None:
+def refuse_unsupported_language(problem: Problem, language: Language) -> None:
     """Do the checks of `refuse_language`, except those of `refuse_impossible`."""
     where = problem.source or problem.id
     if not problem.tests:
@@ -44,7 +44,7 @@ def refuse_untaken(problem: Problem, language: Language) -> None:
     linked_grader(problem, language)
 
 
-def refuse_edited(problem: Problem, tests: Collection[str]) -> None:
+def refuse_edited_files(problem: Problem, tests: Collection[str]) -> None:
     """Raise FileEdited if files of the problem have changed since it was read.
 
     Only the files of the given tests are checked, because a problem can have thousands of tests.
@@ -80,7 +80,7 @@ def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
     return present_programs
 
 
-def lacks(
+def find_unmet_needs(
     problem: Problem,
     language: Language | None,
     engine_capabilities: Capabilities,
@@ -111,7 +111,7 @@ def lacks(
                 engine_capabilities.tool(tool, f"a submission in {language.name}") for tool in language.tools
             ]
             if language.syntax == "python":
-                refuse_imports(code, (), tool, "the solution")
+                refuse_missing_imports(code, (), tool, "the solution")
     except (InputError, JudgeFailure) as error:
         yield error
     try:
@@ -142,10 +142,10 @@ def refuse_script(program: Checker | Manager, kind: str, capabilities: Capabilit
     package_modules = {
         PurePosixPath(part).stem for file in program.sources for part in PurePosixPath(file.name).parts
     }
-    refuse_imports(program.sources[0].content.read(), package_modules, tool, f"the {kind}")
+    refuse_missing_imports(program.sources[0].content.read(), package_modules, tool, f"the {kind}")
 
 
-def refuse_imports(
+def refuse_missing_imports(
     source: str | bytes, package_modules: Collection[str], tool: Toolchain, subject: str
 ) -> None:
     """Raise ModuleMissing if a source imports, at its top level, packages that an interpreter lacks.
@@ -156,14 +156,14 @@ def refuse_imports(
         tool: the interpreter.
         subject: what the program is, for the message: "the checker".
     """
-    needed_modules = imported(source) & MODULES.keys()
+    needed_modules = imported_modules(source) & MODULES.keys()
     if tool.modules is not None and (
         missing_modules := sorted(needed_modules - set(package_modules) - set(tool.modules))
     ):
-        raise modules_missing(missing_modules, tool, subject)
+        raise missing_modules_failure(missing_modules, tool, subject)
 
 
-def imported(source: str | bytes) -> set[str]:
+def imported_modules(source: str | bytes) -> set[str]:
     """Return the modules that a Python program imports at its top level."""
     try:
         body = ast.parse(source).body
@@ -174,7 +174,7 @@ def imported(source: str | bytes) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def modules_missing(modules: Collection[str], tool: Toolchain, subject: str) -> ModuleMissing:
+def missing_modules_failure(modules: Collection[str], tool: Toolchain, subject: str) -> ModuleMissing:
     """Return the failure of a trusted program that imports packages which its interpreter does not have."""
     return ModuleMissing(
         tuple(modules),
@@ -190,7 +190,9 @@ def refuse_interpreter(language: Language, capabilities: Capabilities) -> None:
         raise InterpreterRefused(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
 
 
-def refuse_promises(packages: Collection[str], commands: Collection[str], capabilities: Capabilities) -> None:
+def refuse_missing_packages(
+    packages: Collection[str], commands: Collection[str], capabilities: Capabilities
+) -> None:
     """Raise InputError if the engine's Python must not run submissions, or lacks promised packages.
 
     The imports of submissions do not matter, so no submission can cause this error. A server whose packages

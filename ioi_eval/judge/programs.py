@@ -14,15 +14,21 @@ import msgspec
 
 from ioi_eval.engines.contract import BuildSpec, BuildSuccess, Capabilities, CompileError, Program
 from ioi_eval.engines.jobs.build import Builder
-from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, refuse_untaken, trusted_programs
+from ioi_eval.judge.needs import (
+    has_scripts,
+    is_script,
+    refuse_script,
+    refuse_unsupported_language,
+    trusted_programs,
+)
 from ioi_eval.judge.recipes import (
     CHECKER,
     GRADER,
     MANAGER,
     Sources,
-    proctor_recipe,
-    scripts_recipe,
-    trusted_recipe,
+    proctor_build_spec,
+    scripts_build_spec,
+    trusted_build_spec,
 )
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.doing import BUILD, step
@@ -66,7 +72,7 @@ _MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
 _ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # constant, so that the same sources give the same bytes
 
 
-def script_of(program: Checker | Manager) -> Blob:
+def build_script(program: Checker | Manager) -> Blob:
     """Return the file that the interpreter runs: the first source, or a zip archive with its modules.
 
     For a manager it is always an archive, which starts with graders/python/manager.py.
@@ -140,14 +146,14 @@ class _UnbuiltProgram:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
             if has_scripts(self.program):
                 packer = Blob.of_file(graders_folder() / "python" / "scripts.py")
-                self.recipe = scripts_recipe(self.program, kind, limits, packer)
+                self.recipe = scripts_build_spec(self.program, kind, limits, packer)
             else:
-                file = JobFile(name=file.name, content=script_of(self.program))
+                file = JobFile(name=file.name, content=build_script(self.program))
             self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
             if language.run() != (language.artifact_name,):
                 raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
-            self.recipe = trusted_recipe(problem, self.program, kind, limits)
+            self.recipe = trusted_build_spec(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True, is_reused=True)
             self.ready = TrustedProgram(file=file, argv=(kind,))
 
@@ -189,7 +195,7 @@ class PreparedProblem:
 
         def compute() -> JudgingSetup:
             if language is not None:
-                refuse_untaken(self.problem, language)
+                refuse_unsupported_language(self.problem, language)
             return JudgingSetup(self.problem, language, options)
 
         language_key = language and (language.name, language.standard)
@@ -260,7 +266,9 @@ class Artifacts:
         if self._proctor is not None:
             return self._proctor
         if self._proctor_recipe is None:
-            self._proctor_recipe = proctor_recipe(proctor_sources(graders_folder() / "proctor"), self._limits)
+            self._proctor_recipe = proctor_build_spec(
+                proctor_sources(graders_folder() / "proctor"), self._limits
+            )
         built = await builder.build(self._proctor_recipe)
         if isinstance(built, CompileError):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
@@ -391,7 +399,7 @@ class JudgingSetup:
         checker, manager = self._checker_and_manager
         files = [trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None]
         interpreter, (plan_submission, harness_files) = "", self._plan_submission
-        if not plan_submission.proc and (self._grader_names_stream or names_a_stream(submission)):
+        if not plan_submission.proc and (self._grader_names_stream or names_standard_stream(submission)):
             plan_submission = msgspec.structs.replace(plan_submission, streams=True)
         if built is not None and self.language is not None:
             if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
@@ -456,14 +464,14 @@ class JudgingSetup:
         return plan_submission, harness_files
 
 
-def names_a_stream(submission: Submission) -> bool:
+def names_standard_stream(submission: Submission) -> bool:
     """Return True if a source of the program may open a standard stream by name."""
     return _STREAM in (submission.code or "") or any(
         _STREAM.encode() in file.content.read() for file in submission.files
     )
 
 
-def runs_code(problem: Problem, submission: Submission) -> bool:
+def has_program(problem: Problem, submission: Submission) -> bool:
     """Return True if the submission has a program, which must be built and run."""
     return problem.task_type is not TaskType.OUTPUT_ONLY and submission.code is not None
 

@@ -14,8 +14,8 @@ from ioi_eval.engines.contract import GENERATED, BuildSpec, BuildSuccess, Compil
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.runner import opened
-from ioi_eval.judge.programs import script_of
-from ioi_eval.judge.recipes import trusted_recipe
+from ioi_eval.judge.programs import build_script
+from ioi_eval.judge.recipes import trusted_build_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import find
@@ -194,11 +194,11 @@ class _TestGenerator:
             )
             language = find(program.language, where=self._where)
             if language.syntax == "python":
-                content, name = script_of(checker), f"{_PROGRAM}.py"
+                content, name = build_script(checker), f"{_PROGRAM}.py"
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
                 # The compiler has the default limits, because the package does not control it.
-                spec = trusted_recipe(problem, checker, _GENERATOR, BuildLimits())
+                spec = trusted_build_spec(problem, checker, _GENERATOR, BuildLimits())
                 content, name = (
                     (await self._build_or_raise(spec, f"{first_name} does not compile")).artifact,
                     _PROGRAM,

@@ -12,7 +12,7 @@ from support.engines import fake_capabilities
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
-from ioi_eval.judge.needs import imported, lacks, refuse_language
+from ioi_eval.judge.needs import find_unmet_needs, imported_modules, refuse_language
 from ioi_eval.model.languages import find
 from ioi_eval.models import (
     Blob,
@@ -52,7 +52,7 @@ def reasons(
 ) -> list[str]:
     tools = {name: tool for name, tool in toolchains.items() if name != without}
     profile = msgspec.structs.replace(PROFILE, toolchains=tools)
-    return [str(error) for error in lacks(problem, find(language), profile, profile)]
+    return [str(error) for error in find_unmet_needs(problem, find(language), profile, profile)]
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,11 @@ def test_a_module_beside_the_checker_is_not_a_package() -> None:
 
 
 def test_imports_at_the_top_level_alone_are_what_a_program_cannot_start_without() -> None:
-    assert imported("import a.b, c as d\nfrom e.f import g\nfrom . import h\nif 1:\n    import i\n") == {
+    assert imported_modules(
+        "import a.b, c as d\nfrom e.f import g\nfrom . import h\nif 1:\n    import i\n"
+    ) == {
         "a",
         "c",
         "e",
     }
-    assert imported(b"\x00") == imported("(" * 10_000) == set()
+    assert imported_modules(b"\x00") == imported_modules("(" * 10_000) == set()

@@ -12,7 +12,7 @@ from support.engines import LANGUAGES, submission_recipe
 from ioi_eval.engines.jobs.build import control_command
 from ioi_eval.engines.jobs.headers import header_spec
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
-from ioi_eval.judge.recipes import proctor_recipe, trusted_recipe
+from ioi_eval.judge.recipes import proctor_build_spec, trusted_build_spec
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
 LIMITS = BuildLimits()
@@ -166,7 +166,7 @@ def test_any_text_is_a_source(code: str) -> None:
 
 def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
     problem = checked_problem()
-    recipe = trusted_recipe(problem, problem.checker, "checker", LIMITS)
+    recipe = trusted_build_spec(problem, problem.checker, "checker", LIMITS)
     assert recipe.command[-3:] == ("-o", "checker.out", "checker/checker.cpp")
     assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
     assert recipe.limits.wall_time is not None
@@ -175,7 +175,7 @@ def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
 
 
 def test_the_proctor_is_all_its_units() -> None:
-    recipe = proctor_recipe([named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS)
+    recipe = proctor_build_spec([named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS)
     assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
     assert control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
 

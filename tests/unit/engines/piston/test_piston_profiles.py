@@ -11,7 +11,7 @@ from support.servers import EndpointReport
 
 from ioi_eval.engines.piston.reports import differences, merged, offering, why_not
 from ioi_eval.errors import InputError
-from ioi_eval.judge.needs import refuse_promises
+from ioi_eval.judge.needs import refuse_missing_packages
 from ioi_eval.models import Toolchain
 
 
@@ -104,8 +104,8 @@ def test_a_server_without_a_package_that_all_others_have_does_not_join() -> None
     assert why_not(profile, with_packages("c", "numpy", "torch")) == ""
     assert why_not(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")
     with pytest.raises(InputError, match="may count on scipy"):
-        refuse_promises(["numpy", "scipy"], ["python3"], profile)
-    refuse_promises(["numpy"], ["python3"], profile)
+        refuse_missing_packages(["numpy", "scipy"], ["python3"], profile)
+    refuse_missing_packages(["numpy"], ["python3"], profile)
 
 
 def test_where_compilers_differ_the_profile_follows_those_that_are_there() -> None:
