@@ -186,7 +186,7 @@ async def _judged(
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
             servers_found_event(engine)  # refuses servers that cannot judge
             try:
-                await scorer.judge.keep_promises(packages, [submission.language])
+                await scorer.judge.check_packages(packages, [submission.language])
                 limited = await TimeLimits(scorer.judge.but(trusts=True), factor=timing.factor).with_limits(
                     problem
                 )

@@ -162,7 +162,7 @@ class Runtime:
         engine, trusted = self._opening = setup.opened(store)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         open_scorer = await stack.enter_async_context(scorer)
-        await open_scorer.judge.keep_promises(setup.packages, ["python"] if setup.packages else [])
+        await open_scorer.judge.check_packages(setup.packages, ["python"] if setup.packages else [])
         self._scorer = open_scorer
 
 

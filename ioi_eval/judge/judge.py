@@ -120,7 +120,7 @@ class Judge:
             trusts=self._trusts_submissions if trusts is None else trusts,
         )
 
-    async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
+    async def check_packages(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError if submissions in these languages may use packages that the engine lacks."""
         capabilities = await self._tests.capabilities()
         refuse_missing_packages(packages, {find(language).command for language in languages}, capabilities)
@@ -133,9 +133,9 @@ class Judge:
         """Build the programs that all submissions need. Raises an error if the problem cannot be judged."""
         prepared_problem = self._artifacts.prepared(problem)
         if not await self._needs_classic_jobs(None):
-            await self._artifacts.of_problem(prepared_problem)
+            await self._artifacts.build_problem_programs(prepared_problem)
 
-    async def lacks(
+    async def find_unmet_needs(
         self, problem: Problem, language: Language | None, code: str = ""
     ) -> tuple[JudgeFailure | InputError, ...]:
         """Return why the engine cannot judge submissions in a language on a problem; empty if it can.
@@ -151,7 +151,7 @@ class Judge:
             return ()
         engine_capabilities, builder_capabilities = (
             await self._tests.capabilities(),
-            await (await self._artifacts.chosen_builder()).capabilities(),
+            await (await self._artifacts.choose_builder()).capabilities(),
         )
         return tuple(find_unmet_needs(problem, language, engine_capabilities, builder_capabilities, code))
 
@@ -189,7 +189,7 @@ class Judge:
         if language is not None and not self._trusts_submissions:
             refuse_interpreter(language, await self._tests.capabilities())
         if has_code and self._trusts_submissions and not submission.files:
-            for error in await self.lacks(problem, language, submission.code or ""):
+            for error in await self.find_unmet_needs(problem, language, submission.code or ""):
                 raise error
         if await self._needs_classic_jobs(language):
             with step(TESTS):
@@ -228,7 +228,7 @@ class Judge:
     ) -> SubmissionResult:
         tests, problem = self._tests, setup.original_problem
         if setup.language is None:
-            programs = await self._artifacts.of_problem(prepared)
+            programs = await self._artifacts.build_problem_programs(prepared)
             program = setup.program(submission, None, programs)
             # Tests that need a program, which a submission of files does not have.
             names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
@@ -241,7 +241,7 @@ class Judge:
             if deduplication is not None:
                 pending = exit_stack.enter_context(deduplication.pending(problem.id))
             problem_programs, built = await asyncio.gather(
-                self._artifacts.of_problem(prepared),
+                self._artifacts.build_problem_programs(prepared),
                 self._artifacts.submission(prepared, submission),
                 return_exceptions=True,
             )
@@ -312,14 +312,14 @@ class _SubmissionJudging:
                         results |= share(planned, not_tried(planned.test.name, stalled_test))
                 else:
                     batch = Batch(
-                        problem=setup.problem_as_run,
+                        problem=setup.stretched_problem,
                         program=self.program,
                         tests=remaining_tests,
                         options=setup.options,
                         alone=stall is not StallOutcome.NONE,
                     )
                     answers, new_results = await self._run_batch(batch)
-                    if setup.problem_as_run is not setup.problem:
+                    if setup.stretched_problem is not setup.problem:
                         new_results = await self._remeasure_borderline_times(batch, new_results)
                     results |= new_results
                     if answers.stall is not StallOutcome.NONE:
@@ -370,9 +370,9 @@ class _SubmissionJudging:
         """
         answers = await self.tests.run(batch)
         if self.control is not None:
-            answers = await self.control.with_blame(self.tests, batch, answers)
+            answers = await self.control.blame_submission(self.tests, batch, answers)
         results: dict[str, TestResult] = {}
-        problem = self.setup.problem_as_run
+        problem = self.setup.stretched_problem
         judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
         for planned in batch.tests:
             test = planned.test
@@ -444,7 +444,7 @@ class ControlSolution:
         self._artifacts, self._prepared = artifacts, prepared
         self._programs, self._options = programs, options
 
-    async def with_blame(self, tests: TestRunner, batch: Batch, answers: TestReports) -> TestReports:
+    async def blame_submission(self, tests: TestRunner, batch: Batch, answers: TestReports) -> TestReports:
         """Return the answers, with 0 points for tests on which the submission is to blame for a failure.
 
         It is to blame if a manager or a checker fails on the submission twice, and not on this solution. A

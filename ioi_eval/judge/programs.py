@@ -136,7 +136,7 @@ class _UnbuiltProgram:
     def __init__(self, problem: Problem, kind: str, limits: BuildLimits) -> None:
         self.problem, self.kind = problem, kind
         self.program = trusted_programs(problem).get(kind)
-        self.recipe: BuildSpec | None = None  # `None` if it needs no build
+        self.build_spec: BuildSpec | None = None  # `None` if it needs no build
         if self.program is None:
             return
         where = problem.source or problem.id
@@ -146,14 +146,14 @@ class _UnbuiltProgram:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
             if has_scripts(self.program):
                 packer = Blob.of_file(graders_folder() / "python" / "scripts.py")
-                self.recipe = scripts_build_spec(self.program, kind, limits, packer)
+                self.build_spec = scripts_build_spec(self.program, kind, limits, packer)
             else:
                 file = JobFile(name=file.name, content=build_script(self.program))
             self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
             if language.run() != (language.artifact_name,):
                 raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
-            self.recipe = trusted_build_spec(problem, self.program, kind, limits)
+            self.build_spec = trusted_build_spec(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True, is_reused=True)
             self.ready = TrustedProgram(file=file, argv=(kind,))
 
@@ -228,7 +228,7 @@ class Artifacts:
         self._chosen_for_capabilities: Capabilities | None = (
             None  # the capabilities for which the builder was chosen
         )
-        self._proctor_recipe: BuildSpec | None = None
+        self._proctor_build_spec: BuildSpec | None = None
         self._prepared = LruCache[PreparedProblem](MOST_PROBLEMS)
 
     def prepared(self, problem: Problem) -> PreparedProblem:
@@ -243,7 +243,7 @@ class Artifacts:
             self._prepared.keep(name, prepared, problem_cache_size(problem))
         return prepared
 
-    async def of_problem(self, problem: PreparedProblem) -> ProblemPrograms:
+    async def build_problem_programs(self, problem: PreparedProblem) -> ProblemPrograms:
         """Build everything that does not depend on a submission, concurrently. Raises `ProgramBroken`."""
         with step(BUILD):
             proctor, checker, manager, grader = await asyncio.gather(
@@ -262,14 +262,14 @@ class Artifacts:
 
     async def proctor(self) -> Blob:
         """Return the engine's proctor, or build it. Its sources are read and hashed once for a run."""
-        builder = await self.chosen_builder()
+        builder = await self.choose_builder()
         if self._proctor is not None:
             return self._proctor
-        if self._proctor_recipe is None:
-            self._proctor_recipe = proctor_build_spec(
+        if self._proctor_build_spec is None:
+            self._proctor_build_spec = proctor_build_spec(
                 proctor_sources(graders_folder() / "proctor"), self._limits
             )
-        built = await builder.build(self._proctor_recipe)
+        built = await builder.build(self._proctor_build_spec)
         if isinstance(built, CompileError):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
@@ -284,9 +284,9 @@ class Artifacts:
             return None
         if unbuilt.is_script:
             refuse_script(unbuilt.program, kind, await self.builder.capabilities())
-        if unbuilt.recipe is None:
+        if unbuilt.build_spec is None:
             return unbuilt.ready
-        built = await (await self.chosen_builder()).build(unbuilt.recipe)
+        built = await (await self.choose_builder()).build(unbuilt.build_spec)
         if isinstance(built, CompileError):
             raise _compile_failure(problem.problem, unbuilt.program, kind, built)
         file = msgspec.structs.replace(unbuilt.ready.file, content=built.artifact)
@@ -298,7 +298,7 @@ class Artifacts:
         """Build a submission. Sources that cannot be given to a compiler are a compile error."""
         language = find(submission.language, where=problem.problem.source or problem.problem.id)
         try:
-            recipe = problem.sources(language).recipe(submission)
+            recipe = problem.sources(language).create_build_spec(submission)
         except JobRejected as error:
             return CompileError(log=str(error))
         with step(BUILD):
@@ -306,7 +306,7 @@ class Artifacts:
                 recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
             return await self.builder.build(recipe)
 
-    async def chosen_builder(self) -> Builder:
+    async def choose_builder(self) -> Builder:
         """Return the builder for the proctor and for checkers, managers and graders."""
         capabilities = await self.builder.capabilities()
         if (
@@ -364,7 +364,7 @@ class JudgingSetup:
         self.problem = problem  # with the limits of the language
         if language is not None:
             self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
-        self.problem_as_run = stretched(self.problem, options.borderline)  # with longer time limits
+        self.stretched_problem = stretched(self.problem, options.borderline)  # with longer time limits
         self.checker_name = checker_name(problem)
         self.processes = SubmissionProcesses(
             count=processes_of(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS

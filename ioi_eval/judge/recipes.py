@@ -80,7 +80,7 @@ class Sources:
             self._prelude = options.prelude + (_LINE_BUFFERED if options.line_buffered else "")
         self._spec_without_files = self._build_spec(())
 
-    def recipe(self, submission: Submission) -> BuildSpec:
+    def create_build_spec(self, submission: Submission) -> BuildSpec:
         """Return the build of a submission.
 
         Raises JobRejected for sources that are too large or have invalid names: that is the submission's

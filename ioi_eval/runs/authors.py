@@ -332,9 +332,9 @@ async def refuse_unjudgeable_programs(
     judge: Judge, packages: Collection[str], programs: Collection[tuple[Problem, str]]
 ) -> None:
     """Raise InputError if the engine cannot judge programs. `programs`: pairs of problem and language."""
-    await judge.keep_promises(packages, {language for _, language in programs})
+    await judge.check_packages(packages, {language for _, language in programs})
     for problem, language in programs:
-        for error in await judge.lacks(problem, find(language)):
+        for error in await judge.find_unmet_needs(problem, find(language)):
             raise InputError(f"nobody is asked for a program: {error}", where=f"problem {problem.id}")
 
 

@@ -79,7 +79,7 @@ async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge:
     if not promised:
         return []
     try:
-        await judge.keep_promises(promised, ["python"])
+        await judge.check_packages(promised, ["python"])
     except InputError as error:
         return [HealthCheck(name="packages", ok=False, detail=error.problem, remedy=error.remedy)]
     return [HealthCheck(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
@@ -88,10 +88,14 @@ async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge:
 async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[Need]:
     """Return the unmet needs of a problem and of its solutions."""
     language = find(choose_language(problem, default=default_language).language)
-    errors = await judge.lacks(problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language)
+    errors = await judge.find_unmet_needs(
+        problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language
+    )
     needs = [_need_from_error(problem, error) for error in errors]
     if not problem.unusable and any(_is_final_failure(error) for error in errors):
-        other_languages = [other.name for other in admitted(problem) if not await judge.lacks(problem, other)]
+        other_languages = [
+            other.name for other in admitted(problem) if not await judge.find_unmet_needs(problem, other)
+        ]
         needs = [need for need, error in zip(needs, errors, strict=True) if not _is_final_failure(error)]
         detail = (
             f"not in {language.name}: only in {' or '.join(other_languages) or 'no language that is here'}"
@@ -107,7 +111,7 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
                     Need(problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True)
                 )
                 continue
-            solution_errors = await judge.lacks(
+            solution_errors = await judge.find_unmet_needs(
                 problem, solution_language, "" if solution.files else solution.code
             )
             for need in (

@@ -242,7 +242,7 @@ class DumpTail:
         """Check the problems and languages of the beginning before anything is judged."""
         names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
-        await judge.keep_promises(self._problems.packages, languages)
+        await judge.check_packages(self._problems.packages, languages)
         await prepare_problems(judge.prepare, [self._problems[name] for name in names])
 
     async def _submissions(self) -> AsyncGenerator[Submission]:

@@ -120,7 +120,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     ) as journal:
         expected = [shard.info.expected for shard in shards]
         if None not in expected or any(shard.info.unread for shard in shards):
-            journal.expect_number(None if None in expected else sum(filter(None, expected)))
+            journal.set_expected_count(None if None in expected else sum(filter(None, expected)))
         journal.begin()
         for shard in shards:
             _copy_rows(shard, journal)

@@ -218,7 +218,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
 
         def on_event(event: Event) -> None:
             if isinstance(event, ServersFound):
-                journal.note(event.settings)
+                journal.add_settings(event.settings)
             progress(event)
 
         setup = setup._replace(on_event=on_event)
@@ -226,9 +226,9 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             setup.on_event(change_event)
         keys, done_before = work.keys, journal.done
         if keys is None:
-            journal.expect_number(work.expected)
+            journal.set_expected_count(work.expected)
         else:
-            journal.expect(keys, work.others)
+            journal.set_expected_keys(keys, work.others)
         is_done = (
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )
@@ -264,7 +264,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 workers=lambda: (
                     workers() + min(workers(), deduplication.waiting if deduplication is not None else 0)
                 ),
-                check=partial(judge.keep_promises, work.problems.packages),
+                check=partial(judge.check_packages, work.problems.packages),
                 prepare=judge.prepare,
                 limited=limited,
                 expected=work.expected,
@@ -475,7 +475,7 @@ def supersede_changed_submissions(
             reasons[ResultChange.GONE] += key in journal.done
             journal.supersede(key)
             changed_keys.add(key)
-    for key in journal.repeating(changed_keys):  # the rows that they name are gone
+    for key in journal.repeating_keys(changed_keys):  # the rows that they name are gone
         reasons[ResultChange.COLUMNS] += 1
         journal.supersede(key)
     if not (reasons := +reasons):

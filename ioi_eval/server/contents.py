@@ -51,7 +51,7 @@ class ContentCache:
 
     def has(self, sha256: str) -> bool:
         """Return True if the file is cached, and count it as used."""
-        return self._depot is not None and not self._depot.lacks([sha256])
+        return self._depot is not None and not self._depot.missing_names([sha256])
 
     @contextlib.contextmanager
     def pinned_program(self, sha256: str) -> Iterator[Path | None]:
@@ -63,7 +63,7 @@ class ContentCache:
             yield None
             return
         with self._depot.hold([sha256]):
-            path = None if self._depot.lacks([sha256]) else self._depot.blob(sha256).path
+            path = None if self._depot.missing_names([sha256]) else self._depot.blob(sha256).path
             yield None if path is None else Path(path)
 
     async def store_programs(self, result: JobResult) -> JobResult:
@@ -108,7 +108,7 @@ class ContentCache:
             raise EngineOverloaded(f"{_MAX_UPLOADS} files are being sent already")
         self._uploads += 1
         try:
-            with self._depot.arrival(sha256) as arrival:
+            with self._depot.receive(sha256) as arrival:
                 async with contextlib.aclosing(pieces):
                     async for piece in pieces:
                         if not arrival.write(piece):
@@ -131,7 +131,7 @@ class ContentCache:
             yield job
             return
         with self._depot.hold(hashes):
-            if missing := self._depot.lacks(hashes):
+            if missing := self._depot.missing_names(hashes):
                 self._counts["lacking"] += len(missing)
                 raise piston.lacks_contents(missing)
             self._counts["used"] += len(hashes)

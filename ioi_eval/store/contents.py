@@ -234,7 +234,7 @@ class Store:
             CACHE_PIN.log(_log, f"{path.name} was removed")
 
     @contextlib.asynccontextmanager
-    async def turn(self, key: str) -> AsyncIterator[None]:
+    async def creation_lock(self, key: str) -> AsyncIterator[None]:
         """Let processes make an entry one after another, so that only the first has to make it.
 
         The wait is bounded, because the process ahead may be stopped or fail to store the entry. If the lock
@@ -509,7 +509,7 @@ class BlobCache:
         """Return True if the content is here."""
         return name in self._sizes
 
-    def lacks(self, names: Collection[str]) -> tuple[str, ...]:
+    def missing_names(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the names of missing contents, and mark the other contents as used."""
         with self._lock:
             for name in names:
@@ -521,7 +521,7 @@ class BlobCache:
         """Return a content as a blob. Its file may vanish unless the content is held."""
         return Blob(sha256=name, size=self._sizes[name], path=str(self._folder / name))
 
-    def spare(self) -> Path:
+    def new_draft_path(self) -> Path:
         """Return a new path for an incoming content."""
         return self._folder / f"part-{secrets.token_hex(8)}"
 
@@ -539,12 +539,12 @@ class BlobCache:
             self._reserved_bytes -= size
 
     @contextlib.contextmanager
-    def arrival(self, name: str) -> Iterator[BlobWriter]:
+    def receive(self, name: str) -> Iterator[BlobWriter]:
         """Yield a writer for a content that arrives in pieces.
 
         If the content is not kept, its file is removed at the end.
         """
-        draft = self.spare()
+        draft = self.new_draft_path()
         with draft.open("xb", buffering=0) as stream:
             writer = BlobWriter(self, name, draft, stream)
             try:
@@ -554,7 +554,7 @@ class BlobCache:
                 self.release(writer.size)
 
     def keep(self, name: str, draft: Path) -> None:
-        """Add the file at a path of `spare`; `name` must be its hash."""
+        """Add the file at a path of `new_draft_path`; `name` must be its hash."""
         draft.chmod(_FILE_MODE)
         size = draft.stat().st_size
         with self._lock:
@@ -569,7 +569,7 @@ class BlobCache:
 
         The linked file must never change.
         """
-        draft = self.spare()
+        draft = self.new_draft_path()
         try:
             if content.path is None:
                 draft.write_bytes(content.read())

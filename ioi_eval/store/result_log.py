@@ -289,7 +289,7 @@ class ResultLog:
         _, row = next(decode_lines(self.folder / RESULTS, ResultHead, self._offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
 
-    def repeating(self, judged_keys: Set[str]) -> list[str]:
+    def repeating_keys(self, judged_keys: Set[str]) -> list[str]:
         """Return the keys of valid rows that repeat the result of a row in `judged_keys`."""
         rows = decode_lines(self.folder / RESULTS, ResultHead) if judged_keys else ()
         return [row.key for _, row in rows if row.repeats in judged_keys and row.key in self.done]
@@ -586,7 +586,7 @@ class ResultLog:
 
     # --- run.json ---
 
-    def expect(self, keys: Collection[str], others: Collection[str] = ()) -> None:
+    def set_expected_keys(self, keys: Collection[str], others: Collection[str] = ()) -> None:
         """Set the expected number of results: those with these keys, and all stored results.
 
         `others` are keys of the dump that this call does not select. They count if an earlier call selected
@@ -596,10 +596,10 @@ class ResultLog:
         for key in chain(keys, (key for key in others if _short_hash(key) in earlier_hashes)):
             if key not in self.done:
                 missing_hashes += _short_hash(key)
-        self.expect_number(len(self.done) + len(missing_hashes) // _HASH_BYTES)
+        self.set_expected_count(len(self.done) + len(missing_hashes) // _HASH_BYTES)
         self._expected_hashes = bytes(missing_hashes)
 
-    def expect_number(self, number: int | None) -> None:
+    def set_expected_count(self, number: int | None) -> None:
         """Set the expected number of results. `None` means that the dump has not been read to its end."""
         self._run_info = msgspec.structs.replace(self._run_info, expected=number, unread=number is None)
 
@@ -611,7 +611,7 @@ class ResultLog:
         content = path.read_bytes()
         return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))
 
-    def note(self, settings: Mapping[str, Any]) -> None:
+    def add_settings(self, settings: Mapping[str, Any]) -> None:
         """Add settings for reports. If a setting has changed, the report shows the earlier value, too."""
         stored_settings = {} if self._stored_info is None or self._restart else self._stored_info.settings
         merged_settings = dict[str, Any]()
@@ -630,7 +630,7 @@ class ResultLog:
         self._run_info = msgspec.structs.replace(
             self._run_info, fingerprint=info.fingerprint, settings=info.settings
         )
-        self.expect(keys)
+        self.set_expected_keys(keys)
         self._write_info(replacing=False)
 
     def _add_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:

@@ -133,7 +133,7 @@ def compact_result_row(
     The parameters are those of `result_row`.
     """
     tests = DistinctTests()
-    row = _create_row(submission, problem, result, outputs, tests.places)
+    row = _create_row(submission, problem, result, outputs, tests.indices)
     return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
 
 
@@ -209,7 +209,7 @@ class DistinctTests:
         self._distinct = list[TestResult]()
         self._indices_by_name = dict[str, list[int]]()  # two different tests may have the same name
 
-    def places(self, tests: Sequence[TestResult]) -> list[int]:
+    def indices(self, tests: Sequence[TestResult]) -> list[int]:
         """Return the index of each test, and add new tests."""
         return [self._test_index(test) for test in tests]
 

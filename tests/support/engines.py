@@ -52,4 +52,4 @@ def submission_recipe(
     problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
 ) -> BuildSpec:
     language = find(submission.language, where=problem.source or problem.id)
-    return Sources(problem, language, limits, helpers).recipe(submission)
+    return Sources(problem, language, limits, helpers).create_build_spec(submission)

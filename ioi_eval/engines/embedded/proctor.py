@@ -112,7 +112,7 @@ async def _built_once(
         pin = store.pin(key)
     with pin:
         if (found := store.get(key)) is None:
-            async with store.turn(key):  # several processes may start at the same time
+            async with store.creation_lock(key):  # several processes may start at the same time
                 if (found := store.get(key)) is None:
                     output = await _build(compiler, arguments, sources)
                     with convert_store_errors(store, EngineUnavailable):

@@ -326,7 +326,7 @@ class ArtifactCache:
 
     def turn(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
         """Hold a key, so that only one process at a time makes its artifact."""
-        return self._store.turn(key)
+        return self._store.creation_lock(key)
 
     def there(self, *keys: str) -> bool:
         """Return True if an outcome is cached for one of the keys. Quick enough without a thread."""

@@ -147,7 +147,7 @@ async def open_contest(
                 _refuse_to_lose(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
                 if spoken is None:
-                    await judge.keep_promises(problems.packages, languages)
+                    await judge.check_packages(problems.packages, languages)
                 else:
                     pairs = ((problem, spoken(problem)) for problem in problems.values())
                     await refuse_unjudgeable_programs(

@@ -157,7 +157,7 @@ class _Opened:
 
     async def execute(self, job: Job) -> JobResult | MissingContents:
         names = [file.content.sha256 for file in job.files if file.content.data is None]
-        if lacking := self._depot.lacks(names):
+        if lacking := self._depot.missing_names(names):
             return MissingContents(names=lacking)
         with self.contents.with_files(job) as whole:
             files = tuple(map(self._with_own, whole.files))

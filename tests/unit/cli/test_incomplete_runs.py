@@ -110,7 +110,7 @@ def test_one_incomplete_run_of_several_is_named(cli: CommandLine, asked: tuple[A
 
 def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
-        journal.expect_number(None)
+        journal.set_expected_count(None)
         journal.record(ended("a"))
     found = summary(tmp_path / "run")
     assert (found.complete, found.judged, found.of) == (False, 1, None)
@@ -120,7 +120,7 @@ def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path
 def test_rows_that_come_and_go_change_the_number_of_submissions(tmp_path: Path) -> None:
     def opened(*keys: str, others: tuple[str, ...] = (), record: str = "") -> int | None:
         with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
-            journal.expect(keys, others)
+            journal.set_expected_keys(keys, others)
             for key in record:
                 journal.record(ended(key))
             journal.begin()

@@ -149,8 +149,8 @@ async def test_what_no_sandbox_can_show_judges_no_program_in_python(
             assert f"{closed}" in str(caught.value) and "which submissions cannot read" in str(caught.value)
             assert "chmod o+x" in caught.value.remedy and "IOI_EVAL_PYTHON" in caught.value.remedy
         with pytest.raises(InputError, match="submissions cannot import numpy"):
-            await scorer.judge.keep_promises((), ["python"])
-        await scorer.judge.keep_promises((), ["c++"])
+            await scorer.judge.check_packages((), ["python"])
+        await scorer.judge.check_packages((), ["c++"])
     with pytest.raises(InputError, match="cannot run submissions: it lies in"):
         async with opened(store, "landlock", python=str(as_the_caller)):
             pass

@@ -122,14 +122,14 @@ async def test_a_program_that_does_something_without_the_package_is_scored(score
 
 
 async def test_promised_packages_are_there_before_the_first_job(scorer: Scorer, python: Path) -> None:
-    await scorer.judge.keep_promises(["networkx"], ["python"])
-    await scorer.judge.keep_promises(["numpy"], ["c++", "pypy"])
+    await scorer.judge.check_packages(["networkx"], ["python"])
+    await scorer.judge.check_packages(["numpy"], ["c++", "pypy"])
     with pytest.raises(InputError, match=r"may count on numpy, which") as caught:
-        await scorer.judge.keep_promises(["networkx", "numpy"], ["python", "c++"])
+        await scorer.judge.check_packages(["networkx", "numpy"], ["python", "c++"])
     assert str(python) in str(caught.value)
     assert all(word in caught.value.remedy for word in ("python=PATH", "packages=none", "pip install numpy"))
     with pytest.raises(InputError, match="no such package: 'numppy'") as caught:
-        await scorer.judge.keep_promises(["numppy"], ["python"])
+        await scorer.judge.check_packages(["numppy"], ["python"])
     assert "numpy" in caught.value.remedy
 
 

@@ -72,7 +72,7 @@ async def test_a_program_that_can_never_be_judged_costs_no_job(
         with pytest.raises(JudgeFailure, match=reason) as caught:
             await scorer.score(wrong, submission(language=language))
         assert caught.value.final, "no other try helps"
-        assert [str(error) for error in await scorer.judge.lacks(wrong, find(language))] == [
+        assert [str(error) for error in await scorer.judge.find_unmet_needs(wrong, find(language))] == [
             str(caught.value)
         ]
     assert engine.jobs == []
@@ -113,7 +113,7 @@ async def test_an_impossible_problem_is_bad_input_at_every_door(name: str) -> No
         with pytest.raises(InputError, match=reason):
             await scorer.prepare(wrong)
         for language in (find("c++"), None):
-            (error,) = await scorer.judge.lacks(wrong, language)
+            (error,) = await scorer.judge.find_unmet_needs(wrong, language)
             assert isinstance(error, InputError) and reason in str(error)
     with pytest.raises(InputError, match=reason):  # before a model is asked
         refuse_language(wrong, find("c++"))

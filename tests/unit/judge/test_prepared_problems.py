@@ -67,7 +67,7 @@ async def test_setup_is_created_for_each_set_of_options() -> None:
 async def test_each_standard_of_a_language_has_its_own_build() -> None:
     prepared = (await opened()).prepared(problem())
     languages = [find(name) for name in ("c++17", "c++20", "C++17")]
-    commands = [prepared.sources(language).recipe(submission()).command for language in languages]
+    commands = [prepared.sources(language).create_build_spec(submission()).command for language in languages]
     setups = [prepared.setup(language, JudgeOptions()).language for language in languages[:2]]
     assert ["-std=gnu++17" in command for command in commands] == [True, False, True]
     assert [language and language.standard for language in setups] == ["gnu++17", "gnu++20"]

@@ -347,7 +347,7 @@ async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> N
     engine = FakeEngine(compile_errors=refusing("oops"))
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(CheckerBroken) as caught:
-            await artifacts.of_problem(artifacts.prepared(checked_problem("oops")))
+            await artifacts.build_problem_programs(artifacts.prepared(checked_problem("oops")))
     message = str(caught.value)
     assert message.startswith(
         "problems/sum: the checker checker/checker.cpp does not compile: x.cpp:1: error"
@@ -360,7 +360,7 @@ async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> N
 async def test_a_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.of_problem(artifacts.prepared(checked_problem()))
+        await artifacts.build_problem_programs(artifacts.prepared(checked_problem()))
         first = await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
     assert first is not None
     assert len(engine.builds) == 1
@@ -384,7 +384,7 @@ class Meeting(FakeEngine):
 async def test_what_a_problem_needs_is_built_side_by_side(tmp_path: Path) -> None:
     engine = Meeting(msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.of_problem(artifacts.prepared(checked_problem()))
+        await artifacts.build_problem_programs(artifacts.prepared(checked_problem()))
     assert len(engine.builds) == 2
 
 

@@ -87,9 +87,9 @@ def test_contents_used_longest_ago_go_first(tmp_path: Path) -> None:
     depot = BlobCache(tmp_path / "kept", 100)
     for number in (1, 2):
         depot.add(some(str(number)))
-    assert depot.lacks([some("1").sha256]) == ()
+    assert depot.missing_names([some("1").sha256]) == ()
     depot.add(some("3"))
-    assert depot.lacks([some(str(number)).sha256 for number in (1, 2, 3)]) == (some("2").sha256,)
+    assert depot.missing_names([some(str(number)).sha256 for number in (1, 2, 3)]) == (some("2").sha256,)
     assert depot.blob(some("1").sha256).read() == some("1").data
     assert depot.used == 80
 

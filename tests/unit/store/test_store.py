@@ -187,7 +187,7 @@ def test_who_comes_second_takes_what_is_there(tmp_path: Path, kind: str) -> None
 
 async def find_or_make(root: Path, made: list[Path]) -> None:
     store = Store(root)
-    async with store.turn("key1"):
+    async with store.creation_lock("key1"):
         if store.get("key1") is None:
             await asyncio.sleep(0)  # the others come meanwhile
             made.append(store.put("key1", b"x"))
@@ -203,12 +203,12 @@ async def test_those_who_come_later_find_what_the_first_one_made(tmp_path: Path)
 async def test_a_turn_ends_with_the_work(tmp_path: Path) -> None:
     """Also where it fails or is cancelled: the next one tries."""
     with pytest.raises(OSError, match="no room"):
-        async with Store(tmp_path).turn("key1"):
+        async with Store(tmp_path).creation_lock("key1"):
             raise OSError(errno.ENOSPC, "no room")
     entered = asyncio.Event()
 
     async def never_ends() -> None:
-        async with Store(tmp_path).turn("key1"):
+        async with Store(tmp_path).creation_lock("key1"):
             entered.set()
             await asyncio.Event().wait()
 
@@ -223,7 +223,7 @@ async def test_a_turn_ends_with_the_work(tmp_path: Path) -> None:
 
 async def test_who_stands_still_is_not_waited_for(tmp_path: Path) -> None:
     clock, made = Ahead(), list[Path]()
-    async with Store(tmp_path).turn("key1"):
+    async with Store(tmp_path).creation_lock("key1"):
         behind = asyncio.create_task(find_or_make(tmp_path, made))
         await clock.turn(CACHE_ENTRY.max_seconds - 5)
         assert made == []
@@ -239,7 +239,7 @@ async def test_without_locks_nobody_waits(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     made: list[Path] = []
-    async with Store(tmp_path).turn("key1"):
+    async with Store(tmp_path).creation_lock("key1"):
         await find_or_make(tmp_path, made)
     assert len(made) == 1
 
@@ -250,7 +250,7 @@ def test_a_forked_process_keeps_nobody_waiting(tmp_path: Path) -> None:
     made: list[Path] = []
 
     async def fork_before_another() -> int:
-        async with Store(tmp_path).turn("key1"):
+        async with Store(tmp_path).creation_lock("key1"):
             behind = asyncio.create_task(find_or_make(tmp_path, made))
             await asyncio.sleep(0)
             pid = os.fork()
