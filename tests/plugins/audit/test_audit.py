@@ -134,7 +134,7 @@ def test_log_level_debug_shows_the_steps_of_a_solution(cli: CommandLine) -> None
     assert done.returncode == 0 and "add/correct/solutions 0: result: AC" in done.stderr, done.stderr
 
 
-def test_right_solution_that_does_not_run_here_accuses_nobody(cli: CommandLine) -> None:
+def test_right_solution_that_cannot_run_causes_no_diagnosis(cli: CommandLine) -> None:
     source = written(
         cli.folder, row("old", [ADD + "print(a + b)", "print 3", "raise SystemExit(3)"], ["print(3)"])
     )

@@ -145,7 +145,7 @@ async def judged(run: Ending, compiled: Ending | None = None, **changes: str) ->
     return result.score, result.status
 
 
-async def test_a_score_is_a_score() -> None:
+async def test_printed_score_becomes_the_result() -> None:
     assert await judged(Ending(stdout="0.5\n", stderr="half\n", code=0)) == (0.5, Verdict.PA)
 
 

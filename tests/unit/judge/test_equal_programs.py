@@ -97,7 +97,7 @@ async def test_a_failure_of_the_judge_is_not_shared() -> None:
     assert isinstance(third, SubmissionResult) and third.repeats == "b"
 
 
-async def test_who_leaves_while_others_wait_leaves_them_the_work() -> None:
+async def test_cancelled_program_hands_judging_to_the_next_one() -> None:
     deduplication, started = Deduplication(), asyncio.Event()
     result = SubmissionResult(key="b", problem_id="p", compiles=True)
 

@@ -58,7 +58,9 @@ ADDING = Problem(
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-async def test_each_gets_its_own_verdict(tmp_path: Path, store: Store, swapped: bool) -> None:
+async def test_similar_python_programs_get_separate_verdicts(
+    tmp_path: Path, store: Store, swapped: bool
+) -> None:
     """Whichever of two comes first."""
     of = {f"{name}: {n}": code for name, pair in PAIRS.items() for n, code in enumerate(pair)}
     codes = dict(sorted(of.items(), key=lambda one: one[0][-1], reverse=swapped))

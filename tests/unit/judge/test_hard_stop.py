@@ -79,13 +79,13 @@ def stalling(limits: Limits, *until: float) -> Problem:
 
 
 @pytest.mark.nightly  # the next test but one begins with it
-async def test_who_gets_there_alone_is_right(store: Store) -> None:
+async def test_stalled_test_that_passes_alone_is_accepted(store: Store) -> None:
     result = await judged(engine := Counting(store), store, 3.5)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
 @pytest.mark.nightly  # `test_what_counts_of_who_stalls`, where nothing is computed
-async def test_who_is_stopped_again_alone_has_failed_all_that_comes(store: Store) -> None:
+async def test_second_stall_fails_all_remaining_tests(store: Store) -> None:
     never = 1e12
     result = await judged(engine := Counting(store), store, 0, never, 0, never)
     statuses = [test.status for test in result.tests]
@@ -96,7 +96,7 @@ async def test_who_is_stopped_again_alone_has_failed_all_that_comes(store: Store
 
 
 @pytest.mark.nightly
-async def test_who_stalled_once_goes_on_alone(store: Store) -> None:
+async def test_tests_after_a_stall_run_alone(store: Store) -> None:
     result = await judged(engine := Counting(store), store, 3.5, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
     assert engine.tests == [3, 1, 2]
@@ -118,7 +118,7 @@ int main() {
 """
 
 
-async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(store: Store) -> None:
+async def test_idle_test_run_alone_fails_only_that_test(store: Store) -> None:
     """What kept it from that before was the machine's, and no load is a verdict."""
     result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS, limits=SHORTER)
     statuses = [test.status for test in result.tests]
@@ -191,7 +191,7 @@ async def test_what_counts_of_who_stalls(tests: list[str], statuses: list[str], 
         assert "stalls on test 1" in result.tests[2].feedback
 
 
-async def test_who_is_killed_again_alone_has_no_verdict() -> None:
+async def test_second_kill_alone_is_a_judge_failure() -> None:
     """By no limit, and not by itself: then it was the machine."""
     engine = Stalling()
     with pytest.raises(JudgeFailure, match="killed from outside") as failed:

@@ -94,7 +94,7 @@ def solution(code: str, expected: str = "correct", **changes: Any) -> Solution:
 
 
 @pytest.mark.parametrize("make", [communication, interactive])
-async def test_who_breaks_it_earns_nothing(scorer: Scorer, make: Any) -> None:
+async def test_submission_that_breaks_the_manager_scores_0(scorer: Scorer, make: Any) -> None:
     honest = make(solutions=(solution(NONSENSE, "incorrect"), solution(RIGHT)))
     result = await scorer.score(honest, submission(NONSENSE))
     assert [(test.score, test.status) for test in result.tests] == [(0.0, Verdict.WA)] * 2
@@ -123,7 +123,7 @@ async def test_who_breaks_it_earns_nothing(scorer: Scorer, make: Any) -> None:
         "earns nothing",
     ],
 )
-async def test_without_an_honest_program_nobody_can_say(
+async def test_broken_manager_without_a_right_solution_is_a_judge_failure(
     scorer: Scorer, solutions: tuple[Solution, ...]
 ) -> None:
     with pytest.raises(JudgeFailure, match="the manager"):

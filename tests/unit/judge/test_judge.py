@@ -261,7 +261,7 @@ async def test_a_compile_error_is_a_verdict_and_brings_the_compilers_words() -> 
         "\ud800",
     ],
 )
-async def test_any_text_is_judged(code: str) -> None:
+async def test_any_source_string_is_judged(code: str) -> None:
     async with scoring(FakeEngine()) as scorer:
         assert (await scorer.score(problem(1), submission(code))).points == 100
 

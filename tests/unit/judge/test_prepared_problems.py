@@ -41,7 +41,14 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
 
         monkeypatch.setattr(programs, name, counting)
 
-    once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_untaken")
+    once = (
+        "refuse_impossible",
+        "problem_digest",
+        "Schedule",
+        "Sources",
+        "JudgingSetup",
+        "refuse_unsupported_language",
+    )
     for name in (*once, "_UnbuiltProgram"):
         count(name)
     source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
@@ -53,7 +60,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
             await scorer.score(asked, submission(code, key=f"{number}"), deduplication=Deduplication())
         assert counted == dict.fromkeys(once, 1) | {"_UnbuiltProgram": 3}, "a checker, a manager and a grader"
         await scorer.score(asked, submission("pass", language="python"), deduplication=Deduplication())
-    every_language = {"problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_untaken"}
+    every_language = {"problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_unsupported_language"}
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 

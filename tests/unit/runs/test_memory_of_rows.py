@@ -44,7 +44,7 @@ def written(folder: Path) -> None:
     (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
 
 
-def test_a_journal_takes_little_for_a_row(folder: Path) -> None:
+def test_journal_uses_little_memory_per_row(folder: Path) -> None:
     written(folder)
     journal = list[ResultLog]()
     assert taken(lambda: journal.append(ResultLog.open(folder, MADE_OF))) < MOST
@@ -52,7 +52,7 @@ def test_a_journal_takes_little_for_a_row(folder: Path) -> None:
     journal[0].close()
 
 
-def test_a_dump_takes_little_for_a_row() -> None:
+def test_dump_uses_little_memory_per_row() -> None:
     def made() -> NamedKeys:
         found = NamedKeys()
         for number in range(NUMBER):

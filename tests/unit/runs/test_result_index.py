@@ -61,7 +61,7 @@ def check(folder: Path, *names: str) -> None:
             assert by_program is not None and by_program["key"] == name
 
 
-def test_known_rows_are_not_read_again(folder: Path, read: list[str]) -> None:
+def test_indexed_rows_are_not_read_again(folder: Path, read: list[str]) -> None:
     write(folder, "a1", "a2", "a3")
     check(folder, "a1", "a2", "a3")
     assert read == []
@@ -82,7 +82,7 @@ def killed_with(folder: Path, index: bytes, *names: str) -> None:
     (folder / INDEX).write_bytes(index)
 
 
-def test_rows_behind_the_index_are_read(folder: Path, read: list[str]) -> None:
+def test_rows_after_the_index_are_read(folder: Path, read: list[str]) -> None:
     write(folder, "a1", "a2")
     killed_with(folder, (folder / INDEX).read_bytes(), "a3", "a4")
     check(folder, "a1", "a2", "a3", "a4")
@@ -96,7 +96,7 @@ def test_rows_behind_the_index_are_read(folder: Path, read: list[str]) -> None:
     check(folder, "a1", "a2", "a3", "a4", "a5")
 
 
-def test_a_key_behind_the_index_that_is_in_it_is_there_twice(folder: Path) -> None:
+def test_key_both_in_and_after_the_index_is_a_duplicate(folder: Path) -> None:
     write(folder, "a1", "a2")
     with (folder / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(of("a1")) + b"\n")
@@ -104,7 +104,7 @@ def test_a_key_behind_the_index_that_is_in_it_is_there_twice(folder: Path) -> No
         ResultLog.open(folder, MADE_OF)
 
 
-def test_a_run_goes_on_where_no_index_can_be_written(folder: Path, read: list[str]) -> None:
+def test_run_continues_if_no_index_can_be_written(folder: Path, read: list[str]) -> None:
     write(folder, "a1")
     (folder / INDEX).unlink()
     (folder / INDEX).mkdir()
@@ -120,7 +120,7 @@ NAMES = ("a1", "a2", "a3")
 @pytest.mark.parametrize(
     "change", ["moved", "shorter", "another byte", "gone", "torn", "another problem", "code"]
 )
-def test_what_the_index_does_not_hold_for_is_read(
+def test_outdated_index_is_not_used(
     folder: Path, read: list[str], change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, *NAMES)
@@ -153,7 +153,7 @@ def test_what_the_index_does_not_hold_for_is_read(
     assert read == (["a9", "a2", "a3"] if change == "another byte" else names)
 
 
-def test_an_index_with_any_other_byte_is_none(folder: Path, read: list[str]) -> None:
+def test_index_with_any_changed_byte_is_ignored(folder: Path, read: list[str]) -> None:
     write(folder, *NAMES)
     index = folder / INDEX
     whole = index.read_bytes()
@@ -190,7 +190,7 @@ PROBLEMS = [{"sum": "b" * 64}, {"sum": "d" * 64}]
 
 
 @given(STEPS)
-def test_any_history_reads_as_one_without_an_index(
+def test_any_history_reads_the_same_without_an_index(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("history") / "run"

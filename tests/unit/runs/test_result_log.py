@@ -25,7 +25,7 @@ def failed_lines(folder: Path) -> list[tuple[str, str]]:
 # --- writing and going on ----------------------------------------------------------------------------
 
 
-def test_what_was_recorded_is_done_for_the_next_process(scored: Path) -> None:
+def test_recorded_results_are_done_in_the_next_process(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         assert journal.done == {"a1", "a2", "a3"}
         journal.record(row("a4"))
@@ -38,7 +38,7 @@ def test_what_was_recorded_is_done_for_the_next_process(scored: Path) -> None:
     ]
 
 
-def test_a_key_gets_one_result(scored: Path) -> None:
+def test_second_result_of_a_key_is_refused(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal, pytest.raises(ValueError, match="a1"):
         journal.record(row("a1"))
     assert keys(scored) == ["a1", "a2", "a3"]
@@ -52,7 +52,7 @@ def test_equal_submissions_are_found_also_those_of_an_earlier_process(scored: Pa
         assert journal.find("00", "") is None
 
 
-def test_nothing_is_written_before_there_is_something_to_write(folder: Path) -> None:
+def test_folder_is_unchanged_before_the_first_row(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF):
         assert folder.is_dir()
     assert not folder.exists()
@@ -70,7 +70,7 @@ def test_a_run_without_rows_is_a_run(folder: Path) -> None:
     assert (folder / "results.jsonl").read_bytes() == b"" == (folder / "failures.jsonl").read_bytes()
 
 
-def test_going_on_without_anything_new_leaves_every_byte(scored: Path) -> None:
+def test_continuing_without_new_rows_changes_no_byte(scored: Path) -> None:
     before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
     with ResultLog.open(scored, MADE_OF, settings={"workers": 3}) as journal:
         journal.begin()
@@ -89,7 +89,7 @@ def test_settings_may_be_anything(folder: Path) -> None:
 # --- failures ----------------------------------------------------------------------------------------
 
 
-def test_failures_leave_when_they_are_judged(folder: Path) -> None:
+def test_failures_are_removed_when_they_are_judged(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2", "a3"):
             journal.fail(failure(key))
@@ -102,7 +102,7 @@ def test_failures_leave_when_they_are_judged(folder: Path) -> None:
     assert failed_lines(folder) == [("a1", "why"), ("a3", "again")]
 
 
-def test_failures_of_a_run_that_is_not_begun_anew_stay(folder: Path) -> None:
+def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
     path = folder / "failures.jsonl"
@@ -113,7 +113,7 @@ def test_failures_of_a_run_that_is_not_begun_anew_stay(folder: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_rows_that_are_moved_leave_no_file_open(scored: Path) -> None:
+def test_moving_rows_leaves_no_open_file(scored: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.supersede("a1")
@@ -122,7 +122,7 @@ def test_rows_that_are_moved_leave_no_file_open(scored: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
-def test_the_last_failure_leaves_when_it_is_judged(folder: Path) -> None:
+def test_last_failure_is_removed_when_it_is_judged(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
     with ResultLog.open(folder, MADE_OF) as journal:
@@ -148,7 +148,9 @@ def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> Non
 
 
 @given(st.data())
-def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_incomplete_last_line_is_removed(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("torn") / "run"
     with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2"):
@@ -199,14 +201,14 @@ def test_a_foreign_file_is_never_touched(folder: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"{", b"[]", b'{"fingerprint":{"dump":"\xe9"}}', b'{"fingerprint":{"dump":"a"},"version":99}']
 )
-def test_a_run_json_that_is_none(folder: Path, content: bytes) -> None:
+def test_invalid_run_json_is_refused(folder: Path, content: bytes) -> None:
     folder.mkdir(parents=True)
     (folder / "run.json").write_bytes(content)
     with pytest.raises(InputError, match=r"run\.json"):
         ResultLog.open(folder, MADE_OF)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         ResultLog.open(tmp_path / "file" / "run", MADE_OF)
@@ -229,7 +231,7 @@ def test_a_full_disk_leaves_whole_lines(scored: Path, monkeypatch: pytest.Monkey
 # --- one writer --------------------------------------------------------------------------------------
 
 
-def test_one_process_at_a_time(scored: Path) -> None:
+def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
         for fresh in (False, True):
@@ -241,7 +243,7 @@ def test_one_process_at_a_time(scored: Path) -> None:
         assert "a4" in journal.done
 
 
-def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_on_a_removed_file_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The holder removes the file and lets go between our open and our lock."""
     path = tmp_path / "lock"
     flock, calls = journal_files.fcntl.flock, []
@@ -282,7 +284,7 @@ def test_another_fingerprint_is_refused_by_name(scored: Path, changed: dict[str,
         assert len(journal.done) == 3
 
 
-def test_all_that_changed_is_named(scored: Path) -> None:
+def test_all_changed_settings_are_named(scored: Path) -> None:
     other = Fingerprint(dump="z", options={"new": 1})
     with pytest.raises(InputError) as caught:
         ResultLog.open(scored, other)
@@ -310,7 +312,7 @@ def test_without_results_there_is_nothing_to_mix(folder: Path) -> None:
     assert info is not None and info.fingerprint.options == {"all_tests": True}
 
 
-def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
+def test_folder_with_other_files_is_refused(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name in (".hidden", "generations.jsonl"):
         (folder / name).write_text("")

@@ -95,7 +95,7 @@ def test_results_that_are_taken_over_stay_while_their_run_goes_on(
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number: int) -> None:
+def test_kill_while_superseding_loses_no_result(of_two: Path, number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         steps_until_killed(patch, number)
         try:
@@ -114,7 +114,7 @@ def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number
 # --- starting anew -----------------------------------------------------------------------------------
 
 
-def test_fresh_gives_up_the_old_run_with_the_first_new_row(scored: Path) -> None:
+def test_fresh_discards_the_old_run_with_the_first_new_row(scored: Path) -> None:
     (scored / "report.md").write_text("of the old rows")
     (scored / "notes.txt").write_text("the user's own")
     with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
@@ -165,7 +165,7 @@ def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
 
 
-def test_drafts_of_a_killed_writer_are_swept(scored: Path) -> None:
+def test_drafts_of_a_killed_writer_are_removed(scored: Path) -> None:
     (scored / ".failures.jsonl.123.tmp").write_text("half")
     (scored / ".own.tmp").write_text("the user's own")
     with ResultLog.open(scored, MADE_OF):
@@ -174,7 +174,7 @@ def test_drafts_of_a_killed_writer_are_swept(scored: Path) -> None:
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, number: int) -> None:
+def test_kill_during_fresh_leaves_the_old_or_the_new_run(scored: Path, number: int) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.fail(failure("a9"))
     new = msgspec.structs.replace(MADE_OF, dump="new")
@@ -234,7 +234,7 @@ def interruptions(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.nightly
-def test_killed_at_random_moments_nothing_is_twice_and_nothing_lost(tmp_path: Path) -> None:
+def test_kills_at_random_times_neither_duplicate_nor_lose_results(tmp_path: Path) -> None:
     before: dict[Path, dict[str, Any]] = {}
     for folder in interruptions(tmp_path):
         rows = list(read_rows(folder))

@@ -38,7 +38,7 @@ async def test_every_submission_gets_its_row(tmp_path: Path) -> None:
     assert rows(tmp_path / "run")["k001"]["all_subtasks_points"] == 20
 
 
-async def test_more_join_in_where_the_engine_grows(tmp_path: Path) -> None:
+async def test_workers_are_added_if_the_engine_grows(tmp_path: Path) -> None:
     """Two wait for two who only come once somebody has asked again."""
     slots = iter([0, 2, 4, 3])
     together = asyncio.Barrier(4)
@@ -55,13 +55,13 @@ async def test_more_join_in_where_the_engine_grows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3, 50])
-async def test_no_more_at_once_than_workers(tmp_path: Path, workers: int) -> None:
+async def test_concurrency_is_at_most_the_number_of_workers(tmp_path: Path, workers: int) -> None:
     judge = FakeJudge(pause=lambda: 3)
     await score(tmp_path / "run", judge, some(20), workers)
     assert judge.most == min(workers, 20)
 
 
-async def test_what_is_being_judged_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_PROGRESS_S", 0.0)
     monkeypatch.setattr(runner, "_MAX_REPORTED", 2)
     seen = asyncio.Event()
@@ -101,7 +101,7 @@ async def test_a_second_call_judges_nothing(tmp_path: Path) -> None:
     assert events == [RunStarted(total=5, skipped=5), RunFinished(summary=summary)]
 
 
-async def test_a_run_of_nothing_is_a_run(tmp_path: Path) -> None:
+async def test_run_without_submissions_creates_its_files(tmp_path: Path) -> None:
     await score(tmp_path / "run", FakeJudge(), [])
     assert (tmp_path / "run" / "run.json").exists() and rows(tmp_path / "run") == {}
 
@@ -146,7 +146,7 @@ async def test_equal_submissions_are_judged_once(tmp_path: Path, workers: int) -
     assert sum(event.repeated for event in events if isinstance(event, SubmissionJudged)) == 5
 
 
-async def test_equal_to_one_of_an_earlier_call(tmp_path: Path) -> None:
+async def test_submission_equal_to_an_earlier_one_is_not_judged(tmp_path: Path) -> None:
     await score(tmp_path / "run", FakeJudge(), [submission("a", code="same")])
     judge = FakeJudge()
     await score(tmp_path / "run", judge, [submission("a", code="same"), submission("b", code="same")])
@@ -160,7 +160,7 @@ async def test_equal_to_one_of_an_earlier_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_equals_are_judged_each_where_nothing_is_to_be_shared(tmp_path: Path, workers: int) -> None:
+async def test_equal_submissions_are_judged_each_without_sharing(tmp_path: Path, workers: int) -> None:
     same = [submission(f"s{n}", code="same") for n in range(6)]
     judge = FakeJudge(pause=lambda: 5)
     summary, _ = await score(tmp_path / "run", judge, same, workers, share=False)
@@ -180,7 +180,7 @@ async def test_other_problem_or_language_is_not_equal(tmp_path: Path) -> None:
     assert sorted(judge.judged) == ["a", "b", "c"]
 
 
-async def test_a_long_row_of_equals_is_not_held_in_memory(tmp_path: Path) -> None:
+async def test_many_equal_submissions_are_not_held_in_memory(tmp_path: Path) -> None:
     taken = 0
     most: list[int] = []
 
@@ -202,7 +202,7 @@ async def test_a_long_row_of_equals_is_not_held_in_memory(tmp_path: Path) -> Non
 # --- failures ----------------------------------------------------------------------------------------
 
 
-async def test_a_failure_is_no_result_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_run_continues_after_a_judge_failure(tmp_path: Path) -> None:
     down = JudgeFailure("it crashed", phase="checking", test="1-a", remedy="Mend the checker")
     judge = FakeJudge(lambda s: down if s.key in {"k001", "k002"} else result(s))
     summary, events = await score(tmp_path / "run", judge, some(4))
@@ -223,7 +223,7 @@ async def test_a_failure_is_no_result_and_the_run_goes_on(tmp_path: Path) -> Non
     assert sorted(retry.judged) == ["k001", "k002"] and read_failures(tmp_path / "run") == {}
 
 
-async def test_an_engine_that_is_gone_is_a_failure_too(tmp_path: Path) -> None:
+async def test_unavailable_engine_is_a_judge_failure(tmp_path: Path) -> None:
     await score(tmp_path / "run", FakeJudge(lambda s: EngineUnavailable("nobody answers")), some(1))
     failure = read_failures(tmp_path / "run")["k000"]
     assert (failure["reason"], failure["phase"]) == ("nobody answers", "engine")
@@ -274,7 +274,7 @@ def test_any_order_of_finishing_gives_the_same_journal_once_sorted(
 # --- events ------------------------------------------------------------------------------------------
 
 
-async def test_events_tell_the_whole_story(tmp_path: Path) -> None:
+async def test_events_report_every_submission(tmp_path: Path) -> None:
     statuses = {"1-a": Verdict.WA, "2-a": Verdict.SKIPPED}
     of = submission("a")
 
@@ -310,7 +310,7 @@ async def test_a_stream_has_no_total(tmp_path: Path) -> None:
     assert events[0] == RunStarted(total=None, skipped=0)
 
 
-async def test_what_comes_one_by_one_is_judged_as_it_comes(tmp_path: Path) -> None:
+async def test_streamed_submissions_are_judged_as_they_arrive(tmp_path: Path) -> None:
     """The next one comes when the last one is being judged: nobody collects them first."""
     judged = asyncio.Semaphore(1)
 
@@ -327,7 +327,7 @@ async def test_what_comes_one_by_one_is_judged_as_it_comes(tmp_path: Path) -> No
     assert (summary.judged, events[0]) == (3, RunStarted(total=None, skipped=0))
 
 
-async def test_a_stream_that_breaks_loses_nothing(tmp_path: Path) -> None:
+async def test_failing_stream_loses_no_result(tmp_path: Path) -> None:
     async def writing() -> AsyncIterator[Submission]:
         for one in some(2):
             yield one

@@ -60,7 +60,7 @@ async def test_a_checker_that_does_not_compile_costs_its_own_problem_alone(tmp_p
     assert "tree.zip: the checker does not compile. Correct it" in str(failures["t"])
 
 
-async def test_where_no_problem_can_be_built_nothing_is_written(tmp_path: Path) -> None:
+async def test_run_writes_nothing_if_no_problem_can_be_built(tmp_path: Path) -> None:
     async def prepare(problem: Problem) -> None:
         raise broken(f"{problem.id}.zip")
 
@@ -119,7 +119,7 @@ async def test_a_bug_is_not_a_failure_of_the_judge(tmp_path: Path) -> None:
         await score(tmp_path / "run", FakeJudge(lambda s: ZeroDivisionError()), some(2))
 
 
-async def test_what_a_caller_raises_when_it_is_told_comes_back_as_it_is(tmp_path: Path) -> None:
+async def test_exception_of_the_event_callback_is_raised_unchanged(tmp_path: Path) -> None:
     def tell(event: object) -> None:
         if isinstance(event, SubmissionJudged):
             raise LookupError(event.key)
@@ -134,7 +134,7 @@ async def test_what_a_caller_raises_when_it_is_told_comes_back_as_it_is(tmp_path
 
 @settings(max_examples=few(6, 150))
 @given(moment=st.integers(0, 120), workers=st.integers(1, 5), seed=st.integers(0, 5))
-def test_cancelled_at_any_moment_the_next_call_completes_it(
+def test_run_cancelled_at_any_time_is_completed_by_the_next_call(
     tmp_path_factory: pytest.TempPathFactory, moment: int, workers: int, seed: int
 ) -> None:
     folder = tmp_path_factory.mktemp("cancelled") / "run"
@@ -166,7 +166,7 @@ def test_cancelled_at_any_moment_the_next_call_completes_it(
 
 @pytest.mark.nightly(unless="2")
 @pytest.mark.parametrize("signals", [1, 2])
-async def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
+async def test_interrupt_leaves_only_complete_rows(tmp_path: Path, signals: int) -> None:
     with interrupted_run.start(tmp_path / "run", 20000) as process:
         await until(lambda: (tmp_path / "run" / "results.jsonl").exists() or process.poll() is not None)
         for _ in range(signals):

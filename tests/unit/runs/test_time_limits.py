@@ -23,14 +23,14 @@ def measured(processes: int, cpu_time: float) -> MeasuredLimit:
     )
 
 
-async def test_the_first_process_is_none_of_those_that_are_started() -> None:
+async def test_first_process_is_not_counted_as_started() -> None:
     problem = Problem(id="p", forks_by=(FORKS,), limits=Limits.contest(1.0, None))
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(3, 1.0)}, factor=2.0)
     found = await limits.with_limits(problem)
     assert (found.options.forks, found.limits.cpu_time, found.limits.wall_time) == (2, 2.0, 6.0)
 
 
-async def test_a_factor_is_for_limits_that_were_not_measured_here() -> None:
+async def test_factor_applies_only_to_unmeasured_limits() -> None:
     problem = Problem(id="p", time_from_solutions=2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
     assert (await limits.with_limits(problem)).limits.cpu_time == 3.0

@@ -41,7 +41,7 @@ def as_it_was(folder: Path) -> Path:
 
 
 @given(judged())
-def test_a_row_comes_back_as_it_was(case: tuple[Submission, Problem, SubmissionResult]) -> None:
+def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem, SubmissionResult]) -> None:
     first = result_row(*case)
     short, confinements = compact_row(first)
     again = expand_row(msgspec.json.decode(msgspec.json.encode(short)), confinements)
@@ -54,7 +54,7 @@ def test_a_row_comes_back_as_it_was(case: tuple[Submission, Problem, SubmissionR
     assert (as_json(straight), same) == (as_json(short), confinements), "to the byte"
 
 
-def test_tests_that_ran_again_and_tests_of_other_judges() -> None:
+def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
     first = row("a")
     again = first["all_subtasks_results"][2]["test_results"][3]
     again["cpu_times"] = [1.0, 1.1]
@@ -67,7 +67,7 @@ def test_tests_that_ran_again_and_tests_of_other_judges() -> None:
     assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
 
 
-def test_points_of_some_tests() -> None:
+def test_points_of_only_some_tests_are_kept() -> None:
     first = row("a")
     first["all_subtasks_results"][2]["test_results"][3]["points"] = 0.0
     short, confinements = compact_row(first)
@@ -91,7 +91,7 @@ def test_processes_of_tests_reach_the_table(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_equal_stands_in_run_json_once(tmp_path: Path) -> None:
+def test_equal_confinements_are_in_run_json_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a"), row("b", {"3-a": Verdict.TLE})])
     lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     (name, confinement), *more = json.loads((run / "run.json").read_text())["confinements"].items()
@@ -101,7 +101,7 @@ def test_what_is_equal_stands_in_run_json_once(tmp_path: Path) -> None:
     assert [one.confinement for one in Results.open(run)] == [CONFINED, CONFINED]
 
 
-def test_a_confinement_is_known_before_its_row_is_there(tmp_path: Path) -> None:
+def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.record(row("a"))
         reader = read_rows(tmp_path / "run")
@@ -127,7 +127,7 @@ def test_a_run_of_an_older_version_is_read_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("older", [False, True])
-def test_results_of_another_run_are_taken_over_whole(tmp_path: Path, older: bool) -> None:
+def test_reused_results_keep_their_confinement(tmp_path: Path, older: bool) -> None:
     other = write_run(tmp_path / "other", [row("a")])
     if older:
         as_it_was(other)
@@ -138,7 +138,7 @@ def test_results_of_another_run_are_taken_over_whole(tmp_path: Path, older: bool
     assert list(read_rows(tmp_path / "mine")) == [found]
 
 
-def test_what_counts_no_longer_is_found_with_its_confinement(tmp_path: Path) -> None:
+def test_superseded_result_is_found_with_its_confinement(tmp_path: Path) -> None:
     folder, before = tmp_path / "run", Fingerprint(dump="d", problems={"sum": "one"})
     write_run(folder, [row("a")], made_of=before)
     for problems in ({"sum": "two"}, {"sum": "one"}):
@@ -156,7 +156,7 @@ def test_rows_of_a_run_are_reported_elsewhere(tmp_path: Path) -> None:
     assert Results.open(lent).tests_frame().equals(Results.open(run).tests_frame())
 
 
-def test_tests_as_a_table(tmp_path: Path) -> None:
+def test_tests_are_exported_as_a_table(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
     write_reports(run)
     found = pq.read_table(run / "tests.parquet").to_pandas()
@@ -168,7 +168,7 @@ def test_tests_as_a_table(tmp_path: Path) -> None:
     assert not list(run.glob(".*.tmp"))
 
 
-def test_the_table_is_made_again_where_rows_are_new_or_it_is_gone(tmp_path: Path) -> None:
+def test_table_is_rebuilt_if_rows_are_new_or_it_is_missing(tmp_path: Path) -> None:
     run, path = write_run(tmp_path / "run", []), tmp_path / "run" / "tests.parquet"
     write_reports(run)
     assert pq.read_table(path).num_rows == 0
@@ -196,6 +196,6 @@ def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("values", [[1, 1.0], [True, 1], [0.0, False], [[1], [1]], ["a", "b"]])
-def test_only_what_reads_the_same_is_folded(values: list[Any]) -> None:
+def test_only_equal_values_of_one_type_are_folded(values: list[Any]) -> None:
     assert fold_values(values) is values
     assert fold_values([1.5, 1.5]) == 1.5

@@ -15,14 +15,14 @@ def some(letter: str, size: int = 40) -> Blob:
     return Blob.of(letter * size)
 
 
-def test_room_that_is_set_aside_is_nobody_else_s(tmp_path: Path) -> None:
+def test_reserved_space_is_not_given_to_others(tmp_path: Path) -> None:
     depot = BlobCache(tmp_path, 100)
     assert depot.reserve(60) and not depot.reserve(60)
     depot.release(60)
     assert depot.reserve(60)
 
 
-def test_what_was_held_goes_like_all_others_afterwards(tmp_path: Path) -> None:
+def test_released_contents_can_be_evicted(tmp_path: Path) -> None:
     depot, first, second, third = BlobCache(tmp_path, 100), some("a"), some("b"), some("c")
     depot.add(first)
     with depot.hold([first.sha256]):
@@ -34,7 +34,7 @@ def test_what_was_held_goes_like_all_others_afterwards(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted((second.sha256, third.sha256))
 
 
-def test_what_two_hold_stays_until_both_let_go(tmp_path: Path) -> None:
+def test_content_held_twice_is_kept_until_both_release_it(tmp_path: Path) -> None:
     depot, first = BlobCache(tmp_path, 50), some("a")
     depot.add(first)
     with depot.hold([first.sha256]):
@@ -45,14 +45,14 @@ def test_what_two_hold_stays_until_both_let_go(tmp_path: Path) -> None:
     assert not depot.has(first.sha256) or not depot.has(some("b").sha256)
 
 
-def test_a_content_that_comes_twice_counts_once(tmp_path: Path) -> None:
+def test_content_added_twice_counts_once(tmp_path: Path) -> None:
     depot = BlobCache(tmp_path, 100)
     for _ in range(3):
         depot.add(some("a"))
     assert depot.used == 40
 
 
-def test_small_contents_count_for_what_they_take_beside_their_bytes(tmp_path: Path) -> None:
+def test_small_contents_count_with_their_overhead(tmp_path: Path) -> None:
     """Each is a file. A worker that serves for months had millions of them."""
     depot = BlobCache(tmp_path, 5 * 1000, beside=990)
     contents = [Blob.of(f"program {n:02}") for n in range(20)]
@@ -62,7 +62,7 @@ def test_small_contents_count_for_what_they_take_beside_their_bytes(tmp_path: Pa
     assert len([*tmp_path.iterdir()]) == 5 and depot.used == 5000
 
 
-def test_a_full_one_looks_at_no_more_than_has_to_go(tmp_path: Path) -> None:
+def test_full_cache_checks_only_contents_to_evict(tmp_path: Path) -> None:
     """Each content that came to a worker whose room was used up looked at all that are there."""
     looks = list[str]()
 
@@ -82,7 +82,7 @@ def test_a_full_one_looks_at_no_more_than_has_to_go(tmp_path: Path) -> None:
     assert len([*tmp_path.iterdir()]) == 50 and len(looks) <= 3 * 50
 
 
-def test_contents_used_longest_ago_go_first(tmp_path: Path) -> None:
+def test_least_recently_used_contents_are_evicted_first(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     depot = BlobCache(tmp_path / "kept", 100)
     for number in (1, 2):
@@ -94,7 +94,7 @@ def test_contents_used_longest_ago_go_first(tmp_path: Path) -> None:
     assert depot.used == 80
 
 
-def test_a_content_in_a_file_outlives_that_file(tmp_path: Path) -> None:
+def test_cached_content_survives_removal_of_its_source_file(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     depot = BlobCache(tmp_path / "kept", 100)
     (tmp_path / "file").write_text("text")

@@ -22,7 +22,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_no_draft(tmp_path: Path) 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"kept.json": b"old"}
 
 
-def test_where_a_file_took_the_place_of_the_folder_the_write_is_refused(tmp_path: Path) -> None:
+def test_write_into_a_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
     """As where a disk was remounted to be read only: neither can a draft be removed there."""
     (tmp_path / "folder").write_text("")
     with pytest.raises(InputError, match=r"folder/kept\.json: cannot be written: Not a directory"):

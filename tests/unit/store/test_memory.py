@@ -32,7 +32,7 @@ class Work:
         return 42
 
 
-async def test_callers_at_the_same_time_share_one_call() -> None:
+async def test_concurrent_callers_share_one_call() -> None:
     shared, work = SharedCalls[int](), Work()
     callers = [asyncio.create_task(shared.call("key", work)) for _ in range(5)]
     await settle()
@@ -41,14 +41,14 @@ async def test_callers_at_the_same_time_share_one_call() -> None:
     assert (work.begun, len(shared)) == (1, 0)
 
 
-async def test_other_keys_are_other_calls() -> None:
+async def test_calls_with_different_keys_are_not_shared() -> None:
     shared, work = SharedCalls[int](), Work()
     work.go.set()
     await asyncio.gather(shared.call("one", work), shared.call("two", work))
     assert work.begun == 2
 
 
-async def test_a_caller_that_is_cancelled_leaves_the_others_alone() -> None:
+async def test_cancelled_caller_does_not_cancel_the_shared_call() -> None:
     shared, work = SharedCalls[int](), Work()
     first, second = (asyncio.create_task(shared.call("key", work)) for _ in range(2))
     await settle()
@@ -59,7 +59,7 @@ async def test_a_caller_that_is_cancelled_leaves_the_others_alone() -> None:
     assert (first.cancelled(), work.cancelled) == (True, 0)
 
 
-async def test_when_the_last_caller_leaves_the_work_ends() -> None:
+async def test_call_is_cancelled_with_its_last_caller() -> None:
     shared, work = SharedCalls[int](), Work()
     callers = [asyncio.create_task(shared.call("key", work)) for _ in range(2)]
     await settle()
@@ -69,7 +69,7 @@ async def test_when_the_last_caller_leaves_the_work_ends() -> None:
     assert (work.cancelled, work.ended, len(shared)) == (1, 0, 0)
 
 
-async def test_a_caller_after_a_cancelled_call_begins_anew() -> None:
+async def test_caller_after_a_cancelled_call_starts_a_new_call() -> None:
     shared, work = SharedCalls[int](), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
@@ -81,7 +81,7 @@ async def test_a_caller_after_a_cancelled_call_begins_anew() -> None:
     assert (work.begun, work.cancelled) == (2, 1)
 
 
-async def test_an_error_goes_to_everybody_and_is_not_remembered() -> None:
+async def test_error_is_raised_for_all_callers_and_not_cached() -> None:
     shared = SharedCalls[int]()
     fails = True
 
@@ -97,7 +97,7 @@ async def test_an_error_goes_to_everybody_and_is_not_remembered() -> None:
     assert await shared.call("key", work) == 1
 
 
-async def test_work_that_fails_at_once() -> None:
+async def test_immediate_failure_is_raised_and_not_cached() -> None:
     async def work() -> int:
         raise ValueError("no")
 
@@ -108,7 +108,7 @@ async def test_work_that_fails_at_once() -> None:
 # --- records ---------------------------------------------------------------------------------------------
 
 
-async def test_lasting_work_goes_on_for_who_came_back_in_time() -> None:
+async def test_lasting_call_continues_if_a_caller_returns_in_time() -> None:
     clock, shared, work = Ahead(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
@@ -121,7 +121,7 @@ async def test_lasting_work_goes_on_for_who_came_back_in_time() -> None:
     assert (first.cancelled(), work.begun, work.cancelled, len(shared)) == (True, 1, 0, 0)
 
 
-async def test_lasting_work_ends_where_nobody_comes_back() -> None:
+async def test_lasting_call_is_cancelled_if_no_caller_returns() -> None:
     clock, shared, work = Ahead(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
@@ -132,7 +132,7 @@ async def test_lasting_work_ends_where_nobody_comes_back() -> None:
     assert (work.cancelled, len(shared)) == (1, 0)
 
 
-def test_a_record_is_made_once_and_found_again(tmp_path: Path) -> None:
+def test_cached_record_is_created_once(tmp_path: Path) -> None:
     store, made = Store(tmp_path / "cache"), list[Path]()
 
     def make(folder: Path) -> Blob:
@@ -148,7 +148,7 @@ def test_a_record_is_made_once_and_found_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"half", b"\x81\xa6sha256\xa1\xe9", b"", None])
-def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, rest: bytes | None) -> None:
+def test_unreadable_record_is_created_again(tmp_path: Path, rest: bytes | None) -> None:
     store = Store(tmp_path / "cache")
     _, folder = read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("old"))
     for path in folder.iterdir():
@@ -158,7 +158,7 @@ def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, rest: bytes |
     assert read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
 
 
-def test_what_another_version_kept_as_a_file_is_made_anew(tmp_path: Path) -> None:
+def test_record_of_another_version_is_created_again(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache")
     store.put("abcd", b"{}")
     assert read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
@@ -167,7 +167,7 @@ def test_what_another_version_kept_as_a_file_is_made_anew(tmp_path: Path) -> Non
 # --- values in memory ------------------------------------------------------------------------------------
 
 
-def test_values_used_longest_ago_go_first() -> None:
+def test_least_recently_used_values_are_evicted_first() -> None:
     gone = list[str]()
     kept = LruCache[str](10, gone.append)
     for key in "abc":
@@ -180,7 +180,7 @@ def test_values_used_longest_ago_go_first() -> None:
     assert sorted(gone) == ["A", "B", "C", "D"]
 
 
-def test_the_newest_value_stays_whatever_its_size() -> None:
+def test_newest_value_is_never_evicted() -> None:
     kept = LruCache[int](10)
     kept.keep("small", 1)
     kept.keep("large", 2, 11)
@@ -189,7 +189,7 @@ def test_the_newest_value_stays_whatever_its_size() -> None:
     assert (kept.get("small"), kept.get("large")) == (3, None)
 
 
-def test_a_value_that_is_kept_again_counts_once() -> None:
+def test_value_stored_twice_counts_once() -> None:
     kept = LruCache[int](10)
     for value in range(5):
         kept.keep("same", value, 4)
@@ -202,7 +202,7 @@ def test_a_value_that_is_kept_again_counts_once() -> None:
 # --- notes -------------------------------------------------------------------------------------------
 
 
-def test_notes_are_there_for_others_and_the_newest_counts(tmp_path: Path) -> None:
+def test_notes_are_shared_and_the_newest_one_wins(tmp_path: Path) -> None:
     mine, theirs = (NoteFile(tmp_path / "notes", list[int]) for _ in range(2))
     assert mine.get("a") is None
     mine.put("a", [1])
@@ -212,7 +212,7 @@ def test_notes_are_there_for_others_and_the_newest_counts(tmp_path: Path) -> Non
         assert (one.get("a"), one.get("b"), one.get("c")) == ([3], [2], None)
 
 
-def test_the_oldest_notes_go(tmp_path: Path) -> None:
+def test_oldest_notes_are_removed(tmp_path: Path) -> None:
     mine, theirs = (NoteFile(tmp_path / "notes", int, max_notes=10) for _ in range(2))
     for number in range(100):
         (mine if number % 3 else theirs).put(f"k{number}", number)
@@ -221,7 +221,7 @@ def test_the_oldest_notes_go(tmp_path: Path) -> None:
     assert len((tmp_path / "notes").read_bytes().splitlines()) <= 21
 
 
-def test_a_note_cut_anywhere_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_truncated_note_does_not_damage_other_notes(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     NoteFile(path, list[int]).put("a", [1])
     whole = path.read_bytes()
@@ -237,7 +237,7 @@ def test_a_note_cut_anywhere_takes_no_other_with_it(tmp_path: Path) -> None:
         NoteFile(path, list[int]).put("b", [2])
 
 
-def test_notes_of_another_file_at_the_same_place_are_read_anew(tmp_path: Path) -> None:
+def test_replaced_note_file_is_read_again(tmp_path: Path) -> None:
     """A file system gives the number of a file that is gone to another one."""
     path = tmp_path / "notes"
     notes = NoteFile(path, int)
@@ -248,12 +248,12 @@ def test_notes_of_another_file_at_the_same_place_are_read_anew(tmp_path: Path) -
     assert (notes.get("key0"), notes.get("key2")) == (7, None)
 
 
-def test_notes_without_room_are_not_kept(tmp_path: Path) -> None:
+def test_notes_are_dropped_if_the_disk_is_full(tmp_path: Path) -> None:
     NoteFile(tmp_path / "missing" / "notes", int).put("a", 1)
     assert NoteFile(tmp_path / "missing" / "notes", int).get("a") is None
 
 
-def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
+def test_unreadable_note_is_none(tmp_path: Path) -> None:
     (tmp_path / "notes").write_bytes(b'a "\xff"\n')
     assert NoteFile(tmp_path / "notes", str).get("a") is None
     (tmp_path / "folder").mkdir()
@@ -261,7 +261,7 @@ def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     assert NoteFile(tmp_path / "folder", str).get("a") is None
 
 
-def test_what_is_long_is_not_noted(tmp_path: Path) -> None:
+def test_long_values_are_not_stored(tmp_path: Path) -> None:
     """Some tens of thousands of compilers' outputs would be gigabytes."""
     notes = NoteFile(tmp_path / "notes", str)
     notes.put("a", "x" * 5000)

@@ -16,7 +16,7 @@ from ioi_eval.errors import InputError
 # --- private folders ---------------------------------------------------------------------------------
 
 
-def test_a_private_folder_is_made_once(tmp_path: Path) -> None:
+def test_private_folder_is_created_once(tmp_path: Path) -> None:
     folder = private_folder(tmp_path)
     assert folder == tmp_path / f"ioi-eval-{os.geteuid()}"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

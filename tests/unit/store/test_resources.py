@@ -16,12 +16,12 @@ def package(root: Path) -> Path:
     return folder
 
 
-def test_in_this_checkout() -> None:
+def test_data_folders_are_found_in_this_checkout() -> None:
     assert resources.graders_folder() == Path(__file__).resolve().parents[3] / "graders"
     assert resources.examples_folder() == Path(__file__).resolve().parents[3] / "examples"
 
 
-def test_in_an_installation_the_data_lie_in_the_package(tmp_path: Path) -> None:
+def test_installed_package_contains_its_data(tmp_path: Path) -> None:
     data = package(tmp_path) / "_data" / "graders"
     data.mkdir(parents=True)
     (tmp_path / "graders").mkdir()
@@ -29,13 +29,13 @@ def test_in_an_installation_the_data_lie_in_the_package(tmp_path: Path) -> None:
     assert resources._data_folder("graders", tmp_path / "ioi_eval") == data
 
 
-def test_in_a_checkout_they_lie_beside_it(tmp_path: Path) -> None:
+def test_checkout_has_data_next_to_the_package(tmp_path: Path) -> None:
     (tmp_path / "graders").mkdir()
     (tmp_path / "pyproject.toml").touch()
     assert resources._data_folder("graders", package(tmp_path)) == tmp_path / "graders"
 
 
-def test_the_examples_of_another_installed_project_are_not_ours(tmp_path: Path) -> None:
+def test_examples_of_another_installed_project_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     with pytest.raises(IoiEvalError, match="examples is missing"):
         resources._data_folder("examples", package(tmp_path))
@@ -62,7 +62,7 @@ MEMORY = "9:name=systemd:/x\n4:cpu,memory:/slurm/uid_0/job_7/step_0\n0::/\n"
         ("0::/\n", {"memory.max": "max"}, None),
     ],
 )  # fmt: skip
-def test_memory_is_that_of_the_processs_own_group(
+def test_memory_is_limited_by_the_process_control_group(
     tmp_path: Path, groups: str, files: dict[str, str], expected: int | None
 ) -> None:
     for name, text in {

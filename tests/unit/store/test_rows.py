@@ -37,7 +37,7 @@ def test_a_row_survives_json_unchanged(case: Judged) -> None:
 
 
 @given(judged())
-def test_a_row_is_made_again_of_the_result_that_it_holds(case: Judged) -> None:
+def test_row_of_a_read_result_equals_the_original_row(case: Judged) -> None:
     of, the_problem, first = case
     row = result_row(of, the_problem, first)
     again = read_result(msgspec.json.decode(msgspec.json.encode(row)))
@@ -49,7 +49,7 @@ def test_a_row_is_made_again_of_the_result_that_it_holds(case: Judged) -> None:
     }
 
 
-def test_the_first_wrong_output_is_kept_beside_the_expected_one() -> None:
+def test_first_wrong_output_is_stored_with_the_expected_output() -> None:
     of, wrong = submission("k"), {"2-a": Verdict.WA, "3-a": Verdict.PA}
     asked = msgspec.structs.replace(
         SUM, tests=tuple(msgspec.structs.replace(test, answer=Blob.of("7\n" * 999)) for test in SUM.tests)
@@ -78,7 +78,7 @@ def test_the_first_wrong_output_is_kept_beside_the_expected_one() -> None:
     assert len(last["output"]) == MAX_OUTPUT and last["expected"] is None
 
 
-def test_the_input_is_kept_of_a_test_that_ended_early() -> None:
+def test_input_of_a_test_that_ended_early_is_stored() -> None:
     of = submission("k")
     ended = result(of, {"2-a": Verdict.TLE, "3-a": Verdict.RE})
     row = result_row(of, SUM, ended, outputs=True)
@@ -91,7 +91,7 @@ def test_the_input_is_kept_of_a_test_that_ended_early() -> None:
     )
 
 
-def test_the_columns_of_published_result_sets() -> None:
+def test_rows_have_the_columns_of_published_result_sets() -> None:
     of = submission("k", target_subtask="02-middle", row={"uuid": "u", "generation": "text"})
     row = result_row(of, SUM, result(of, {"2-b": Verdict.TLE}))
     assert row["uuid"] == "u" and row["generation"] == "text" and row["key"] == "k"
@@ -139,17 +139,17 @@ def test_an_unknown_target_has_no_score() -> None:
     assert result_row(of, SUM, result(of))["target_subtask_score"] is None
 
 
-def test_the_result_wins_over_columns_of_an_earlier_scoring() -> None:
+def test_result_replaces_columns_of_an_earlier_scoring() -> None:
     of = submission("k", row=dict.fromkeys(RESULT_COLUMNS, "old"))
     assert "old" not in result_row(of, SUM, result(of)).values()
 
 
 @given(judged())
-def test_every_column_that_is_not_the_dumps_is_a_known_one(case: Judged) -> None:
+def test_result_columns_are_all_listed(case: Judged) -> None:
     assert set(result_row(*case)) - set(case[0].row) <= RESULT_COLUMNS
 
 
-def test_labels_are_the_problems_where_it_has_them_and_the_dumps_otherwise() -> None:
+def test_labels_come_from_the_problem_or_else_from_the_dump() -> None:
     of = submission("k", row={"year": "2024.0", "difficulty": "mine", "tags": "x"})
     plain_row = result_row(of, SUM, result(of))
     assert (plain_row["year"], plain_row["difficulty"], plain_row["tags"]) == ("2024.0", "mine", "x")
@@ -164,7 +164,7 @@ def test_long_compiler_output_is_cut() -> None:
     assert len(row["compile_output"]) == MAX_COMPILE_OUTPUT and row["compile_output"].endswith("…")
 
 
-def test_a_failure_says_why_and_whose() -> None:
+def test_failure_row_has_the_reason_and_the_model() -> None:
     of = submission("k", row={"model": "m", "generation": "long"})
     failure = JudgeFailure("it crashed", phase="checking", test="1-a", remedy="Mend it")
     assert failure_row(of, failure) == {
@@ -239,7 +239,7 @@ def test_identity_is_also_further_sources() -> None:
         ({}, ""),
     ],
 )
-def test_the_model_of_a_row(row: dict[str, object], model: str) -> None:
+def test_model_is_read_from_a_row(row: dict[str, object], model: str) -> None:
     assert model_of_row(row) == model
 
 
@@ -260,7 +260,7 @@ def test_the_model_of_a_row(row: dict[str, object], model: str) -> None:
         (True, True),
     ],
 )
-def test_values_that_json_cannot_hold(value: object, expected: object) -> None:
+def test_values_without_a_json_form_are_converted(value: object, expected: object) -> None:
     assert as_json_value(value) == expected and type(as_json_value(value)) is type(expected)
 
 

@@ -58,14 +58,14 @@ def grow_old(*paths: Path) -> None:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_there_at_first(tmp_path: Path) -> None:
+def test_new_store_has_no_entries(tmp_path: Path) -> None:
     store = Store(tmp_path / "a" / "b")
     assert store.get("key1") is None
     assert store.size() == 0
     assert mode(tmp_path / "a" / "b") == 0o700
 
 
-def test_bytes_files_and_functions(tmp_path: Path) -> None:
+def test_put_accepts_bytes_files_and_functions(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     (tmp_path / "file").write_bytes(b"from a file")
     paths = [
@@ -80,12 +80,12 @@ def test_bytes_files_and_functions(tmp_path: Path) -> None:
     assert left_over(store.root) == []
 
 
-def test_another_store_of_the_same_folder_sees_them(tmp_path: Path) -> None:
+def test_second_store_of_the_same_folder_finds_entries(tmp_path: Path) -> None:
     path = Store(tmp_path).put("key1", b"x")
     assert Store(tmp_path).get("key1") == path
 
 
-def test_an_entry_that_is_there_is_not_made_again(tmp_path: Path) -> None:
+def test_existing_entry_is_not_created_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put("key1", b"first")
     assert store.put("key1", lambda place: pytest.fail("made again")).read_bytes() == b"first"
@@ -109,7 +109,7 @@ class Broken(BaseException):
 
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
-def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, kind: str) -> None:
+def test_failed_creation_leaves_no_entry(tmp_path: Path, kind: str) -> None:
     def half(place: Path) -> None:
         (place / "file" if kind == "folder" else place).write_bytes(b"half")
         raise Broken
@@ -134,7 +134,7 @@ def test_a_bad_entry_can_be_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "abc", "../../x", "a/bcd", ".hidden", "key\n", "key\0", "k" * 129])
-def test_keys_are_plain_names(tmp_path: Path, key: str) -> None:
+def test_keys_must_be_plain_names(tmp_path: Path, key: str) -> None:
     store = Store(tmp_path)
     for use in (store.get, store.pin, store.remove, lambda key: store.put(key, b"x")):
         with pytest.raises(ValueError, match="cannot be a key"):
@@ -152,7 +152,7 @@ def fill(place: Path) -> None:
     (place / "link").symlink_to("program")
 
 
-def test_folders(tmp_path: Path) -> None:
+def test_folder_entries_are_stored_and_found(tmp_path: Path) -> None:
     store = Store(tmp_path)
     path = store.folder("key1", fill)
     assert store.get("key1") == path
@@ -164,7 +164,7 @@ def test_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
-def test_who_comes_second_takes_what_is_there(tmp_path: Path, kind: str) -> None:
+def test_second_creator_uses_the_existing_entry(tmp_path: Path, kind: str) -> None:
     """Both start to make it; the other finishes in the middle of ours."""
     store, other = Store(tmp_path), Store(tmp_path)
 
@@ -193,14 +193,14 @@ async def find_or_make(root: Path, made: list[Path]) -> None:
             made.append(store.put("key1", b"x"))
 
 
-async def test_those_who_come_later_find_what_the_first_one_made(tmp_path: Path) -> None:
+async def test_later_creators_find_the_first_entry(tmp_path: Path) -> None:
     made: list[Path] = []
     await asyncio.gather(*(find_or_make(tmp_path, made) for _ in range(3)))
     assert len(made) == 1
     assert left_over(tmp_path) == []
 
 
-async def test_a_turn_ends_with_the_work(tmp_path: Path) -> None:
+async def test_creation_lock_is_released_after_the_block(tmp_path: Path) -> None:
     """Also where it fails or is cancelled: the next one tries."""
     with pytest.raises(OSError, match="no room"):
         async with Store(tmp_path).creation_lock("key1"):
@@ -221,7 +221,7 @@ async def test_a_turn_ends_with_the_work(tmp_path: Path) -> None:
     assert len(made) == 1 and left_over(tmp_path) == []
 
 
-async def test_who_stands_still_is_not_waited_for(tmp_path: Path) -> None:
+async def test_stalled_creator_is_not_waited_for(tmp_path: Path) -> None:
     clock, made = Ahead(), list[Path]()
     async with Store(tmp_path).creation_lock("key1"):
         behind = asyncio.create_task(find_or_make(tmp_path, made))
@@ -233,7 +233,9 @@ async def test_who_stands_still_is_not_waited_for(tmp_path: Path) -> None:
     assert left_over(tmp_path) == []
 
 
-async def test_without_locks_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_file_system_without_locks_does_not_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(descriptor: int, kind: int) -> None:
         raise OSError(errno.ENOLCK, "no locks here")
 
@@ -244,7 +246,7 @@ async def test_without_locks_nobody_waits(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(made) == 1
 
 
-def test_a_forked_process_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_forked_process_does_not_hold_the_creation_lock(tmp_path: Path) -> None:
     """It has all descriptors of the one that forked it, as workers of data loaders do."""
     theirs, ours = os.pipe()
     made: list[Path] = []
@@ -271,7 +273,7 @@ def test_a_forked_process_keeps_nobody_waiting(tmp_path: Path) -> None:
 # --- eviction ----------------------------------------------------------------------------------------
 
 
-def test_the_entries_used_longest_ago_go_first(tmp_path: Path) -> None:
+def test_least_recently_used_entries_are_evicted_first(tmp_path: Path) -> None:
     store = Store(tmp_path, limit=100)
     paths = [store.put(f"key{number}", bytes(30)) for number in range(3)]
     grow_old(*paths)
@@ -281,7 +283,7 @@ def test_the_entries_used_longest_ago_go_first(tmp_path: Path) -> None:
     assert left_over(tmp_path) == []
 
 
-def test_folders_go_as_a_whole(tmp_path: Path) -> None:
+def test_folder_entry_is_evicted_as_a_whole(tmp_path: Path) -> None:
     store = Store(tmp_path, limit=20)
     grow_old(store.folder("key1", fill).parent)
     store.put("key2", bytes(15))
@@ -290,9 +292,7 @@ def test_folders_go_as_a_whole(tmp_path: Path) -> None:
     assert left_over(tmp_path) == []
 
 
-def test_small_entries_count_for_what_they_take_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_entries_count_with_their_disk_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Millions of programs of some lines filled disks in months, and no byte of the limit was used up."""
     monkeypatch.setattr(contents, "BESIDE", 16 << 10)
     store = Store(tmp_path, limit=320 << 10)
@@ -304,7 +304,7 @@ def test_small_entries_count_for_what_they_take_on_the_disk(
     assert blocks * 512 <= store.limit == 320 << 10
 
 
-def test_one_writer_stays_below_the_limit(tmp_path: Path) -> None:
+def test_single_writer_stays_below_the_limit(tmp_path: Path) -> None:
     store = Store(tmp_path, limit=300)
     for number in range(60):
         store.put(f"key{number}", bytes(number % 37))
@@ -322,7 +322,7 @@ class Looking(Store):
         return super()._entries()
 
 
-def test_another_process_need_not_look_at_all_entries_again(tmp_path: Path) -> None:
+def test_second_process_does_not_list_all_entries(tmp_path: Path) -> None:
     first, second = Looking(tmp_path, limit=100), Looking(tmp_path, limit=100)
     for number in range(3):
         first.put(f"first{number}", bytes(30))
@@ -334,7 +334,7 @@ def test_another_process_need_not_look_at_all_entries_again(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("told", [b"", b"0x10", b"-1", b"\xff" * 32])
-def test_a_count_that_is_none_is_made_anew(tmp_path: Path, told: bytes) -> None:
+def test_invalid_size_counter_is_recomputed(tmp_path: Path, told: bytes) -> None:
     Store(tmp_path, limit=100).put("before", bytes(95))
     (tmp_path / "total").write_bytes(told)
     store = Store(tmp_path, limit=100)
@@ -343,7 +343,7 @@ def test_a_count_that_is_none_is_made_anew(tmp_path: Path, told: bytes) -> None:
 
 
 @pytest.mark.parametrize("told", [b"", bytes(2), b"-"])
-def test_a_folder_whose_size_a_power_cut_took_makes_room(tmp_path: Path, told: bytes) -> None:
+def test_folder_without_recorded_size_can_be_evicted(tmp_path: Path, told: bytes) -> None:
     store = Store(tmp_path, limit=100)
     damaged = store.folder("damaged", lambda folder: None)
     (damaged.parent / "size").write_bytes(told)
@@ -353,7 +353,7 @@ def test_a_folder_whose_size_a_power_cut_took_makes_room(tmp_path: Path, told: b
     assert store.get("damaged") is None and store.size() == 60
 
 
-def test_what_is_used_while_room_is_made_stays(tmp_path: Path) -> None:
+def test_entry_used_during_eviction_is_kept(tmp_path: Path) -> None:
     class Busy(Store):
         def _entries(self) -> Iterator[Any]:
             found = list(super()._entries())
@@ -366,7 +366,7 @@ def test_what_is_used_while_room_is_made_stays(tmp_path: Path) -> None:
     assert store.get("key1") is not None
 
 
-def test_without_a_limit_nothing_goes(tmp_path: Path) -> None:
+def test_store_without_a_limit_evicts_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number in range(50):
         store.put(f"key{number}", bytes(1000))
@@ -384,7 +384,7 @@ def test_an_entry_over_the_limit_can_be_used_while_pinned(tmp_path: Path) -> Non
     assert not path.exists()
 
 
-def test_each_pin_counts_and_a_release_is_harmless_twice(tmp_path: Path) -> None:
+def test_pins_are_counted_and_double_release_has_no_effect(tmp_path: Path) -> None:
     store = Store(tmp_path, limit=10)
     first, second = store.pin("key1"), store.pin("key1")
     path = store.put("key1", bytes(8))
@@ -421,7 +421,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 # --- processes ---------------------------------------------------------------------------------------
 
 
-def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
+def test_two_processes_can_write_concurrently(tmp_path: Path) -> None:
     go = SPAWN.Event()
     with process(write_many, tmp_path, 1, go) as one, process(write_many, tmp_path, 3, go) as two:
         go.set()
@@ -435,9 +435,7 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     assert 0 < store.size() <= 200_000
 
 
-def test_an_eviction_that_another_ended_just_before_is_counted_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_evictions_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, others = Store(tmp_path, limit=100), Store(tmp_path, limit=100)
     for number in range(10):
         mine.put(f"key{number}", bytes(10))
@@ -455,7 +453,7 @@ def test_an_eviction_that_another_ended_just_before_is_counted_once(
 
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
-def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kind: str) -> None:
+def test_killed_writer_leaves_no_visible_entry(tmp_path: Path, kind: str) -> None:
     ready = SPAWN.Event()
     with process(write_half, tmp_path, kind, ready) as writer:
         assert ready.wait(PATIENCE)
@@ -472,7 +470,7 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kin
     assert [*(tmp_path / "parts").iterdir()] == []
 
 
-def test_a_pin_holds_against_other_processes_until_its_owner_dies(tmp_path: Path) -> None:
+def test_pin_prevents_eviction_by_other_processes_until_its_owner_ends(tmp_path: Path) -> None:
     ready, store = SPAWN.Event(), Store(tmp_path, limit=10)
     with process(hold, tmp_path, ready) as owner:
         assert ready.wait(PATIENCE)
