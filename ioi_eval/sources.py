@@ -17,7 +17,7 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import Benchmark, benchmarks
-    from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, Keep
+    from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, ContentStore
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
     from ioi_eval.model.digests import problem_digest
@@ -32,7 +32,7 @@ else:
         __name__,
         {
             "benchmarks": "Benchmark benchmarks",
-            "benchmarks.benchmark": "Candidate ColumnNames Keep",
+            "benchmarks.benchmark": "Candidate ColumnNames ContentStore",
             "benchmarks.tables": "Table Tables",
             "generate": "Prompts",
             "model.digests": "problem_digest",
@@ -48,7 +48,7 @@ __all__ = [
     "Benchmark",
     "Candidate",
     "ColumnNames",
-    "Keep",
+    "ContentStore",
     "Package",
     "Problems",
     "Prompts",

@@ -15,19 +15,19 @@ from ioi_eval.benchmarks.dumps import (
     DumpInfo,
     Dumps,
     LocatedSubmission,
-    as_files,
+    dump_paths,
     find_dumps,
-    mentioned,
-    open_beginning,
+    named_problem_ids,
     open_dump,
+    open_first_rows,
 )
 from ioi_eval.benchmarks.loaded import (
     BENCHMARKS,
     LoadedProblems,
+    benchmark_of_columns,
     benchmarks,
     find_benchmark,
     load,
-    of_columns,
 )
 from ioi_eval.benchmarks.reference_scores import ReferenceScores, read_reference_scores
 from ioi_eval.problems.collection import LeftOut
@@ -49,14 +49,14 @@ __all__ = [
     "LocatedSubmission",
     "ReferenceScores",
     "Selection",
-    "as_files",
+    "benchmark_of_columns",
     "benchmarks",
+    "dump_paths",
     "find_benchmark",
     "find_dumps",
     "load",
-    "mentioned",
-    "of_columns",
-    "open_beginning",
+    "named_problem_ids",
     "open_dump",
+    "open_first_rows",
     "read_reference_scores",
 ]

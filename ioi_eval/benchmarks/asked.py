@@ -12,7 +12,7 @@ from ioi_eval.model.values import Problem
 SHORTEST = 20  # minimum length of a statement that identifies a problem, in characters without white space
 
 
-class Unclear(Enum):
+class NoMatch(Enum):
     """Why a prompt identifies no problem."""
 
     NONE = "no problem's statement is in {}"
@@ -25,7 +25,7 @@ class StatementIndex:
     def __init__(self, problems: Iterable[Problem]) -> None:
         self._by_head: dict[str, list[tuple[str, Problem]]] = {}
         self._found: dict[
-            bytes, Problem | Unclear
+            bytes, Problem | NoMatch
         ] = {}  # by hash of the prompt, because samples share prompts
         for problem in problems:
             if problem.statement is not None:
@@ -33,7 +33,7 @@ class StatementIndex:
                 if len(text) >= SHORTEST:
                     self._by_head.setdefault(text[:SHORTEST], []).append((text, problem))
 
-    def find(self, text: str) -> Problem | Unclear:
+    def find(self, text: str) -> Problem | NoMatch:
         """Return the problem whose statement is in the text, or the reason if there is not exactly one.
 
         A statement inside a longer statement does not count.
@@ -43,7 +43,7 @@ class StatementIndex:
             self._found[key] = self._search(_normal(text))
         return self._found[key]
 
-    def _search(self, text: str) -> Problem | Unclear:
+    def _search(self, text: str) -> Problem | NoMatch:
         """Search for statements in a text without white space."""
         spans: list[tuple[int, int, Problem]] = []
         for start in range(len(text) - SHORTEST + 1):
@@ -56,8 +56,8 @@ class StatementIndex:
             if not any(_is_within(start, end, other) for other in spans)
         ]
         if not problems:
-            return Unclear.NONE
-        return problems[0] if all(_is_same(problems[0], other) for other in problems) else Unclear.SEVERAL
+            return NoMatch.NONE
+        return problems[0] if all(_is_same(problems[0], other) for other in problems) else NoMatch.SEVERAL
 
 
 def _normal(text: str) -> str:

@@ -34,13 +34,13 @@ from ioi_eval.store.tasks import People
 INLINE = 1 << 10  # bytes; larger contents are stored in files
 
 
-class Keep:
+class ContentStore:
     """Stores the contents of one problem in its folder in the cache."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def blob(self, content: str | bytes | memoryview) -> Blob:
+    def store(self, content: str | bytes | memoryview) -> Blob:
         """Store the content and return it as a blob. Large buffers are written without copying them."""
         data = content.encode() if isinstance(content, str) else content
         size = data.nbytes if isinstance(data, memoryview) else len(data)
@@ -54,7 +54,7 @@ class Keep:
             sha256=sha256, size=size, path=sha256
         )  # relative, because the folder is moved when it is complete
 
-    def file(self, blob: Blob) -> Blob:
+    def copy(self, blob: Blob) -> Blob:
         """Store a copy of a blob, and return it. Large files are copied without reading them into memory."""
         if blob.path is None or blob.size <= INLINE:
             return Blob.of(blob.read())
@@ -71,7 +71,9 @@ class StoredProblem(Value):
     unusable: str = ""
 
 
-def stored_problem(store: Store, key: str, make: Callable[[Keep], StoredProblem]) -> StoredProblem:
+def load_stored_problem(
+    store: Store, key: str, make: Callable[[ContentStore], StoredProblem]
+) -> StoredProblem:
     """Return the problem in the cache under this key. If it is missing or damaged, make and store it.
 
     `key` is a hash of everything from which the problem is made.
@@ -132,7 +134,7 @@ def read_day(date: str) -> str:
         raise InputError(f"{date!r} is not a date", remedy="Write it as 2024-05-31") from error
 
 
-def in_bytes(mebibytes: float) -> int:
+def mebibytes_to_bytes(mebibytes: float) -> int:
     """Return a size in MiB as bytes."""
     return int(mebibytes * (1 << 20))
 
@@ -233,7 +235,7 @@ class BenchmarkOptions(Value):
             typed=float,
             least=1,
             most=1e9,
-            read=in_bytes,
+            read=mebibytes_to_bytes,
             metavar="MIB",
             help="Memory for each test, instead of the problems' own.",
             panel="Judging",
@@ -311,10 +313,10 @@ class Benchmark(ABC):
     adds_to: ClassVar[str] = ""  # benchmark with the same ids, to which this benchmark adds tests
     named: ClassVar[ColumnNames] = ColumnNames()
     uses_testlib: ClassVar[bool] = False  # programs may include testlib.h, which the dataset does not contain
-    heeds: ClassVar[tuple[str, ...]] = ()  # options that change the problems which `problem` makes
+    relevant_options: ClassVar[tuple[str, ...]] = ()  # options that change the problems which `problem` makes
     version: ClassVar[int] = 1  # increase it if `problem` makes other problems from the same rows
 
-    def may_have(self, row: Mapping[str, Any]) -> bool:
+    def accepts_row(self, row: Mapping[str, Any]) -> bool:
         """Return False if a row with the benchmark's columns is another benchmark's."""
         return True
 
@@ -332,19 +334,19 @@ class Benchmark(ABC):
         day = written[:10].replace("/", "-")  # JSON files have timestamps
         date = day if day[:4].isdecimal() else ""
         return Candidate(
-            id=self.id_of(row),
+            id=self.read_problem_id(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
             difficulty=as_label(self.text_of(row, self.named.difficulty)),
-            tags=self.tags_of(row),
+            tags=self.read_tags(row),
             date=date,
         )
 
-    def id_of(self, row: Row) -> str:
+    def read_problem_id(self, row: Row) -> str:
         """Return the id of a row's problem."""
         return row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}"
 
-    def tags_of(self, row: Row) -> tuple[str, ...]:
+    def read_tags(self, row: Row) -> tuple[str, ...]:
         """Return the tags of a row's problem."""
         return tuple(tag for column in self.named.tags if (tag := self.text_of(row, column)))
 
@@ -357,13 +359,15 @@ class Benchmark(ABC):
         return row.value(column)
 
     @abstractmethod
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         """Return the problem of a candidate.
 
         Args:
             candidate: The problem's id and rows.
             tables: The tables of the dataset.
-            keep: Stores the contents of tests.
+            contents: Stores the contents of tests.
             options: The user's options.
 
         Raises:
@@ -371,7 +375,7 @@ class Benchmark(ABC):
             Unusable: The problem cannot be judged.
         """
 
-    def of_row(
+    def problem_of_row(
         self, row: Row, candidate: Candidate, finish: Callable[[Problem], Problem], **more: Any
     ) -> Problem:
         """Return the problem of a row. It is unusable if its tests cannot be read.
@@ -409,7 +413,7 @@ class Benchmark(ABC):
         if self.uses_testlib:
             header = find_testlib(*header_folders(options))
             return f"{header} {header.stat().st_size} {header.stat().st_mtime_ns}" if header else ""
-        return " ".join(f"{name}={getattr(options, name)}" for name in self.heeds)
+        return " ".join(f"{name}={getattr(options, name)}" for name in self.relevant_options)
 
     def people(self, tables: Tables) -> People | None:
         """Return the results of human contestants, or None if the dataset has none.

@@ -11,7 +11,14 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep, Unusable
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    ContentStore,
+    Unusable,
+)
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
 from ioi_eval.rules.assertions import python_checker
@@ -46,7 +53,7 @@ class Codeforces(Benchmark):
     dataset: ClassVar = "open-r1/codeforces"
     split: ClassVar = "test"
     all_splits: ClassVar = "train+test"
-    heeds: ClassVar = ("generated_tests",)
+    relevant_options: ClassVar = ("generated_tests",)
     columns: ClassVar = ("id", "contest_id", "index", "time_limit", "memory_limit", "official_tests")
     other_files: ClassVar = "test_cases_*"
 
@@ -76,7 +83,9 @@ class Codeforces(Benchmark):
         row = tables.main[candidate.rows[0]]
         return f"{tables.main.fingerprint} {tables.stamp(self.dataset, _generated_file(row))}"
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row = tables.main[candidate.rows[0]]
         if not row.has("time_limit"):
             raise Unusable(NO_LIMITS)
@@ -85,11 +94,11 @@ class Codeforces(Benchmark):
 
         def add(kind: str, input_text: str | memoryview, expected: str | memoryview) -> None:
             """Add a test, unless an earlier test has the same input."""
-            blob = keep.blob(input_text)
+            blob = contents.store(input_text)
             if blob.sha256 not in tests:
                 numbers[kind] += 1
                 name = f"{kind}-{numbers[kind]:03}"
-                tests[blob.sha256] = Test(name=name, input=blob, answer=keep.blob(expected))
+                tests[blob.sha256] = Test(name=name, input=blob, answer=contents.store(expected))
 
         for kind, field in (("example", "examples"), ("official", "official_tests")):
             for item in row.items(field):
@@ -180,7 +189,7 @@ class CodeContests(Benchmark):
     ids: ClassVar = r"[0-9]+_[A-Z][0-9]?\. .+"
     dataset: ClassVar = "deepmind/code_contests"
     split: ClassVar = "test"
-    heeds: ClassVar = ("generated_tests",)
+    relevant_options: ClassVar = ("generated_tests",)
     columns: ClassVar = ("name", "description", *_OFFICIAL)
     named = ColumnNames(id="name", title="name", statement="description")
 
@@ -197,7 +206,9 @@ class CodeContests(Benchmark):
                 tags=tuple(tag for tag in (source, *row.texts("cf_tags")) if tag),
             )
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row = tables.main[candidate.rows[0]]
 
         def finish(problem: Problem) -> Problem:
@@ -210,9 +221,9 @@ class CodeContests(Benchmark):
             tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
             checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
             problem = replace(problem, options=_file_options(row), checker=checker)
-            return with_cases(problem, Cases(cases=cases), keep.blob)
+            return with_cases(problem, Cases(cases=cases), contents.store)
 
-        return self.of_row(
+        return self.problem_of_row(
             row,
             candidate,
             finish,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ioi_eval.benchmarks.asked import StatementIndex, Unclear
+from ioi_eval.benchmarks.asked import NoMatch, StatementIndex
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
 from ioi_eval.benchmarks.row_schemas import (
@@ -361,7 +361,7 @@ def _parsed_list(value: Any) -> Any:
     return items if are_messages or all(isinstance(item, str | None) for item in items) else value
 
 
-def asked_in(columns: Mapping[str, Any], path: str) -> str:
+def prompt_text(columns: Mapping[str, Any], path: str) -> str:
     """Return the prompt in a column: a string, or the messages of a chat that are not the model's."""
     raw = value_at(columns, path)
     value = _parsed_list(as_json_value(None if raw is ABSENT else as_text(raw)))
@@ -810,7 +810,7 @@ class DumpRows:
                 ),
             )
 
-    def go_on_behind(self, submissions: int, equal: Mapping[str, int]) -> None:
+    def skip_earlier_submissions(self, submissions: int, equal: Mapping[str, int]) -> None:
         """Continue after a number of submissions that an earlier call has read.
 
         `equal`: the number of rows without an id, by content.
@@ -872,7 +872,7 @@ class DumpRows:
         is_over_limit = limit is not None and len(self.taken) + len(self._of_other_shards) >= limit
         return _OTHER_ROW if is_over_limit or (keys and key not in keys) else ""
 
-    def check_found(self, where: str) -> None:
+    def check_selected_keys(self, where: str) -> None:
         """Raise an InputError if a selected key does not exist in the dump. `where` is the dump's name."""
         selected_keys = self.taken, self._of_other_shards
         missing = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
@@ -1002,11 +1002,11 @@ class DumpRows:
         """Return the problem whose statement is in one of the columns, why there is none, and the column."""
         reason, source_column = "", ""
         for path in paths:
-            match, source_column = self._statements.find(asked_in(whole, path)), f"the statement in {path}"
+            match, source_column = self._statements.find(prompt_text(whole, path)), f"the statement in {path}"
             if isinstance(match, Problem):
                 is_selected = not self._wanted or match.id in self._wanted
                 return (match, "", source_column) if is_selected else (None, _OTHER_PROBLEM, source_column)
-            reason = reason if reason and match is Unclear.NONE else match.value.format(f"`{path}`")
+            reason = reason if reason and match is NoMatch.NONE else match.value.format(f"`{path}`")
         return None, reason, source_column
 
     def _suggested_option(self, columns: Columns) -> str:
@@ -1016,7 +1016,7 @@ class DumpRows:
             if self._is_problem(value):
                 return f"problem_column={path}"
         for path, _ in paths:
-            if isinstance(self._statements.find(asked_in(columns.columns, path)), Problem):
+            if isinstance(self._statements.find(prompt_text(columns.columns, path)), Problem):
                 return f"prompt_column={path}"
         return ""
 

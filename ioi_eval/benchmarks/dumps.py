@@ -2,7 +2,7 @@
 
 The first pass reads all rows, so that all errors in a dump are reported before anything is judged. The second
 pass extracts the programs and yields submissions; it holds only a few rows in memory. The first rows of a
-large dump can be opened as a dump of their own (`open_beginning`), so that judging can start early.
+large dump can be opened as a dump of their own (`open_first_rows`), so that judging can start early.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class Dump(Collection[Submission]):
         """Return how many submissions an iteration skips."""
         return self.grown.submissions if self.grown is not None and self._skips_earlier else 0
 
-    def behind(self, *done: Container[str]) -> Dump:
+    def skip_done_submissions(self, *done: Container[str]) -> Dump:
         """Return the dump such that an iteration skips rows of its earlier state that are done.
 
         If `done` contains all submissions of the earlier state, all are skipped. Otherwise the submissions
@@ -270,7 +270,7 @@ class Dump(Collection[Submission]):
         start = 0, 0
         reader = DumpRows(self._problems, self._options, self._selection, self.problem_ids)
         if self.grown is not None and self._skips_earlier:
-            reader.go_on_behind(self.grown.submissions, self.grown.equal)
+            reader.skip_earlier_submissions(self.grown.submissions, self.grown.equal)
             start = self.grown.end
         for file in self.info.files:
             file.check_unchanged()
@@ -312,7 +312,7 @@ def open_dump(
         options: How rows are read.
         selection: Which rows become submissions.
         on_rows: Called from time to time with the number of rows so far.
-        read_by: A hash of everything else that the first pass depends on; see `reading`.
+        read_by: A hash of everything else that the first pass depends on; see `first_pass_hash`.
         index: The index of an earlier pass. If its `read_by` is the same, its rows are not read again.
 
     Raises:
@@ -329,8 +329,8 @@ def open_dump(
     is_plain_selection = len(files) == 1 and selection == Selection() and options.keys_of_content
     if index is not None and index.read_by == read_by and is_plain_selection and not files[0].model:
         first_pass.index = index
-    info = first_pass.look_through(files, skip_bad=options.skip_bad_rows)
-    new_index = first_pass.found_index(info, read_by) if is_plain_selection and read_by else None
+    info = first_pass.read_files(files, skip_bad=options.skip_bad_rows)
+    new_index = first_pass.make_index(info, read_by) if is_plain_selection and read_by else None
     return Dump(
         info,
         problems,
@@ -343,7 +343,7 @@ def open_dump(
     )
 
 
-def open_beginning(
+def open_first_rows(
     places: Sequence[RowFile], problems: Finder, options: DumpOptions, selection: Selection
 ) -> Dump | None:
     """Return the first rows of a large dump as a dump.
@@ -355,7 +355,7 @@ def open_beginning(
         return None
     first_pass = _FirstPass(DumpRows(problems, options, selection), options, lambda rows: None, _SAMPLED_ROWS)
     try:
-        info = first_pass.look_through(places, skip_bad=options.skip_bad_rows)
+        info = first_pass.read_files(places, skip_bad=options.skip_bad_rows)
     except (InputError, UnicodeDecodeError):  # `open_dump` reports all errors
         return None
     return Dump(info, problems, options, selection, (), first_pass.reader.taken) if info.keys else None
@@ -374,7 +374,7 @@ def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
     return files
 
 
-def mentioned(
+def named_problem_ids(
     paths: Sequence[str | Path | RowFile], column: str | None = None, prompt: str | None = None
 ) -> Collection[str] | None:
     """Return the ids of the problems that a dump names, or None if only statements identify them.
@@ -456,7 +456,7 @@ class DumpIndex(Value):
     noted: dict[str, int]
 
 
-def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:
+def first_pass_hash(options: DumpOptions, problems: Mapping[str, str]) -> str:
     """Return a hash of everything that the first pass depends on, except the file.
 
     `problems` are the hashes of the problems.
@@ -500,7 +500,7 @@ class _FirstPass:
         self.index: DumpIndex | None = None  # index of an earlier state of the dump
         self.grown: GrownFrom | None = None
 
-    def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
+    def read_files(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
         """Read the files and return the results. Raise BadRows for bad rows unless they are skipped."""
         files_to_read = takewhile(
             lambda place: self._max_rows is None or self._counts.rows < self._max_rows, places
@@ -513,7 +513,7 @@ class _FirstPass:
             where = ", ".join(place.label for place in places)
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
         if self._max_rows is None:
-            self.reader.check_found(where=files[0].label)
+            self.reader.check_selected_keys(where=files[0].label)
         if 2 * counts.fenced > counts.programs:
             column = self.reader.code_column
             remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
@@ -634,13 +634,13 @@ class _FirstPass:
         reader.taken = NamedKeys(Keys.of(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.of(index.ids), bytearray(index.contents)
         self.grown = GrownFrom(earlier_hash, end, len(reader.taken), dict(index.equal), index.counts.rows)
-        reader.go_on_behind(len(reader.taken), index.equal)
+        reader.skip_earlier_submissions(len(reader.taken), index.equal)
         self.reader.passed_over.update(index.passed_over)
         self.reader.left_out.update(index.left_out)
         self.reader.noted.update(index.noted)
         self._counts = index.counts
 
-    def found_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
+    def make_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
         """Return the index if the dump is one large .jsonl file without errors, else None."""
         (file,) = info.files
         path, size = Path(file.path), file.stamp[0]
@@ -780,19 +780,19 @@ def _continued_prompt(prompt: str, text: str) -> str:
 FIELD = "problems"
 
 
-def guessed(dumps: Sequence[str | Path | RowFile], column: str | None = None) -> str:
+def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = None) -> str:
     """Return the name of the benchmark to which all ids in the dumps belong.
 
     Raises:
         InputError: No benchmark matches, or several do.
     """
-    ids = mentioned(dumps, column) or frozenset()
+    ids = named_problem_ids(dumps, column) or frozenset()
     columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
     files = {place.path.name for place in find_dumps(dumps)}
     matching = [
         benchmark.name
         for benchmark in benchmarks()
-        if fits(benchmark, ids, columns) or (files and files <= set(benchmark.dump_files))
+        if matches_benchmark(benchmark, ids, columns) or (files and files <= set(benchmark.dump_files))
     ]
     where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)
     if len(matching) == 1:
@@ -805,7 +805,7 @@ def guessed(dumps: Sequence[str | Path | RowFile], column: str | None = None) ->
     raise InputError(problem, where=where, field=FIELD, remedy="Name a benchmark, or packages")
 
 
-def fits(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
+def matches_benchmark(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
     """Return True if all ids look like the benchmark's, and the columns of its dumps exist."""
     pattern = benchmark.ids
     return (
@@ -827,7 +827,7 @@ _PACKED_SUFFIXES = {
 
 
 @contextmanager
-def received(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
+def dumps_from_stdin(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
     """Yield the dumps with `-` replaced by a temporary file that contains the stream.
 
     The stream is JSON, as lines or as a list, and may be packed.
@@ -870,7 +870,7 @@ Dumps = str | Path | Sequence[str | Path | RowFile] | Iterable[Mapping[str, Any]
 
 
 @contextmanager
-def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
+def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
     """Yield the names of dumps. Rows in memory are written to a temporary file.
 
     Raises:

@@ -24,7 +24,7 @@ from ioi_eval.benchmarks.benchmark import (
     BenchmarkOptions,
     Candidate,
     ColumnNames,
-    Keep,
+    ContentStore,
     header_folders,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
@@ -332,14 +332,14 @@ class ListedBenchmark(Benchmark):
             return problem_id.replace(slash, "/")
         return problem_id.removeprefix(prefix) if prefix else ""
 
-    def tags_of(self, row: Row) -> tuple[str, ...]:
+    def read_tags(self, row: Row) -> tuple[str, ...]:
         values = (
-            self.items_of(row, column) if column.endswith(_ITEMS) else self.value_of(row, column)
+            self.read_items(row, column) if column.endswith(_ITEMS) else self.value_of(row, column)
             for column in self._columns.tags
         )
         return tuple(dict.fromkeys(tag for value in values for tag in _strings(value) if tag))
 
-    def id_of(self, row: Row) -> str:
+    def read_problem_id(self, row: Row) -> str:
         column, prefix = self._columns.id, self._entry.prefix
         if not column:
             return f"{self.name}_{row.index}"
@@ -366,7 +366,7 @@ class ListedBenchmark(Benchmark):
                 return value
         return None
 
-    def items_of(self, row: Row, column: str) -> list[Any]:
+    def read_items(self, row: Row, column: str) -> list[Any]:
         """Return the items of the list in a column `a.*`, which may be JSON or a Python literal."""
         name = column.removesuffix(_ITEMS)
         value = row.value(name)
@@ -379,17 +379,19 @@ class ListedBenchmark(Benchmark):
     def matter(self, options: BenchmarkOptions) -> str:
         return f"{self._entry} {super().matter(options)}"
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row, entry, names = tables.main[candidate.rows[0]], self._entry, self._columns
         source = self.text_of(row, names.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
         if source.strip():
             program = with_testlib("checker.cpp", source, *header_folders(options))
             checker = Checker(kind=CheckerKind.TESTLIB, sources=program)
-        return self.of_row(
+        return self.problem_of_row(
             row,
             candidate,
-            lambda problem: self._with_tests(problem, row, keep),
+            lambda problem: self._with_tests(problem, row, contents),
             limits=Limits.contest(
                 self._limit(
                     row, names.time_limit, entry.time_limit, "seconds", _MAX_SECONDS, entry.milliseconds_from
@@ -401,13 +403,13 @@ class ListedBenchmark(Benchmark):
             cpp_standard=entry.cpp_standard,
         )
 
-    def _with_tests(self, problem: Problem, row: Row, keep: Keep) -> Problem:
+    def _with_tests(self, problem: Problem, row: Row, contents: ContentStore) -> Problem:
         """Return the problem with the row's tests. Raises CasesError if they cannot be read."""
         names = self._columns
         if names.tests.endswith(_ITEMS):
             pairs = enumerate(row.contents(names.tests.removesuffix(_ITEMS), "input", "output"), 1)
             tests = tuple(
-                Test(name=str(number), input=keep.blob(input_text), answer=keep.blob(output_text))
+                Test(name=str(number), input=contents.store(input_text), answer=contents.store(output_text))
                 for number, (input_text, output_text) in pairs
             )
             if not tests:
@@ -426,7 +428,7 @@ class ListedBenchmark(Benchmark):
         function, setup = "", "\n".join(_strings(self.value_of(row, names.setup)))
         with suppress(CasesError):  # a damaged `metadata` names no function
             function = self.text_of(row, names.function)
-        return with_tests(problem, value, keep.blob, function=function, setup=setup)
+        return with_tests(problem, value, contents.store, function=function, setup=setup)
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         row, names = tables.main[candidate.rows[0]], self._columns
@@ -456,7 +458,7 @@ class ListedBenchmark(Benchmark):
     def _programs(self, row: Row, path: str) -> list[Any]:
         """Return the programs in a column: strings, or objects with `code` and `language`."""
         if path.endswith(_ITEMS):
-            return self.items_of(row, path)
+            return self.read_items(row, path)
         parts = [self.value_of(row, part) for part in path.split("+")]
         value = parts[0] if len(parts) == 1 else "".join(map(str, parts))
         language = find_language(self.language)

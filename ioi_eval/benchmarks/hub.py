@@ -36,7 +36,7 @@ _CONNECTION_ERRORS = frozenset(
 _REMEDY = "Is the name right, and is there a network? Copies on disk can be named as files"
 
 
-class HubName(NamedTuple):
+class HubPath(NamedTuple):
     """The parts of a dataset's name. Name, config and split may contain wildcards."""
 
     owner: str
@@ -62,16 +62,16 @@ class RowFile(NamedTuple):
     model: str = ""
 
 
-def hub_name(text: str) -> HubName | None:
+def hub_name(text: str) -> HubPath | None:
     """Return the parts of a dataset's name, or None if the string is not such a name."""
     match = _NAME.fullmatch(text)
     if match is None:
         return None
     owner, name, config, split, revision = match.groups()
-    return HubName(owner, name, config or "*", split or "*", revision)
+    return HubPath(owner, name, config or "*", split or "*", revision)
 
 
-def fetch(name: HubName) -> list[RowFile]:
+def fetch(name: HubPath) -> list[RowFile]:
     """Return the files of all datasets, configs and splits that match. Download missing files."""
     with _input_errors(name.repo), asking(name.repo):
         files = [file for repo in _repos(name) for file in _files_of_repo(repo, name)]
@@ -94,7 +94,7 @@ def file_of_hub(repo: str, name: str) -> Path | None:
             return None
 
 
-def _repos(name: HubName) -> list[str]:
+def _repos(name: HubPath) -> list[str]:
     """Return the names of the datasets that match."""
     if not _is_pattern(name.name):
         return [name.repo]
@@ -109,7 +109,7 @@ def _repos(name: HubName) -> list[str]:
     return matching
 
 
-def _files_of_repo(repo: str, name: HubName) -> Iterator[RowFile]:
+def _files_of_repo(repo: str, name: HubPath) -> Iterator[RowFile]:
     """Yield the files of a dataset's configs and splits that match."""
     import datasets
 

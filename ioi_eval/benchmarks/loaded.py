@@ -20,12 +20,12 @@ from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
     Candidate,
-    Keep,
+    ContentStore,
     StoredProblem,
     Unusable,
     cached_rows_file,
+    load_stored_problem,
     read_day,
-    stored_problem,
 )
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
@@ -76,7 +76,7 @@ def find_benchmark(name: str) -> Benchmark:
     raise InputError(f"unknown benchmark {name!r}", remedy=nearest(normal_name, names))
 
 
-def of_columns(
+def benchmark_of_columns(
     names: Collection[str], *, where: str, row: Mapping[str, Any] = MappingProxyType({})
 ) -> Benchmark:
     """Return the benchmark of a file of rows, detected by its columns.
@@ -95,7 +95,7 @@ def of_columns(
     matching = [
         benchmark
         for benchmark in benchmarks()
-        if set(benchmark.columns) <= set(names) and benchmark.may_have(row)
+        if set(benchmark.columns) <= set(names) and benchmark.accepts_row(row)
     ]
     most_specific = [
         benchmark
@@ -422,9 +422,9 @@ def _kept(
 ) -> StoredProblem:
     """Return the problem of a candidate from the cache, or make it."""
 
-    def make(keep: Keep) -> StoredProblem:
+    def make(contents: ContentStore) -> StoredProblem:
         try:
-            return StoredProblem(problem=benchmark.problem(candidate, tables, keep, options))
+            return StoredProblem(problem=benchmark.problem(candidate, tables, contents, options))
         except Unusable as error:
             return StoredProblem(unusable=str(error))
         finally:
@@ -441,7 +441,7 @@ def _kept(
         str(candidate.rows),
     ]
     key = hashlib.sha256("\n".join(key_parts).encode()).hexdigest()
-    return stored_problem(store, key, make)
+    return load_stored_problem(store, key, make)
 
 
 # --- names of problems -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ioi_eval.benchmarks.benchmark import (
     BenchmarkOptions,
     Candidate,
     ColumnNames,
-    Keep,
+    ContentStore,
     Unusable,
     header_folders,
     statement_of,
@@ -74,7 +74,9 @@ class Ioi(Benchmark):
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_tests_of(candidate, tables).fingerprint}"
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         rows = [tables.main[index] for index in candidate.rows]
         tests = _tests_of(candidate, tables)
         problem = _without_tests(rows[0], candidate)
@@ -84,7 +86,9 @@ class Ioi(Benchmark):
         statements = [rows[-1].text(field, "") for field in ("statement", "problem")]
         return replace(
             problem,
-            tests=tuple(_test(tests[indexes[name]], problem, keep) for name in _test_names(rows, indexes)),
+            tests=tuple(
+                _test(tests[indexes[name]], problem, contents) for name in _test_names(rows, indexes)
+            ),
             subtasks=subtasks,
             statement=next(map(statement_of, filter(str.strip, statements)), None),
         )
@@ -189,15 +193,15 @@ def _test_names(rows: Sequence[Row], existing: Mapping[str, int]) -> tuple[str, 
     return tuple(sorted({name for row in rows for name in row.texts("test_names")}))
 
 
-def _test(row: Row, problem: Problem, keep: Keep) -> Test:
+def _test(row: Row, problem: Problem, contents: ContentStore) -> Test:
     """Return a test. An empty expected output counts as missing if a checker or a manager decides."""
-    answer = keep.blob(row.content("test_output")) if row.has("test_output") else None
+    answer = contents.store(row.content("test_output")) if row.has("test_output") else None
     is_needed = needs_answers(problem.task_type, problem.checker)
     if answer is None and is_needed:
         raise row.wrong("test_output", "no expected output to compare with")
     if answer is not None and not answer.size and not is_needed:
         answer = None
-    return Test(name=row.name("test_name"), input=keep.blob(row.content("test_input")), answer=answer)
+    return Test(name=row.name("test_name"), input=contents.store(row.content("test_input")), answer=answer)
 
 
 # --- LiveOIBench: tasks of 14 olympiads; the tests of a task are one JSON string ----------------------------
@@ -266,14 +270,16 @@ class LiveOIBench(Benchmark):
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_tests_of_year(candidate, tables).fingerprint}"
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row, tests = tables.main[candidate.rows[0]], _tests_of_year(candidate, tables)
         folders, is_interactive = header_folders(options), row.text("task_type") != "batch"
         fields = _interactive(row, tests, folders) if is_interactive else _with_grader(row, folders)
-        return self.of_row(
+        return self.problem_of_row(
             row,
             candidate,
-            lambda problem: _with_tests(problem, tests, keep),
+            lambda problem: _with_tests(problem, tests, contents),
             **fields,
             limits=Limits.contest(
                 round(_LIMIT_FACTOR * row.number("time_limit", above=0), 6),
@@ -384,7 +390,7 @@ def _sources(row: Row, field: str) -> Mapping[str, str]:
 # --- tests -------------------------------------------------------------------------------------------
 
 
-def _with_tests(problem: Problem, table: Table, keep: Keep) -> Problem:
+def _with_tests(problem: Problem, table: Table, contents: ContentStore) -> Problem:
     """Return the problem with its tests, subtasks and comparison. Raise CasesError if tests are missing."""
     indexes = table.groups("problem_id").get(problem.id, ())
     if len(indexes) != 1:
@@ -401,7 +407,7 @@ def _with_tests(problem: Problem, table: Table, keep: Keep) -> Problem:
     for name in sorted(used or cases):
         case = _decoded(memoryview(cases[name]), _Case)
         has_reals = has_reals or _REAL.fullmatch(case.output) is not None
-        tests.append(Test(name=name, input=keep.blob(case.input), answer=keep.blob(case.output)))
+        tests.append(Test(name=name, input=contents.store(case.input), answer=contents.store(case.output)))
     if not tests:
         raise CasesError(NO_CASES)
     # As the benchmark's judge, except that numbers may differ only if an answer is a number with a point.

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Keep, Unusable
+from ioi_eval.benchmarks.benchmark import ContentStore, Unusable
 from ioi_eval.model.values import Blob, NamedBlob, Problem
 from ioi_eval.problems import Package
 from ioi_eval.problems.package import TESTLIB_REMEDY
 
 
-def of_package(package: Package, keep: Keep) -> Problem:
-    """Return the problem of a package, with its tests in `keep` and its programs in memory.
+def of_package(package: Package, contents: ContentStore) -> Problem:
+    """Return the problem of a package, with its tests in `contents` and its programs in memory.
 
     The package's folder may be removed afterwards.
 
@@ -28,7 +28,7 @@ def of_package(package: Package, keep: Keep) -> Problem:
             raise error
         raise Unusable(f"its package is flawed: {error.problem}")
     tests = (
-        replace(test, input=keep.file(test.input), answer=test.answer and keep.file(test.answer))
+        replace(test, input=contents.copy(test.input), answer=test.answer and contents.copy(test.answer))
         for test in problem.tests
     )
     problem = replace(problem, tests=tuple(tests))

@@ -77,7 +77,7 @@ class Table:
             self._groups[name] = {value: tuple(rows) for value, rows in rows_by_value.items()}
         return self._groups[name]
 
-    def was_read(self, size: int) -> None:
+    def count_read_bytes(self, size: int) -> None:
         """Count bytes of long values that were read, and release mapped pages if there are too many."""
         self._read += size
         if self._read > _MAX_MAPPED_BYTES:
@@ -167,7 +167,7 @@ class Row(Fields):
         buffer = _buffer(scalar)
         if buffer is None:
             raise self.misfit(field, "a text")
-        self.table.was_read(len(buffer))
+        self.table.count_read_bytes(len(buffer))
         return memoryview(buffer)
 
     def contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
@@ -185,7 +185,7 @@ class Row(Fields):
             views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(views) != len(names):
                 raise self.wrong(field, f"item {index + 1} lacks a text")
-            self.table.was_read(sum(map(len, views)))
+            self.table.count_read_bytes(sum(map(len, views)))
             yield views
 
     def misfit(self, field: str, expected: str) -> InputError:
@@ -268,7 +268,7 @@ class Tables:
         if not self._data_dir:
             return ""
         try:
-            stats = one_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[0].stat()
+            stats = find_single_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[0].stat()
         except InputError:
             return ""
         return f"{stats.st_size} {stats.st_mtime_ns}"
@@ -328,7 +328,7 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
     if folder.is_file():
         return [folder]
     if source.path:
-        return one_file(folder, source)
+        return find_single_file(folder, source)
     base = _below(folder, source.dataset.rpartition("/")[2])
     other_folders = _others(folder, source, datasets) if base == folder else ()
     if config := source.config:
@@ -376,7 +376,7 @@ def _others(folder: Path, source: TableSource, datasets: Collection[str]) -> lis
     return existing
 
 
-def one_file(folder: Path, source: TableSource) -> list[Path]:
+def find_single_file(folder: Path, source: TableSource) -> list[Path]:
     """Return the file at `source.path`, or a file with the same name anywhere in the dataset's folder."""
     base, name = _below(folder, source.dataset.rpartition("/")[2]), source.path.rpartition("/")[2]
     files = [path for path in (base / source.path, base / name) if path.is_file()] or sorted(base.rglob(name))

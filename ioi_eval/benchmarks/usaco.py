@@ -14,7 +14,7 @@ from ioi_eval.benchmarks.benchmark import (
     BenchmarkOptions,
     Candidate,
     ColumnNames,
-    Keep,
+    ContentStore,
     cached_rows_file,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
@@ -59,12 +59,14 @@ class Usaco(Benchmark):
         folder = _test_folder(tables.main[candidate.rows[0]])
         return f"{tables.main.fingerprint} {folder.stat().st_mtime_ns if folder.is_dir() else ''}"
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row = tables.main[candidate.rows[0]]
-        return self.of_row(
+        return self.problem_of_row(
             row,
             candidate,
-            lambda problem: replace(problem, tests=tuple(_tests_in_files(row, keep))),
+            lambda problem: replace(problem, tests=tuple(_tests_in_files(row, contents))),
             limits=Limits.contest(
                 row.number("runtime_limit", above=0), int(row.number("memory_limit", above=0) * _MEGABYTE)
             ),
@@ -93,7 +95,7 @@ def _test_folder(row: Row) -> Path:
     return Path(row.text(_TESTS_FOLDER)) / row.name("problem_id")
 
 
-def _tests_in_files(row: Row, keep: Keep) -> Iterator[Test]:
+def _tests_in_files(row: Row, contents: ContentStore) -> Iterator[Test]:
     """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
     folder = _test_folder(row)
     if not is_plain(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):
@@ -103,5 +105,5 @@ def _tests_in_files(row: Row, keep: Keep) -> Iterator[Test]:
         files = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
         if files is None:
             raise broken(f"test {number} has no files")
-        input_blob, answer = (keep.file(Blob.of_file(path)) for path in files)
+        input_blob, answer = (contents.copy(Blob.of_file(path)) for path in files)
         yield Test(name=str(number), input=input_blob, answer=answer)

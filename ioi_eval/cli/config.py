@@ -18,7 +18,7 @@ import msgspec
 import yaml
 from msgspec.structs import asdict, replace
 
-from ioi_eval.benchmarks.benchmark import in_bytes
+from ioi_eval.benchmarks.benchmark import mebibytes_to_bytes
 from ioi_eval.cli.groups import DeclaredOption, declared
 from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate.turns import Feedback, TurnRules, Turns
@@ -225,7 +225,7 @@ def _read(path: Path) -> dict[str, Any]:
     values = {key: value for key, value in found.items() if value is not None}
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):
-            values["memory_limit"] = in_bytes(mebibytes)
+            values["memory_limit"] = mebibytes_to_bytes(mebibytes)
     match values.get("packages"):
         case str() as packages:
             values["packages"] = read_packages(packages)

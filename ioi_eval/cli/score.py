@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from ioi_eval.benchmarks import find_benchmark
-from ioi_eval.benchmarks.dumps import guessed, received
+from ioi_eval.benchmarks.dumps import dumps_from_stdin, guess_benchmark
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
@@ -173,9 +173,9 @@ def score(
         raise InputError("`score` compares no verdicts", field="--columns expected", remedy=remedy)
     reference_options = ReferenceOptions(**references) if validate_references or references else None
     choice = engine.choice()
-    with received(dumps, sys.stdin.buffer) as dump_files:
+    with dumps_from_stdin(dumps, sys.stdin.buffer) as dump_files:
         if not source:
-            source = guessed(dump_files, rows.options.problem_column)
+            source = guess_benchmark(dump_files, rows.options.problem_column)
             benchmark = find_benchmark(source)
             note = f"; {benchmark.adds_to} has the same ids and fewer tests" if benchmark.adds_to else ""
             console.tell(f"--problems {source}, as the dump's ids and columns say{note}")

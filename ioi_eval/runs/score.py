@@ -21,14 +21,13 @@ from ioi_eval.benchmarks import (
     DumpOptions,
     Dumps,
     Selection,
-    as_files,
+    dump_paths,
     find_dumps,
-    mentioned,
-    open_beginning,
+    named_problem_ids,
     open_dump,
+    open_first_rows,
 )
-from ioi_eval.benchmarks.dumps import read_index, write_index
-from ioi_eval.benchmarks.dumps import reading as reading_of
+from ioi_eval.benchmarks.dumps import first_pass_hash, read_index, write_index
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump, other_files
 from ioi_eval.judge import Judge
@@ -156,7 +155,7 @@ async def score_dump(
         paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.of(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.of(dump_files, reading, selection, problems, setup)
-        with open_problem_source(problems, choice, setup.store, rows.mentioned) as loaded:
+        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
             dump = (beginning := rows.beginning(loaded, setup)) or read_dump(rows, loaded, setup)
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable, reference_outcomes = await check_references(loaded, references, setup)
@@ -353,9 +352,9 @@ class Rows(NamedTuple):
         names, places = tuple(map(dump_name, dumps)), find_dumps(dumps)
         return cls(names, places, reading, selection or Selection(), index_folder, others)
 
-    def mentioned(self) -> Collection[str] | None:
+    def named_problem_ids(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""
-        return mentioned(self.places, self.reading.problem_column, self.reading.prompt_column)
+        return named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
 
     def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
         """Read the rows. Raises InputError if there is no submission.
@@ -368,7 +367,7 @@ class Rows(NamedTuple):
             options=self.reading,
             selection=self.selection,
             on_rows=on_rows,
-            read_by=reading_of(self.reading, fingerprint(problems)),
+            read_by=first_pass_hash(self.reading, fingerprint(problems)),
             index=None if self.index_folder is None else read_index(self.index_folder),
         )
         dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
@@ -393,7 +392,7 @@ class Rows(NamedTuple):
         """
         if read_info(setup.folder) is not None:
             return None
-        return open_beginning(self.places, problems, self.reading, self.selection)
+        return open_first_rows(self.places, problems, self.reading, self.selection)
 
     def work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
@@ -472,12 +471,12 @@ def forecast_dump(
     store: Store | None = None,
 ) -> Forecast:
     """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
-    with as_files(dumps) as named:
+    with dump_paths(dumps) as named:
         setup = RunSetup.of(
             out or _default_folder(dump_name(named[0]), selection), engine, options, store, ignore
         )
         rows = Rows.of(named, reading, selection, problems, setup)
-        with open_problem_source(problems, choice, setup.store, rows.mentioned) as loaded:
+        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
             dump = rows.open(loaded)
             work = rows.work(dump, loaded, setup.result_settings, {})
             with open_journal(work, setup) as journal:

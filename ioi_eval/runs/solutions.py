@@ -19,7 +19,7 @@ from ioi_eval.benchmarks import (
     DumpOptions,
     LoadedProblems,
     Selection,
-    as_files,
+    dump_paths,
     find_dumps,
     open_dump,
     read_reference_scores,
@@ -195,7 +195,7 @@ def _plan_of_file(
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions in a file."""
-    with open_problem_source(problems, choice, setup.store, rows.mentioned) as loaded_problems:
+    with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded_problems:
         dump = read_dump(rows, loaded_problems, setup)
         reference_scores = read_reference_scores(dump, loaded_problems, column=column, scale=scale)
         report_settings = {
@@ -225,7 +225,7 @@ def read_solutions(
 
     Without `column`, the column is found as `validate` finds it. Raises BadRows for unusable rows.
     """
-    with as_files(str(dump)) as files:
+    with dump_paths(str(dump)) as files:
         rows = open_dump(find_dumps(files), problems=problems, options=DumpOptions(), selection=Selection())
         cases = {case.key: case for case in read_reference_scores(rows, problems, column=column).cases}
         return [

@@ -13,11 +13,11 @@ import msgspec
 from ioi_eval.benchmarks import (
     Benchmark,
     BenchmarkOptions,
+    benchmark_of_columns,
     benchmarks,
     entries,
     find_benchmark,
     load,
-    of_columns,
 )
 from ioi_eval.benchmarks.loaded import SUFFIX, benchmark_in, sampled
 from ioi_eval.benchmarks.row_files import column_names, read_rows
@@ -182,7 +182,7 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     if path.is_file() and path.suffix.lower() in _ROW_SUFFIXES:
         names = column_names(path)
         row = next((row.columns for row in read_rows(path)), {})
-        return of_columns(names, where=source, row=row)
+        return benchmark_of_columns(names, where=source, row=row)
     if path.is_file() and path.suffix == SUFFIX:
         return benchmark_in(path)
     if path.is_file() and path.suffix == entries.SUFFIX:

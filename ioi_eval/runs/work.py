@@ -256,7 +256,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             call_summary = await judge_all(
                 judge.but(deduplication=deduplication),
                 work.problems,
-                work.submissions.behind(journal.done)
+                work.submissions.skip_done_submissions(journal.done)
                 if isinstance(work.submissions, Dump)
                 else work.submissions,
                 journal,
@@ -363,7 +363,7 @@ def appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
     """
     if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited:
         return None
-    return dump.behind(journal.done, journal.failed)
+    return dump.skip_done_submissions(journal.done, journal.failed)
 
 
 @contextlib.asynccontextmanager

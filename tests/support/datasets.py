@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.loaded import LoadedProblems, load, of_columns
+from ioi_eval.benchmarks.loaded import LoadedProblems, load
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Repairs, extract
@@ -25,6 +25,6 @@ __all__ = [
     "extract",
     "find_benchmark",
     "load",
-    "of_columns",
+    "benchmark_of_columns",
     "open_dump",
 ]

@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from ioi_eval import InputError, Scorer, Store, load_problems, score_dump
-from ioi_eval.benchmarks import as_files
+from ioi_eval.benchmarks import dump_paths
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.runs import (
     EngineStopped,
@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_arrive_as_they_are(kind: str) -> None:
-    with as_files(KINDS[kind](ROWS)) as [place]:
+    with dump_paths(KINDS[kind](ROWS)) as [place]:
         assert [row.columns for row in read_rows(place.path)] == ROWS  # type: ignore[union-attr]
     assert not place.path.exists()  # type: ignore[union-attr]
 
@@ -50,7 +50,7 @@ def test_rows_arrive_as_they_are(kind: str) -> None:
 def test_bytes_are_the_texts_that_they_are_in_a_file(kind: str) -> None:
     """Pandas reads such columns from Parquet. Programs in base64 would all get 0 points."""
     rows = [{"problem_id": b"sum", "code": "// ä".encode(), "generations": [b"x"], "image": b"\xff"}]
-    with as_files(KINDS[kind](rows * 2)) as [place]:
+    with dump_paths(KINDS[kind](rows * 2)) as [place]:
         row, _ = read_rows(place.path)  # type: ignore[union-attr]
     assert row.columns == {"problem_id": "sum", "code": "// ä", "generations": ["x"], "image": "/w=="}
 
@@ -65,7 +65,7 @@ def test_gaps_in_frames_are_null() -> None:
             "generations": [["x", "y"], None],
         }
     )
-    with as_files(frame) as [place]:
+    with dump_paths(frame) as [place]:
         rows = [row.columns for row in read_rows(place.path)]  # type: ignore[union-attr]
     assert rows[0]["generations"] == ["x", "y"] and rows[0]["n"] == 1
     assert rows[1] == {"problem_id": "b", "year": None, "when": None, "n": None, "generations": None}

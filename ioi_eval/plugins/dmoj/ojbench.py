@@ -12,7 +12,7 @@ from ioi_eval.benchmarks.benchmark import (
     BenchmarkOptions,
     Candidate,
     ColumnNames,
-    Keep,
+    ContentStore,
     cached_rows_file,
     statement_of,
 )
@@ -77,11 +77,13 @@ class OJBench(Benchmark):
         files = (f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
         return " ".join((tables.main.fingerprint, *files))
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
         row = tables.main[candidate.rows[0]]
         folder = row.text(_FOLDER)
-        problem = of_package(Dmoj().read_package(Path(folder), folder), keep)
+        problem = of_package(Dmoj().read_package(Path(folder), folder), contents)
         limits = problem.limits
         wall_time_factor = (limits.wall_time or 0) / (limits.cpu_time or 1)
         return replace(

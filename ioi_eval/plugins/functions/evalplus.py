@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, ContentStore
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Limits, Problem, Solution
@@ -33,7 +33,7 @@ class _EvalPlusBenchmark(Benchmark):
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns whose texts together are the solution
 
-    def may_have(self, row: Mapping[str, Any]) -> bool:
+    def accepts_row(self, row: Mapping[str, Any]) -> bool:
         """Return False for rows of plain HumanEval, which have the same columns but no list of inputs."""
         test = row.get("test")
         return not isinstance(test, str) or INPUTS.search(test) is not None
@@ -42,13 +42,15 @@ class _EvalPlusBenchmark(Benchmark):
         number = row.name("task_id").rpartition("/")[2]
         return Candidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row = tables.main[candidate.rows[0]]
 
         def finish(problem: Problem) -> Problem:
-            return read_test(row.text("test"), row.text("entry_point", "")).of(problem, keep.blob)
+            return read_test(row.text("test"), row.text("entry_point", "")).of(problem, contents.store)
 
-        return self.of_row(
+        return self.problem_of_row(
             row,
             candidate,
             finish,
@@ -100,13 +102,15 @@ class EvalPlus(_EvalPlusBenchmark):
     dataset: ClassVar = "HumanEvalPlus.jsonl"  # not on the hub: the user names a file
     columns: ClassVar = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input")
     mixed: ClassVar = ("base_input", "plus_input")
-    heeds: ClassVar = ("generated_tests",)
+    relevant_options: ClassVar = ("generated_tests",)
 
     def candidate(self, row: Row) -> Candidate:
         name = row.name("task_id")
         return Candidate(id=name, rows=(row.index,), alias=name.rpartition("/")[2])
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row = tables.main[candidate.rows[0]]
         is_mbpp = candidate.id.startswith("Mbpp/")
 
@@ -135,9 +139,9 @@ class EvalPlus(_EvalPlusBenchmark):
                 comparison=comparison,
             )
             checker = python_checker(READ_VALUES + source, decides=True)
-            return Asserted(function, cases, checker).of(problem, keep.blob)
+            return Asserted(function, cases, checker).of(problem, contents.store)
 
-        return self.of_row(
+        return self.problem_of_row(
             row,
             candidate,
             finish,

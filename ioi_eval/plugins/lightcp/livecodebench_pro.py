@@ -14,14 +14,14 @@ from ioi_eval.benchmarks.benchmark import (
     BenchmarkOptions,
     Candidate,
     ColumnNames,
-    Keep,
+    ContentStore,
     Unusable,
     header_folders,
     statement_of,
 )
 from ioi_eval.benchmarks.hub import file_of_hub
 from ioi_eval.benchmarks.packaged import of_package
-from ioi_eval.benchmarks.tables import Table, Tables, TableSource, one_file
+from ioi_eval.benchmarks.tables import Table, Tables, TableSource, find_single_file
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.lightcp.packages import LightCp
@@ -52,13 +52,15 @@ class LiveCodeBenchPro(Benchmark):
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {tables.stamp(TESTS, f'{candidate.id}.zip')}"
 
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+    def problem(
+        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+    ) -> Problem:
         row = tables.main[candidate.rows[0]]
         archive = _archive(f"{candidate.id}.zip", options)
         with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:  # the problem keeps no path in it
             folder = extracted(archive, Store(Path(temporary_folder))).folder
             package = LightCp(*header_folders(options)).read_package(folder, str(archive))
-            problem = of_package(package, keep)
+            problem = of_package(package, contents)
         return replace(
             problem,
             id=candidate.id,
@@ -77,6 +79,6 @@ def _archive(name: str, options: BenchmarkOptions) -> Path:
             raise Unusable(NO_TESTS)
         return path
     try:
-        return one_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
+        return find_single_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
     except InputError as error:
         raise Unusable(NO_TESTS) from error

@@ -12,8 +12,8 @@ from codeforces_rows import SCHEMA, codeforces, write
 from dump_rows import CODE, write_jsonl, write_parquet
 from support.datasets import Problems, find_benchmark, load, open_dump
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection, mentioned
-from ioi_eval.benchmarks.dumps import guessed
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection, named_problem_ids
+from ioi_eval.benchmarks.dumps import guess_benchmark
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Submission, Test
 
@@ -82,7 +82,7 @@ def test_rows_with_statement_find_their_problem(tmp_path: Path, name: str) -> No
     )
     path = rows(tmp_path, OF_OTHERS[name])
     assert [(each.problem_id, each.code) for each in read(path, **own)] == [("sum", CODE)]
-    assert mentioned([path]) is None
+    assert named_problem_ids([path]) is None
 
 
 def test_named_column_with_the_statement_leaves_out_other_rows(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_codeforces_cots_needs_no_options(tmp_path: Path, write: Any) -> None:
         tmp_path / f"x.{'parquet' if write is write_parquet else 'jsonl'}", [COTS, COTS | {"title": "U"}]
     )
     assert [each.problem_id for each in read(path)] == ["1234/A"] * 2
-    assert mentioned([path]) == {"1234/A"}
-    assert guessed([path]) == "codeforces"
+    assert named_problem_ids([path]) == {"1234/A"}
+    assert guess_benchmark([path]) == "codeforces"
     assert [each.problem_id for each in read(path, problem_column="id")] == ["1234/A"] * 2
 
 
@@ -194,7 +194,7 @@ def test_paths_lead_into_texts_of_json(tmp_path: Path) -> None:
     named = {"problem_column": "extra.task.id", "code_column": "out.text", "model_column": "extra.by.0"}
     (found,) = read(path, **named, always_extract=True)
     assert (found.problem_id, found.code, found.row["model"]) == ("sum", CODE, "m")
-    assert mentioned([path], "extra.task.id") == {"sum"}
+    assert named_problem_ids([path], "extra.task.id") == {"sum"}
     broken = rows(tmp_path, {"extra": "{broken", "out": "{}"})
     with pytest.raises(InputError, match=r"missing column `extra\.task\.id`"):
         read(broken, **named)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.benchmarks.benchmark import INLINE, Keep, StoredProblem, stored_problem
+from ioi_eval.benchmarks.benchmark import INLINE, ContentStore, StoredProblem, load_stored_problem
 from ioi_eval.models import Limits, Problem, Subtask, Test
 from ioi_eval.store import Store
 
 LONG = "7 " * INLINE
 
 
-def made(keep: Keep, answer: str = "7") -> StoredProblem:
-    test = Test(name="1", input=keep.blob(LONG), answer=keep.blob(answer))
+def made(contents: ContentStore, answer: str = "7") -> StoredProblem:
+    test = Test(name="1", input=contents.store(LONG), answer=contents.store(answer))
     subtask = Subtask(name="all", points=1, tests=("1",))
     limits = Limits(cpu_time=1.0, memory=1 << 28)
     return StoredProblem(problem=Problem(id="sevens", limits=limits, tests=(test,), subtasks=(subtask,)))
@@ -25,7 +25,7 @@ def test_tests_that_a_power_cut_has_taken_are_made_again(tmp_path: Path, left: s
     """A right program reads nothing from them, and would have WA."""
     store = Store(tmp_path / "cache")
     for _ in range(2):
-        problem = stored_problem(store, "abcd", made).problem
+        problem = load_stored_problem(store, "abcd", made).problem
         assert problem is not None and problem.tests[0].input.read() == LONG.encode()
         place = Path(problem.tests[0].input.path or "")
         place.unlink()
@@ -36,11 +36,11 @@ def test_tests_that_a_power_cut_has_taken_are_made_again(tmp_path: Path, left: s
 def test_a_test_that_a_disk_has_changed_at_its_size_is_made_again(tmp_path: Path) -> None:
     """Small ones lie in the record, where reading them is proof enough."""
     store = Store(tmp_path / "cache")
-    stored_problem(store, "abcd", lambda keep: made(keep, answer="sevens"))
+    load_stored_problem(store, "abcd", lambda contents: made(contents, answer="sevens"))
     (record,) = (tmp_path / "cache").rglob("record.msgpack")
     whole = record.read_bytes()
     record.write_bytes(whole.replace(b"\xc4\x06sevens", b"\xc4\x06sevenr"))
     assert record.read_bytes() != whole
-    problem = stored_problem(store, "abcd", lambda keep: made(keep, answer="sevens")).problem
+    problem = load_stored_problem(store, "abcd", lambda contents: made(contents, answer="sevens")).problem
     assert problem is not None and problem.tests[0].answer is not None
     assert problem.tests[0].answer.read() == b"sevens"

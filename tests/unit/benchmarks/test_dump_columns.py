@@ -10,7 +10,7 @@ import pytest
 from dump_rows import CODE, PROBLEMS, problem, row, write_csv, write_jsonl, write_parquet
 from support.datasets import Problems, open_dump
 
-from ioi_eval.benchmarks import DumpOptions, Selection, mentioned
+from ioi_eval.benchmarks import DumpOptions, Selection, named_problem_ids
 from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
 from ioi_eval.store.folder import Fingerprint, fingerprint_changes
@@ -60,7 +60,7 @@ def test_columns_of_a_table_are_named_by_paths(tmp_path: Path) -> None:
     assert (submission.problem_id, submission.year) == ("old@2021", 2021)
     assert (submission.target_subtask, submission.language) == ("01-small", "python")
     assert (submission.code, submission.row["model"]) == (CODE, "m")
-    assert mentioned([path], NAMED["problem_column"]) == {"old"}
+    assert named_problem_ids([path], NAMED["problem_column"]) == {"old"}
 
 
 LISTS = {
@@ -106,7 +106,7 @@ def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
     found = list(dump)
     assert {(one.problem_id, one.target_subtask, one.code) for one in found} == {("sum", "01-small", CODE)}
     assert len({one.key for one in found}) == 2
-    assert dump.info.noted["read as NeMo-Skills' outputs"] == 2 and mentioned(paths) == {"sum"}
+    assert dump.info.noted["read as NeMo-Skills' outputs"] == 2 and named_problem_ids(paths) == {"sum"}
     judged = {"task_id": "sum", "release_version": "v5", "generation": ANSWER, "completion": CODE}
     judged |= {"code_list": [CODE], "graded_list": [True]}
     (one,) = open_dump([write_jsonl(tmp_path / "x.jsonl", [judged])], problems=PROBLEMS)

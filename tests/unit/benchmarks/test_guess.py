@@ -10,7 +10,7 @@ from dump_rows import write_jsonl
 from hub_rows import ADD, apps, write_rows
 from support.command_line import CommandLine, results
 
-from ioi_eval.benchmarks.dumps import guessed
+from ioi_eval.benchmarks.dumps import guess_benchmark
 from ioi_eval.errors import InputError
 
 
@@ -38,7 +38,7 @@ def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) ->
 def test_ids_and_columns_tell(
     tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], name: str
 ) -> None:
-    assert guessed([dump(tmp_path, *ids, **columns)]) == name
+    assert guess_benchmark([dump(tmp_path, *ids, **columns)]) == name
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_the_word_is_asked_for(
     tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        guessed([dump(tmp_path, *ids, **columns)])
+        guess_benchmark([dump(tmp_path, *ids, **columns)])
     assert caught.value.field == "problems"
 
 
 def test_a_column_that_is_named(tmp_path: Path) -> None:
     rows = [{"meta": {"id": "apps_1"}, "code": ADD}]
-    assert guessed([write_jsonl(tmp_path / "d.jsonl", rows)], "meta.id") == "apps"
+    assert guess_benchmark([write_jsonl(tmp_path / "d.jsonl", rows)], "meta.id") == "apps"
 
 
 def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
-from ioi_eval.benchmarks.dumps import CONTINUED, guessed
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, named_problem_ids
+from ioi_eval.benchmarks.dumps import CONTINUED, guess_benchmark
 from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, schema_of
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission
@@ -49,7 +49,7 @@ def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
         ("tree", CODE),
         ("tree", None),
     ]
-    assert mentioned([path]) == {"sum", "tree"}
+    assert named_problem_ids([path]) == {"sum", "tree"}
     assert len({one.key for one in found}) == 4
 
 
@@ -65,9 +65,9 @@ def test_columns_of_a_row_by_problem_are_no_files(tmp_path: Path) -> None:
 def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
     path = write_json(tmp_path / "generations.json", [["print(0)", "print(1)"], ["print(2)"]])
-    assert mentioned([path]) == {"#0", "#1"}
+    assert named_problem_ids([path]) == {"#0", "#1"}
     options = BenchmarkOptions(data_dir=str(copies))
-    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
+    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
     found = read(path, problems, default_language="python")
     assert [(one.problem_id, one.code.strip() if one.code else "") for one in found] == [
         ("apps_0", "print(0)"),
@@ -77,7 +77,7 @@ def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="unknown problem '#0'"):
         read(path)  # packages have no order that a list could have
     path = write_json(tmp_path / "x.json", [["print(0)"]] * 4)
-    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
+    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
     with pytest.raises(InputError, match="unknown problem '#3'"):
         read(path, problems)
 
@@ -89,7 +89,7 @@ def lcb(tmp_path: Path, lists: list[list[str]], **options: Any) -> list[tuple[st
     copies = write_rows(tmp_path / "copies", "livecodebench", rows)
     path = write_json(tmp_path / "outputs.json", lists)
     choice = BenchmarkOptions(data_dir=str(copies), **options)
-    named = mentioned([path])
+    named = named_problem_ids([path])
     problems = load(find_benchmark("livecodebench"), choice, cache=tmp_path / "cache", only=named)
     found = read(path, problems, default_language="python")
     return [(one.problem_id, (one.code or "").strip()) for one in found]
@@ -145,7 +145,7 @@ def test_columns_of_other_tools_in_a_table(tmp_path: Path, columns: dict[str, An
     path = write_parquet(tmp_path / "x.parquet", [columns, {**columns, "sample": 2}])
     assert {(one.problem_id, one.code) for one in read(path)} == {("sum", CODE)}
     assert understood(path).startswith(f"{read_as}, language c++ (")
-    assert mentioned([path]) in ({"sum"}, None)
+    assert named_problem_ids([path]) in ({"sum"}, None)
 
 
 CHAT = {
@@ -173,7 +173,7 @@ def test_rollouts_are_of_the_problem_that_was_asked_for(tmp_path: Path, columns:
     dump = open_dump([path], problems=ASKED)
     assert [(one.problem_id, one.code) for one in dump] == [("sum", CODE)]
     assert list(dump.info.left_out.values()) == [1]
-    assert mentioned([path]) is None
+    assert named_problem_ids([path]) is None
     assert "reply <- " in str(dump.info.understood) and "the statement in " in str(dump.info.understood)
 
 
@@ -194,7 +194,7 @@ def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
     path = write_parquet(tmp_path / "x.parquet", [columns])
     assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
-    assert mentioned([path]) == {"sum"}
+    assert named_problem_ids([path]) == {"sum"}
 
 
 # --- what is said --------------------------------------------------------------------------------------
@@ -336,8 +336,8 @@ def test_folder_of_programs_of_evalplus_is_a_dump(tmp_path: Path) -> None:
         ("HumanEval/2", "c(\n", "HumanEval_2/10.py", "python"),
         ("HumanEval/10", "a = 1\n", "HumanEval_10/0.py", "python"),
     ]
-    assert mentioned([folder]) == {"HumanEval/2", "HumanEval/10"}
-    assert guessed([folder]) == "humaneval_plus"
+    assert named_problem_ids([folder]) == {"HumanEval/2", "HumanEval/10"}
+    assert guess_benchmark([folder]) == "humaneval_plus"
     dump = open_dump([folder], problems=problems)
     sampled(folder, HumanEval_2_9="other = 1\n")
     with pytest.raises(InputError, match="changed while it was being scored"):
@@ -365,8 +365,8 @@ def test_folder_with_other_files_is_no_folder_of_programs(tmp_path: Path, other:
 def test_file_of_programs_of_apps_is_known_by_its_name(tmp_path: Path, held: dict[str, Any]) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
     path = write_json(tmp_path / "all_codes.json", held)
-    assert guessed([path]) == "apps"
+    assert guess_benchmark([path]) == "apps"
     options = BenchmarkOptions(data_dir=str(copies))
-    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
+    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
     found = read(path, problems, default_language="python")
     assert [(one.problem_id, one.code) for one in found] == [("apps_0", "print(0)"), ("apps_2", "print(2)")]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.datasets import Candidate
 
-from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, find_benchmark, of_columns
+from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, benchmark_of_columns, find_benchmark
 from ioi_eval.benchmarks.loaded import sample, select
 from ioi_eval.errors import InputError
 from ioi_eval.sources import benchmark_of
@@ -85,11 +85,11 @@ def test_misspelled_value_next_to_a_correct_one_is_refused() -> None:
 def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
     for benchmark in BENCHMARKS:
         assert find_benchmark(benchmark.name.upper().replace("_", "-")) is benchmark
-        assert of_columns([*benchmark.columns, "more"], where="x") is benchmark
+        assert benchmark_of_columns([*benchmark.columns, "more"], where="x") is benchmark
     with pytest.raises(InputError, match="Did you mean 'codeforces'"):
         find_benchmark("codeforce")
     with pytest.raises(InputError, match="rows of no benchmark"):
-        of_columns(["problem_id", "code"], where="x.jsonl")
+        benchmark_of_columns(["problem_id", "code"], where="x.jsonl")
 
 
 def test_first_row_tells_plain_humaneval_from_humaneval_plus(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from dump_rows import CODE, PROBLEMS, row
 from support.datasets import open_dump
 
-from ioi_eval.benchmarks import mentioned
-from ioi_eval.benchmarks.dumps import received
+from ioi_eval.benchmarks import named_problem_ids
+from ioi_eval.benchmarks.dumps import dumps_from_stdin
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.errors import InputError
 
@@ -35,7 +35,7 @@ LINES = "".join(json.dumps(one) + "\n" for one in ROWS).encode()
 def test_rows_from_standard_input(tmp_path: Path, content: bytes) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps(row(uuid="d")) + "\n")
-    with received([str(other), "-"], io.BytesIO(content)) as dumps:
+    with dumps_from_stdin([str(other), "-"], io.BytesIO(content)) as dumps:
         found = list(open_dump(dumps, problems=PROBLEMS))
         kept = dumps[1]
         assert isinstance(kept, RowFile)
@@ -46,7 +46,7 @@ def test_rows_from_standard_input(tmp_path: Path, content: bytes) -> None:
 
 
 def test_nothing_is_read_where_nobody_asks() -> None:
-    with received(["x.jsonl"], io.BytesIO(b"kept")) as dumps:
+    with dumps_from_stdin(["x.jsonl"], io.BytesIO(b"kept")) as dumps:
         assert dumps == ["x.jsonl"]
 
 
@@ -62,22 +62,24 @@ def test_nothing_is_read_where_nobody_asks() -> None:
     ids=["nothing", "csv", "broken", "no problem", "cut off"],
 )
 def test_mistakes_name_standard_input(content: bytes, words: str) -> None:
-    with pytest.raises(InputError, match=words), received(["-"], io.BytesIO(content)) as dumps:
+    with pytest.raises(InputError, match=words), dumps_from_stdin(["-"], io.BytesIO(content)) as dumps:
         open_dump(dumps, problems=PROBLEMS)
 
 
 def test_the_problems_are_asked_for_first() -> None:
     with (
-        received(["-"], io.BytesIO(b"\xff")) as dumps,
+        dumps_from_stdin(["-"], io.BytesIO(b"\xff")) as dumps,
         pytest.raises(InputError, match="standard input, line 1"),
     ):
-        mentioned(dumps)
-    with received(["-"], io.BytesIO(b"{\n" + LINES)) as dumps:
-        assert mentioned(dumps) == {"sum"}  # the first line is told with the other ones, when all are read
+        named_problem_ids(dumps)
+    with dumps_from_stdin(["-"], io.BytesIO(b"{\n" + LINES)) as dumps:
+        assert named_problem_ids(dumps) == {
+            "sum"
+        }  # the first line is told with the other ones, when all are read
 
 
 def test_it_is_named_once() -> None:
-    with pytest.raises(InputError, match="twice"), received(["-", "-"], io.BytesIO(LINES)):
+    with pytest.raises(InputError, match="twice"), dumps_from_stdin(["-", "-"], io.BytesIO(LINES)):
         pass
 
 

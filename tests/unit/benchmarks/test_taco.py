@@ -10,7 +10,7 @@ import pytest
 from hub_rows import ADD, apps, contents, listed, loaded
 from judged import statuses
 from support.command_line import CommandLine
-from support.datasets import of_columns
+from support.datasets import benchmark_of_columns
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
@@ -74,5 +74,5 @@ def test_it_is_listed(cli: CommandLine, tmp_path: Path) -> None:
 
 
 def test_columns_tell_it_from_apps() -> None:
-    assert of_columns(taco(), where="rows").name == "taco"
-    assert of_columns(apps(0), where="rows").name == "apps"
+    assert benchmark_of_columns(taco(), where="rows").name == "taco"
+    assert benchmark_of_columns(apps(0), where="rows").name == "apps"
