@@ -151,7 +151,7 @@ async def score_dump(
         InputError: The input is unusable. Nothing has been written, except if the dump is new and large: then
             only its first rows are checked before judging starts.
     """
-    with as_files(dumps) as dump_files:
+    with dump_paths(dumps) as dump_files:
         paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.of(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.of(dump_files, reading, selection, problems, setup)
