@@ -78,10 +78,14 @@ def load_stored_problem(
 
     `key` is a hash of everything from which the problem is made.
     """
-    stored, folder = read_or_create_cached(store, key, StoredProblem, lambda folder: make(ContentStore(folder)))
+    stored, folder = read_or_create_cached(
+        store, key, StoredProblem, lambda folder: make(ContentStore(folder))
+    )
     if not _is_undamaged(stored, folder):
         store.remove(key)
-        stored, folder = read_or_create_cached(store, key, StoredProblem, lambda folder: make(ContentStore(folder)))
+        stored, folder = read_or_create_cached(
+            store, key, StoredProblem, lambda folder: make(ContentStore(folder))
+        )
     if stored.problem is None:
         return stored
     tests = tuple(  # only contents of tests are in files; make their paths absolute

@@ -6,38 +6,38 @@ This package makes prompts, sends requests and writes dumps. `benchmarks` reads 
 
 from __future__ import annotations
 
-from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
+from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, command_name
 from ioi_eval.generate.asks import (
-    Ask,
     Author,
     BudgetOptions,
+    BudgetTracker,
     ModelOptions,
+    ModelRequest,
     Prompts,
     Sampling,
-    Spending,
-    asks_of,
     fingerprint,
-    key_of,
+    make_requests,
+    sample_key,
 )
-from ioi_eval.generate.generations import Failed, Generations, Producing, Written
+from ioi_eval.generate.generations import FailedRequestEvent, Generations, RequestRunner, StoredReplyEvent
 
 __all__ = [
     "SOLUTIONS",
     "Agent",
     "AgentOptions",
-    "Ask",
     "Author",
     "BudgetOptions",
-    "Failed",
+    "BudgetTracker",
+    "FailedRequestEvent",
     "Generations",
     "ModelOptions",
-    "Producing",
+    "ModelRequest",
     "Prompts",
+    "RequestRunner",
     "Sampling",
-    "Spending",
-    "Written",
-    "asks_of",
+    "StoredReplyEvent",
+    "command_name",
     "fingerprint",
-    "key_of",
-    "name_of",
+    "make_requests",
+    "sample_key",
 ]

@@ -19,7 +19,7 @@ from shlex import quote
 from typing import Annotated
 
 from ioi_eval.engines.open_files import usual_open_files
-from ioi_eval.generate.asks import Ask, GenerationFailed, Text
+from ioi_eval.generate.asks import GeneratedReply, GenerationFailed, ModelRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import CliOption
@@ -47,7 +47,7 @@ class AgentOptions(Value):
     timeout: float = 600.0  # seconds for one request
 
 
-class Access(Value):
+class McpAccess(Value):
     """The MCP server of a contest in which an agent takes part."""
 
     address: str
@@ -66,26 +66,26 @@ class Access(Value):
 class Agent:
     """An author of programs that is a command. Its folders are not removed."""
 
-    def __init__(self, options: AgentOptions, access: Access | None = None) -> None:
+    def __init__(self, options: AgentOptions, access: McpAccess | None = None) -> None:
         self._options, self._access = options, access
 
     @property
     def name(self) -> str:
         """Return the name of the agent's program."""
-        return name_of(self._options.command)
+        return command_name(self._options.command)
 
-    async def write(self, ask: Ask) -> Text:
+    async def write(self, request: ModelRequest) -> GeneratedReply:
         """Run the agent for a request and return its solution. See `Author.write`."""
         # The folder's name is valid in every file system, and distinct for each key.
-        safe_key = re.sub(r"[^\w.@#-]|^\.", "_", ask.key, flags=re.ASCII)[:100]
+        safe_key = re.sub(r"[^\w.@#-]|^\.", "_", request.key, flags=re.ASCII)[:100]
         name = (
             safe_key
-            if safe_key == ask.key
-            else f"{safe_key}-{hashlib.sha256(ask.key.encode()).hexdigest()[:8]}"
+            if safe_key == request.key
+            else f"{safe_key}-{hashlib.sha256(request.key.encode()).hexdigest()[:8]}"
         )
         folder = Path(self._options.folder) / name
-        files = {} if self._access is None else self._access.files(ask.number)
-        await asyncio.to_thread(_write_folder, folder, {STATEMENT: ask.prompt, **files})
+        files = {} if self._access is None else self._access.files(request.number)
+        await asyncio.to_thread(_write_folder, folder, {STATEMENT: request.prompt, **files})
         # The token is in a file, because all users of the machine can read command lines.
         set_limits = usual_open_files()
         read_variables = "" if self._access is None else f". ./{_VARIABLES}\n"
@@ -111,11 +111,11 @@ class Agent:
         except TimeoutError:
             stop_reason = "timeout"
         finally:
-            await _end(keeper)
-        return await asyncio.to_thread(_solution, folder, stop_reason, find(ask.language).name)
+            await _stop_keeper(keeper)
+        return await asyncio.to_thread(_read_solution, folder, stop_reason, find(request.language).name)
 
 
-async def _end(keeper: asyncio.subprocess.Process) -> None:
+async def _stop_keeper(keeper: asyncio.subprocess.Process) -> None:
     """Close the keeper's standard input and wait until it has ended all processes, also if cancelled."""
     assert keeper.stdin is not None, "created with a pipe"
     keeper.stdin.close()
@@ -129,7 +129,7 @@ async def _end(keeper: asyncio.subprocess.Process) -> None:
         raise asyncio.CancelledError
 
 
-def name_of(command: str) -> str:
+def command_name(command: str) -> str:
     """Return the name of a command's program, without its folder and variables, which may be secret."""
     try:
         parts = shlex.split(command)
@@ -151,7 +151,7 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
         raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
 
 
-def _solution(folder: Path, stop_reason: str, language_name: str) -> Text:
+def _read_solution(folder: Path, stop_reason: str, language_name: str) -> GeneratedReply:
     """Return the solution in an agent's folder, if possible in the requested language.
 
     Raises:
@@ -159,8 +159,8 @@ def _solution(folder: Path, stop_reason: str, language_name: str) -> Text:
         InputError: The command cannot be run.
     """
     for language, name in sorted(SOLUTIONS.items(), key=lambda pair: pair[0] != language_name):
-        if (code := _read(folder / name)) is not None:
-            return Text(generation=code, code=code, language=language, stop_reason=stop_reason)
+        if (code := _read_program(folder / name)) is not None:
+            return GeneratedReply(generation=code, code=code, language=language, stop_reason=stop_reason)
     log = folder / LOG
     if stop_reason in _NOT_STARTED:
         raise InputError(
@@ -169,12 +169,12 @@ def _solution(folder: Path, stop_reason: str, language_name: str) -> Text:
             remedy=f"What the shell says is in {log}",
         )
     if stop_reason in ("exit 0", "timeout"):  # the agent finished or had its time: an empty submission
-        return Text(generation="", stop_reason=stop_reason)
+        return GeneratedReply(generation="", stop_reason=stop_reason)
     names = " or ".join(SOLUTIONS.values())
     raise GenerationFailed(f"the agent left no {names} ({stop_reason}); see {log}")
 
 
-def _read(file: Path) -> str | None:
+def _read_program(file: Path) -> str | None:
     """Return the content of a file, or None if it does not exist. A link counts as missing."""
     try:
         if file.is_symlink() or not file.is_file():

@@ -29,7 +29,7 @@ class OutOfBudget(IoiEvalError):
     """Raised if the budget is spent. No further requests are sent."""
 
 
-class Ask(Value):
+class ModelRequest(Value):
     """A request for one program for one problem."""
 
     key: str
@@ -68,7 +68,7 @@ class ModelOptions(Value):
     pause: float = MODEL.first_wait  # seconds before the second attempt, doubled for each further attempt
 
 
-class Text(Value):
+class GeneratedReply(Value):
     """A reply to a request."""
 
     generation: str
@@ -88,7 +88,7 @@ class Author(Protocol):
     def name(self) -> str:
         """Return the author's name."""
 
-    async def write(self, ask: Ask) -> Text:
+    async def write(self, request: ModelRequest) -> GeneratedReply:
         """Return the reply to a request.
 
         Raises:
@@ -98,17 +98,17 @@ class Author(Protocol):
         """
 
 
-def asks_of(
-    problems: Iterable[tuple[Problem, str]], prompt: Callable[[Problem, str], str], *, samples: int
-) -> tuple[Ask, ...]:
+def make_requests(
+    problems: Iterable[tuple[Problem, str]], make_prompt: Callable[[Problem, str], str], *, samples: int
+) -> tuple[ModelRequest, ...]:
     """Return `samples` requests for each problem and language, ordered by sample number.
 
-    `prompt` returns the prompt for a problem and a language.
+    `make_prompt` returns the prompt for a problem and a language.
     """
-    prompts = [(problem, language, prompt(problem, language)) for problem, language in problems]
+    prompts = [(problem, language, make_prompt(problem, language)) for problem, language in problems]
     return tuple(
-        Ask(
-            key=key_of(problem, number),
+        ModelRequest(
+            key=sample_key(problem, number),
             problem_id=problem.id,
             year=problem.year,
             prompt=text,
@@ -120,15 +120,15 @@ def asks_of(
     )
 
 
-def key_of(problem: Problem, number: int) -> str:
+def sample_key(problem: Problem, number: int) -> str:
     """Return the key of a problem's sample, such as `sum@2024#0`."""
     year = "" if problem.year is None else f"@{problem.year}"
     return f"{problem.id}{year}#{number}"
 
 
-def fingerprint(asks: Iterable[Ask], author: str, settings: Mapping[str, Any]) -> str:
+def fingerprint(requests: Iterable[ModelRequest], author: str, settings: Mapping[str, Any]) -> str:
     """Return a hash of the requests, the author and its settings."""
-    content = [author, settings, [(ask.key, ask.prompt, ask.language) for ask in asks]]
+    content = [author, settings, [(request.key, request.prompt, request.language) for request in requests]]
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
@@ -148,7 +148,7 @@ class BudgetOptions(Value):
     output_price: _Amount | None = None
 
 
-class Spending:
+class BudgetTracker:
     """Counts tokens and cost. Running requests may exceed the budget, because they are finished."""
 
     def __init__(self, options: BudgetOptions | None = None) -> None:
@@ -163,12 +163,18 @@ class Spending:
         if limit.money is not None and self.money >= limit.money:
             raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
 
-    def usage(self, counts: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
+    def complete_usage(
+        self, counts: Mapping[str, Any], *, prompt_characters: int, reply_characters: int
+    ) -> Mapping[str, Any]:
         """Return a server's token counts. If there is a budget or a price, estimate missing counts.
 
-        `given` and `written` are the characters of the prompt and of the reply.
+        `prompt_characters` and `reply_characters` are the characters of the prompt and of the reply.
         """
-        sizes = {_INPUT_TOKENS: given, _OUTPUT_TOKENS: written} if self._options != BudgetOptions() else {}
+        sizes = (
+            {_INPUT_TOKENS: prompt_characters, _OUTPUT_TOKENS: reply_characters}
+            if self._options != BudgetOptions()
+            else {}
+        )
         missing = {
             name: -(-size // _MIN_TOKEN_CHARACTERS)
             for name, size in sizes.items()
@@ -252,13 +258,13 @@ class Prompts:
             "headers": headers,
             "with_grader": problem.options.with_grader,
         }
-        return filled(self._template, values, self._where)
+        return render_template(self._template, values, self._where)
 
 
-def filled(template: jinja2.Template, words: Mapping[str, Any], where: str) -> str:
+def render_template(template: jinja2.Template, values: Mapping[str, Any], where: str) -> str:
     """Return the rendered template. A template that uses missing values is an InputError."""
     try:
-        return template.render(words).strip() + "\n"
+        return template.render(values).strip() + "\n"
     except _TEMPLATE_ERRORS as error:
         remedy = "Correct it, and try it with ioi_eval.runs.authors.create_prompts(...)"
         raise InputError(f"the template cannot be filled: {error}", where=where, remedy=remedy) from error

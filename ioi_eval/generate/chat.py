@@ -21,7 +21,7 @@ from typing import Any, Self
 import httpx
 import msgspec
 
-from ioi_eval.generate.asks import Ask, GenerationFailed, ModelOptions, Spending, Text
+from ioi_eval.generate.asks import BudgetTracker, GeneratedReply, GenerationFailed, ModelOptions, ModelRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.retry import MODEL, MODEL_ADDRESS
@@ -39,7 +39,7 @@ _RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a reque
 class ChatModel:
     """A model on a server, asked over HTTP. `async with` opens and closes its connections."""
 
-    def __init__(self, options: ModelOptions, budget: Spending, *, key: str = "") -> None:
+    def __init__(self, options: ModelOptions, budget: BudgetTracker, *, key: str = "") -> None:
         """Create the model.
 
         `key` is a secret. It is sent to the server and removed from everything that the server returns.
@@ -71,20 +71,26 @@ class ChatModel:
     async def __aexit__(self, *raised: object) -> None:
         await self._http.aclose()
 
-    async def write(self, ask: Ask) -> Text:
+    async def write(self, request: ModelRequest) -> GeneratedReply:
         """Return the model's reply to a request. See `Author.write`."""
         if self._failures >= _MAX_FAILURES:
             raise GenerationFailed(f"not asked: {self._failures} others in a row failed")
-        body = self._request(ask)
+        body = self._request_body(request)
         try:
-            reply = await self._reply_after_retries(body)
+            reply = await self._send_with_retries(body)
         except GenerationFailed:
             self._failures += 1
             raise
         self._has_answered, self._failures = True, 0
-        given = len(self._options.system + ask.prompt) + sum(len(message) for _, message in ask.earlier)
-        usage = self._budget.usage(reply.usage, given=given, written=len(reply.content + reply.reasoning))
-        return Text(
+        prompt_characters = len(self._options.system + request.prompt) + sum(
+            len(message) for _, message in request.earlier
+        )
+        usage = self._budget.complete_usage(
+            reply.usage,
+            prompt_characters=prompt_characters,
+            reply_characters=len(reply.content + reply.reasoning),
+        )
+        return GeneratedReply(
             generation=reply.content,
             reasoning=reply.reasoning,
             stop_reason=reply.stop_reason,
@@ -95,7 +101,7 @@ class ChatModel:
 
     # --- attempts ---
 
-    async def _reply_after_retries(self, body: Mapping[str, Any]) -> Reply:
+    async def _send_with_retries(self, body: Mapping[str, Any]) -> Reply:
         """Return the reply to a request, which is sent again after faults.
 
         A pause that the server names delays all requests, and counts as a tenth of an attempt.
@@ -105,19 +111,19 @@ class ChatModel:
             self._budget.check()
             await self._gate.wait()
             try:
-                return await self._reply(body)
+                return await self._send_request(body)
             except Fault as fault:
                 self._budget.spend(fault.usage)
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
-                self._raise_if_hopeless(fault, attempts + pauses // _PAUSES_PER_ATTEMPT)
+                self._raise_if_final(fault, attempts + pauses // _PAUSES_PER_ATTEMPT)
                 self._rule.log(_log, self._key.out_of(fault.reason))
                 if fault.pause is not None:
-                    self._gate.close_for(min(fault.pause, self._rule.longest_wait))
+                    self._gate.delay_requests(min(fault.pause, self._rule.longest_wait))
                 else:
                     await asyncio.sleep(self._rule.wait_after(attempts))
 
-    def _raise_if_hopeless(self, fault: Fault, attempts: int) -> None:
+    def _raise_if_final(self, fault: Fault, attempts: int) -> None:
         """Return if another attempt may succeed. Otherwise raise GenerationFailed or InputError."""
         reason = self._key.out_of(fault.reason)
         is_last = self._rule.is_last(attempts)
@@ -138,12 +144,12 @@ class ChatModel:
 
     # --- one request ---
 
-    def _request(self, ask: Ask) -> dict[str, Any]:
+    def _request_body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the body of a request."""
         sampling, system = self._options.sampling, self._options.system
         messages = [{"role": "system", "content": system}] if system else []
-        messages += [{"role": role, "content": content} for role, content in ask.earlier]
-        seed = None if sampling.seed is None else sampling.seed + ask.number
+        messages += [{"role": role, "content": content} for role, content in request.earlier]
+        seed = None if sampling.seed is None else sampling.seed + request.number
         options = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -152,13 +158,13 @@ class ChatModel:
         }
         return {
             "model": self._options.name,
-            "messages": [*messages, {"role": "user", "content": ask.prompt}],
+            "messages": [*messages, {"role": "user", "content": request.prompt}],
             "stream": False,
             **{name: value for name, value in options.items() if value is not None},
             **sampling.extra,
         }
 
-    async def _reply(self, body: Mapping[str, Any]) -> Reply:
+    async def _send_request(self, body: Mapping[str, Any]) -> Reply:
         """Send a request once and return the reply. Raise Fault if there is none."""
         content = msgspec.json.encode(body)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -237,7 +243,7 @@ class _Gate:
         while self._closed_until > clock():  # noqa: ASYNC110 - the time may be extended while waiting
             await asyncio.sleep(self._closed_until - clock())
 
-    def close_for(self, pause: float) -> None:
+    def delay_requests(self, pause: float) -> None:
         """Delay all requests by at least this pause in seconds."""
         self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + pause)
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
-from ioi_eval.generate.asks import Ask, Text
+from ioi_eval.generate.asks import GeneratedReply, ModelRequest
 from ioi_eval.model.errors import InputError
 
 Function = Callable[[str], str | Awaitable[str]]
@@ -22,9 +22,9 @@ class FunctionAuthor:
     def name(self) -> str:
         return function_name(self._function)
 
-    async def write(self, ask: Ask) -> Text:
+    async def write(self, request: ModelRequest) -> GeneratedReply:
         """Return the function's reply. Raises InputError if the reply is not a string."""
-        reply = await asyncio.to_thread(self._function, ask.prompt)
+        reply = await asyncio.to_thread(self._function, request.prompt)
         if inspect.isawaitable(reply):
             reply = await reply
         if not isinstance(reply, str):
@@ -33,7 +33,7 @@ class FunctionAuthor:
                 field="author",
                 remedy="Return the reply, a string with the program",
             )
-        return Text(generation=reply)
+        return GeneratedReply(generation=reply)
 
 
 def function_name(function: Function) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.generate.asks import Ask, Author, GenerationFailed, OutOfBudget, Text
+from ioi_eval.generate.asks import Author, GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
@@ -31,7 +31,7 @@ from ioi_eval.store.files import (
     replace,
 )
 
-NAME, ASKED = "generations.jsonl", "generations.json"
+DUMP_NAME, REQUESTS_NAME = "generations.jsonl", "generations.json"
 _LOCK = ".generations.lock"
 
 
@@ -47,8 +47,8 @@ class Generations:
     """
 
     def __init__(self, folder: Path, fingerprint: str, author: str, *, fresh: bool = False) -> None:
-        self.path, self._author, self._fingerprint = folder / NAME, author, fingerprint
-        self._request_file, self._fresh = folder / ASKED, fresh
+        self.path, self._author, self._fingerprint = folder / DUMP_NAME, author, fingerprint
+        self._request_file, self._fresh = folder / REQUESTS_NAME, fresh
         self._offsets: dict[str, int] = {}
         self._file: Lines | None = None
         self._resources = ExitStack()
@@ -75,7 +75,7 @@ class Generations:
             return
         remove_incomplete_line(self.path)
         for offset, line in complete_lines(self.path):
-            self._offsets[self._row(offset, line)["uuid"]] = offset
+            self._offsets[self._parse_row(offset, line)["uuid"]] = offset
         try:
             stored = msgspec.json.decode(self._request_file.read_bytes(), type=dict[str, str])
         except (FileNotFoundError, ValueError):
@@ -87,7 +87,7 @@ class Generations:
                 remedy="Choose another out=FOLDER, or discard them with fresh=True",
             )
 
-    def _row(self, offset: int, line: bytes) -> dict[str, Any]:
+    def _parse_row(self, offset: int, line: bytes) -> dict[str, Any]:
         """Return the row in a line of the dump. A broken line is an InputError."""
         try:
             row = msgspec.json.decode(shallow(line), type=dict[str, Any])
@@ -110,15 +110,17 @@ class Generations:
     def row(self, key: str) -> dict[str, Any]:
         """Return the row with this key, read from the dump."""
         offset = self._offsets[key]
-        return self._row(offset, self._writer().at(offset))
+        return self._parse_row(offset, self._open_dump().at(offset))
 
     # --- new replies ---
 
-    def add(self, ask: Ask, text: Text) -> None:
+    def add(self, request: ModelRequest, reply: GeneratedReply) -> None:
         """Append the reply to the dump. An incomplete line after a crash is removed by the next start."""
-        self._offsets[ask.key] = self._writer().append(as_json(_row(ask, text, self._author)))
+        self._offsets[request.key] = self._open_dump().append(
+            as_json(_reply_row(request, reply, self._author))
+        )
 
-    def _writer(self) -> Lines:
+    def _open_dump(self) -> Lines:
         """Return the open dump.
 
         If no replies are stored, first remove an old dump and then write the new fingerprint, so that replies
@@ -142,48 +144,48 @@ def _remove_if_unused(folder: Path, lock: Lock, is_new: bool) -> None:
             folder.rmdir()
 
 
-def _row(ask: Ask, text: Text, author: str) -> dict[str, Any]:
+def _reply_row(request: ModelRequest, reply: GeneratedReply, author: str) -> dict[str, Any]:
     """Return the row of a reply: the columns of published dumps, then a few further columns."""
     stamp = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     optional = {
-        "year": ask.year,
-        "code": text.code,
-        "reasoning": text.reasoning or None,
+        "year": request.year,
+        "code": reply.code,
+        "reasoning": reply.reasoning or None,
     }
     return {
-        "uuid": ask.key,
-        "problem_id": ask.problem_id,
-        "prompt": ask.prompt,
-        "generation": text.generation,
-        "language": text.language or ask.language,
-        "solution_number": ask.number,
+        "uuid": request.key,
+        "problem_id": request.problem_id,
+        "prompt": request.prompt,
+        "generation": reply.generation,
+        "language": reply.language or request.language,
+        "solution_number": request.number,
         "model": author,
-        "model_kwargs": dict(text.settings),
+        "model_kwargs": dict(reply.settings),
         "metadata": {
-            "usage": dict(text.usage),
-            "cost": text.cost,
+            "usage": dict(reply.usage),
+            "cost": reply.cost,
             "timestamp": stamp,
-            "stop_reason": text.stop_reason,
+            "stop_reason": reply.stop_reason,
         },
         **{name: value for name, value in optional.items() if value is not None},
     }
 
 
-class Written(Value):
+class StoredReplyEvent(Value):
     """The event that a reply is stored in the dump."""
 
     key: str
     kept: bool = False  # it was stored by an earlier call
 
 
-class Failed(Value):
+class FailedRequestEvent(Value):
     """The event that there is no reply to a request."""
 
     key: str
     reason: str
 
 
-class Producing:
+class RequestRunner:
     """Sends requests and yields an event for each reply: first for stored replies, then for new ones.
 
         async with Producing(asks, author, generations, at_once=8) as events:
@@ -194,19 +196,19 @@ class Producing:
     """
 
     def __init__(
-        self, asks: Sequence[Ask], author: Author, generations: Generations, *, at_once: int
+        self, requests: Sequence[ModelRequest], author: Author, generations: Generations, *, at_once: int
     ) -> None:
         self._author, self._generations, self._at_once = author, generations, at_once
-        self._stored_keys = deque(ask.key for ask in asks if ask.key in generations)
-        self._pending = deque(ask for ask in asks if ask.key not in generations)
+        self._stored_keys = deque(request.key for request in requests if request.key in generations)
+        self._pending = deque(request for request in requests if request.key not in generations)
         # A writer that ends adds an exception, or None if it has no more requests.
-        self._events = asyncio.Queue[Written | Failed | BaseException | None]()
+        self._events = asyncio.Queue[StoredReplyEvent | FailedRequestEvent | BaseException | None]()
         self._writers: list[asyncio.Task[None]] = []
         self._running_writers = 0
 
     async def __aenter__(self) -> Self:
         self._running_writers = min(self._at_once, len(self._pending))
-        self._writers = [asyncio.create_task(self._write()) for _ in range(self._running_writers)]
+        self._writers = [asyncio.create_task(self._send_pending()) for _ in range(self._running_writers)]
         return self
 
     async def __aexit__(self, *raised: object) -> None:
@@ -217,28 +219,28 @@ class Producing:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Written | Failed:
+    async def __anext__(self) -> StoredReplyEvent | FailedRequestEvent:
         if self._stored_keys:
-            return Written(key=self._stored_keys.popleft(), kept=True)
+            return StoredReplyEvent(key=self._stored_keys.popleft(), kept=True)
         while self._running_writers:
             event = await self._events.get()
-            if isinstance(event, Written | Failed):
+            if isinstance(event, StoredReplyEvent | FailedRequestEvent):
                 return event
             self._running_writers -= 1
             if event is not None:
                 raise event
         raise StopAsyncIteration
 
-    async def _write(self) -> None:
+    async def _send_pending(self) -> None:
         """Send pending requests one by one. Errors that another attempt cannot fix go into the queue."""
         try:
             while self._pending:
-                ask = self._pending.popleft()
+                request = self._pending.popleft()
                 try:
-                    self._generations.add(ask, await self._author.write(ask))
-                    self._events.put_nowait(Written(key=ask.key))
+                    self._generations.add(request, await self._author.write(request))
+                    self._events.put_nowait(StoredReplyEvent(key=request.key))
                 except (GenerationFailed, OutOfBudget) as failure:
-                    self._events.put_nowait(Failed(key=ask.key, reason=str(failure)))
+                    self._events.put_nowait(FailedRequestEvent(key=request.key, reason=str(failure)))
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError):
                 self._events.put_nowait(error)

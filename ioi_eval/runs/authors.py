@@ -15,21 +15,21 @@ from ioi_eval.generate import (
     SOLUTIONS,
     Agent,
     AgentOptions,
-    Ask,
     Author,
     BudgetOptions,
-    Failed,
+    BudgetTracker,
+    FailedRequestEvent,
     Generations,
     ModelOptions,
-    Producing,
+    ModelRequest,
     Prompts,
-    Spending,
-    asks_of,
+    RequestRunner,
+    command_name,
     fingerprint,
-    key_of,
-    name_of,
+    make_requests,
+    sample_key,
 )
-from ioi_eval.generate.agents import Access
+from ioi_eval.generate.agents import McpAccess
 from ioi_eval.generate.functions import Function, FunctionAuthor, function_name
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
@@ -236,7 +236,7 @@ def _open_nonempty_source(
 class _RequestList(NamedTuple):
     """The requests to an author, and the problems without requests."""
 
-    asks: tuple[Ask, ...]
+    asks: tuple[ModelRequest, ...]
     refused: Mapping[str, str]  # reasons why no program could be judged, by the problem's label
 
 
@@ -315,11 +315,11 @@ def _create_requests(source: Source, problems: Problems, asking: Asking, *, agen
         raise InputError(
             wrong_reasons[0], where=source_name(source), field=field, remedy="Choose another one"
         )
-    return _RequestList(asks_of(usable, requests.prompt, samples=asking.samples), refusals)
+    return _RequestList(make_requests(usable, requests.prompt, samples=asking.samples), refusals)
 
 
 async def _refuse_unjudgeable_requests(
-    judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
+    judge: Judge, problems: Problems, asks: Iterable[ModelRequest], generations: Generations
 ) -> None:
     """Raise InputError if the engine cannot judge one of the programs that are not written yet."""
     unwritten = [ask for ask in asks if ask.key not in generations]
@@ -353,7 +353,7 @@ def _check_author(author: object) -> None:
 def author_name(author: AnyAuthor) -> str:
     """Return the name of an author, which is the model's name in rows."""
     if isinstance(author, AgentOptions):
-        return name_of(author.command)
+        return command_name(author.command)
     return author.name if isinstance(author, ModelOptions) else function_name(author)
 
 
@@ -371,9 +371,9 @@ def author_settings(author: AnyAuthor) -> dict[str, Any]:
 async def open_author(
     author: AnyAuthor,
     folder: Path,
-    budget: Spending,
+    budget: BudgetTracker,
     key: Secret,
-    access: Access | None = None,
+    access: McpAccess | None = None,
 ) -> AsyncIterator[Author]:
     """Context manager: an author that is ready for requests. By default, agents work in the run's folder."""
     if isinstance(author, AgentOptions):
@@ -404,7 +404,7 @@ async def _stream_submissions(
     for label in request_list.refused:
         # An empty submission is a judge failure, so that the reason is with those of all failures.
         problem, chosen_language = problems[label], choose_language(problems[label])
-        key = key_of(problem, 0)
+        key = sample_key(problem, 0)
         if _is_output_only(problem) and not problem.unusable:  # an empty submission would score 0
             unwritten[key] = request_list.refused[label]
             continue
@@ -417,15 +417,15 @@ async def _stream_submissions(
             year=problem.year,
             row={"uuid": key, "problem_id": problem.id, "model": call.name},
         )
-    budget = Spending(call.budget)
+    budget = BudgetTracker(call.budget)
     for row in generations if isinstance(call.author, ModelOptions) else ():
         budget.spend(row.get("metadata", {}).get("usage", {}))
     async with (
         open_author(call.author, call.setup.folder, budget, call.key) as author,
-        Producing(request_list.asks, author, generations, at_once=call.asking.concurrency) as answers,
+        RequestRunner(request_list.asks, author, generations, at_once=call.asking.concurrency) as answers,
     ):
         async for answer in answers:
-            if isinstance(answer, Failed):
+            if isinstance(answer, FailedRequestEvent):
                 unwritten[answer.key] = answer.reason
             else:
                 yield _submission_of_generation(generations.row(answer.key), problems, choose_language)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ioi_eval.generate import Generations, ModelOptions, Spending
-from ioi_eval.generate.asks import Ask, GenerationFailed, OutOfBudget, Text
+from ioi_eval.generate import BudgetTracker, Generations, ModelOptions
+from ioi_eval.generate.asks import GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
 from ioi_eval.generate.chat import ChatModel
 
 __all__ = [
-    "Ask",
+    "BudgetTracker",
     "ChatModel",
+    "GeneratedReply",
     "GenerationFailed",
     "Generations",
     "ModelOptions",
+    "ModelRequest",
     "OutOfBudget",
-    "Spending",
-    "Text",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.loaded import LoadedProblems, load
+from ioi_eval.benchmarks.loaded import LoadedProblems, benchmark_of_columns, load
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Repairs, extract
@@ -21,10 +21,10 @@ __all__ = [
     "Repairs",
     "Selection",
     "as_json",
+    "benchmark_of_columns",
     "check_problems",
     "extract",
     "find_benchmark",
     "load",
-    "benchmark_of_columns",
     "open_dump",
 ]

@@ -20,16 +20,16 @@ import jinja2
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.generate import Agent, AgentOptions, Ask, BudgetOptions, ModelOptions, Spending
-from ioi_eval.generate.agents import Access
+from ioi_eval.generate import Agent, AgentOptions, BudgetOptions, BudgetTracker, ModelOptions, ModelRequest
+from ioi_eval.generate.agents import McpAccess
 from ioi_eval.generate.asks import (
     Author,
+    GeneratedReply,
     GenerationFailed,
     OutOfBudget,
-    Text,
-    filled,
     fingerprint,
     open_template,
+    render_template,
 )
 from ioi_eval.generate.turns import Turns
 from ioi_eval.judge.judge import Judge
@@ -428,7 +428,7 @@ async def compete(
     unwritten: dict[str, str] = {}
     feedback = open_template(allowed.template, _TEMPLATE)
     async with holding as contest:
-        spending = Spending(budget)
+        spending = BudgetTracker(budget)
         number_of = allowed.number if isinstance(author, ModelOptions) else 1
         agent = isinstance(author, AgentOptions)
         refused = {
@@ -469,7 +469,7 @@ async def _writing(
     names: Sequence[str],
     contest: Contest,
     serving: Serving | None,
-    spending: Spending,
+    spending: BudgetTracker,
     key: Secret,
 ) -> AsyncIterator[Author]:
     if isinstance(author, ModelOptions):
@@ -481,7 +481,7 @@ async def _writing(
         raise InputError("nothing serves the contest to agents", field="serving", remedy=remedy)
     tokens = {name: secrets.token_urlsafe(24) for name in names}
     async with serving(contest, tokens) as address:
-        access = Access(address=address, tokens=tuple(tokens.values()))
+        access = McpAccess(address=address, tokens=tuple(tokens.values()))
         async with open_author(author, folder, spending, key, access) as agent:
             yield agent
 
@@ -522,7 +522,7 @@ class _ProblemWork(NamedTuple):
         for turn in range(1, self.turns + 1):
             key = f"{session.participant}/{self.label}#{turn}"
             prompt = self.kept.prompt(key, prompt, first=turn == 1)
-            ask = Ask(
+            ask = ModelRequest(
                 key=key,
                 problem_id=self.label,
                 prompt=prompt,
@@ -553,7 +553,7 @@ class _ProblemWork(NamedTuple):
             words = {"told": None if answer is None else msgspec.to_builtins(answer)}
             words |= {"turn": turn, "turns": self.turns, "language": spoken}
             where, template = self.feedback
-            prompt = filled(template, words, where)
+            prompt = render_template(template, words, where)
         await session.end(self.label, spoken)  # without a submission the problem would be missing in tables
 
 
@@ -564,12 +564,14 @@ class _ReplyLog:
     those with the fingerprint `asked`, or from a turn after the last one. Others may have replies, too.
     """
 
-    def __init__(self, path: Path, budget: Spending, names: Collection[str], turns: int, asked: str) -> None:
-        self._path, self._asked, self._replies = path, asked, dict[str, tuple[str, Text]]()
+    def __init__(
+        self, path: Path, budget: BudgetTracker, names: Collection[str], turns: int, asked: str
+    ) -> None:
+        self._path, self._asked, self._replies = path, asked, dict[str, tuple[str, GeneratedReply]]()
         remove_incomplete_line(path)
         for _, row in decode_lines(path, dict[str, Any]):
             try:
-                reply = msgspec.convert(row["reply"], Text)
+                reply = msgspec.convert(row["reply"], GeneratedReply)
                 key, prompt, of = row["key"], row["prompt"], row["asked"]
                 participant, turn = key.partition("/")[0], int(key.rpartition("#")[2])
             except (KeyError, ValueError, msgspec.ValidationError) as error:
@@ -594,7 +596,7 @@ class _ReplyLog:
             raise self._other("to other prompts")
         return prompt
 
-    async def written(self, ask: Ask, author: Author) -> Text:
+    async def written(self, ask: ModelRequest, author: Author) -> GeneratedReply:
         """Return the stored reply to a request, or request a new one and store it."""
         if ask.key not in self._replies:
             reply = await author.write(ask)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from support.asks import Ask
+from support.asks import ModelRequest
 
 
-def ask(key: str = "p#0", **fields: object) -> Ask:
+def ask(key: str = "p#0", **fields: object) -> ModelRequest:
     values = {"problem_id": "p", "prompt": "Solve it.", "language": "python", "number": 0, **fields}
-    return Ask(key=key, **values)  # type: ignore[arg-type]
+    return ModelRequest(key=key, **values)  # type: ignore[arg-type]

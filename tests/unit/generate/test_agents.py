@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from generate_helpers import ask
-from support.asks import GenerationFailed, Text
+from support.asks import GeneratedReply, GenerationFailed
 from support.clocks import Ahead
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions
-from ioi_eval.generate.agents import LOG, STATEMENT, name_of
+from ioi_eval.generate.agents import LOG, STATEMENT, command_name
 
 FOR_EVER = "while :; do sleep 30; done"
 
@@ -28,7 +28,7 @@ def agent(folder: Path, command: str, limit: float = 60.0) -> Agent:
     return Agent(AgentOptions(command=command, folder=str(folder), timeout=limit))
 
 
-async def left(folder: Path, command: str, limit: float = 60.0) -> Text:
+async def left(folder: Path, command: str, limit: float = 60.0) -> GeneratedReply:
     return await agent(folder, command, limit).write(ask())
 
 
@@ -107,7 +107,7 @@ async def test_unreadable_solution_raises_generation_failed(tmp_path: Path) -> N
     assert (await left(tmp_path / "d", r"printf '\377x' > solution.py")).code == "\ufffdx"
 
 
-async def late(folder: Path, command: str) -> Text:
+async def late(folder: Path, command: str) -> GeneratedReply:
     """Return the text that a command leaves when its time, turned once it runs, is over."""
     clock, writing = Ahead(), asyncio.create_task(left(folder, command))
     await asyncio.to_thread(wait_for_number, folder / "p#0" / "me")
@@ -156,9 +156,9 @@ async def test_cancelled_agent_leaves_no_processes(tmp_path: Path, times: int) -
 def test_killed_caller_leaves_no_agent_processes(tmp_path: Path) -> None:
     script = f"""
         import asyncio
-        from ioi_eval.generate import Agent, AgentOptions, Ask
+        from ioi_eval.generate import Agent, AgentOptions, ModelRequest
         agent = Agent(AgentOptions(command="echo $$ > me; {FOR_EVER}", folder={str(tmp_path)!r}))
-        ask = Ask(key="p", problem_id="p", prompt="", language="python", number=0)
+        ask = ModelRequest(key="p", problem_id="p", prompt="", language="python", number=0)
         asyncio.run(agent.write(ask))
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
@@ -188,4 +188,4 @@ async def test_each_request_has_its_own_folder(tmp_path: Path) -> None:
     ],
 )
 def test_its_name(command: str, name: str) -> None:
-    assert name_of(command) == name
+    assert command_name(command) == name

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 from support.asks import OutOfBudget
 
-from ioi_eval.generate import BudgetOptions, Spending
+from ioi_eval.generate import BudgetOptions, BudgetTracker
 
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 500}
 
 
 def test_without_limits_nothing_is_too_much() -> None:
-    budget = Spending()
+    budget = BudgetTracker()
     assert budget.spend({"prompt_tokens": 10**12}) is None
     budget.check()
     assert budget.tokens == 10**12
 
 
 def test_tokens() -> None:
-    budget = Spending(BudgetOptions(tokens=1500))
+    budget = BudgetTracker(BudgetOptions(tokens=1500))
     budget.check()
     budget.spend({**USAGE, "completion_tokens": 499})
     budget.check()
@@ -28,7 +28,7 @@ def test_tokens() -> None:
 
 
 def test_money() -> None:
-    budget = Spending(BudgetOptions(money=0.004, input_price=1.0, output_price=2.0))
+    budget = BudgetTracker(BudgetOptions(money=0.004, input_price=1.0, output_price=2.0))
     assert budget.spend(USAGE) == pytest.approx(0.002)
     budget.check()
     budget.spend(USAGE)
@@ -38,13 +38,13 @@ def test_money() -> None:
 
 def test_a_gateway_writes_whole_numbers_with_a_point() -> None:
     usage = {"prompt_tokens": 1000.0, "completion_tokens": 500.0}
-    budget = Spending(BudgetOptions(tokens=1500, output_price=2.0))
-    assert budget.usage(usage, given=30, written=3) == usage
+    budget = BudgetTracker(BudgetOptions(tokens=1500, output_price=2.0))
+    assert budget.complete_usage(usage, prompt_characters=30, reply_characters=3) == usage
     assert budget.spend(usage) == pytest.approx(0.001) and budget.tokens == 1500
 
 
 def test_one_price_is_enough() -> None:
-    assert Spending(BudgetOptions(output_price=2.0)).spend(USAGE) == pytest.approx(0.001)
+    assert BudgetTracker(BudgetOptions(output_price=2.0)).spend(USAGE) == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(
@@ -58,24 +58,24 @@ def test_one_price_is_enough() -> None:
     ],
 )
 def test_usage_that_says_nothing(usage: dict[str, object]) -> None:
-    budget = Spending(BudgetOptions(tokens=1))
+    budget = BudgetTracker(BudgetOptions(tokens=1))
     budget.spend(usage)
     assert budget.tokens == 0
 
 
 def test_what_is_not_said_is_estimated_where_it_matters() -> None:
-    assert Spending().usage({}, given=30, written=3) == {}
-    limited = Spending(BudgetOptions(tokens=1))
-    assert limited.usage(USAGE, given=30, written=3) == USAGE
-    said = limited.usage({"cached": 1}, given=31, written=3)
+    assert BudgetTracker().complete_usage({}, prompt_characters=30, reply_characters=3) == {}
+    limited = BudgetTracker(BudgetOptions(tokens=1))
+    assert limited.complete_usage(USAGE, prompt_characters=30, reply_characters=3) == USAGE
+    said = limited.complete_usage({"cached": 1}, prompt_characters=31, reply_characters=3)
     assert said == {"cached": 1, "prompt_tokens": 11, "completion_tokens": 1, "estimated": True}
-    half = limited.usage({"prompt_tokens": 7}, given=31, written=3)
+    half = limited.complete_usage({"prompt_tokens": 7}, prompt_characters=31, reply_characters=3)
     assert half == {"prompt_tokens": 7, "completion_tokens": 1, "estimated": True}
     empty = {"prompt_tokens": 7, "completion_tokens": 0}
-    assert limited.usage(empty, given=31, written=0) == empty
+    assert limited.complete_usage(empty, prompt_characters=31, reply_characters=0) == empty
 
 
 def test_what_is_paid_for_is_not_free_where_it_is_not_said() -> None:
-    priced = Spending(BudgetOptions(input_price=1.0, output_price=2.0))
-    said = priced.usage({}, given=30, written=3)
+    priced = BudgetTracker(BudgetOptions(input_price=1.0, output_price=2.0))
+    said = priced.complete_usage({}, prompt_characters=30, reply_characters=3)
     assert said["estimated"] and priced.spend(said) == pytest.approx(12e-6)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from generate_helpers import ask
-from support.asks import GenerationFailed, OutOfBudget, Text
+from support.asks import GeneratedReply, GenerationFailed, OutOfBudget
 from support.clocks import Ahead
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, page, says
 from support.waits import until
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import BudgetOptions, ModelOptions, Sampling, Spending
+from ioi_eval.generate import BudgetOptions, BudgetTracker, ModelOptions, Sampling
 from ioi_eval.generate.chat import ChatModel
 
 KEY = "sk-very-secret"
@@ -24,14 +24,14 @@ BROKEN = Answer(200, b'{"choices": [', {"Content-Type": "application/json"}, cut
 
 
 def model(
-    server: StubServer | str, budget: Spending | None = None, key: str = "", **options: Any
+    server: StubServer | str, budget: BudgetTracker | None = None, key: str = "", **options: Any
 ) -> ChatModel:
     url = server if isinstance(server, str) else server.url
     values = {"name": "m", "base_url": url, "pause": 0.001, "attempts": 3, **options}
-    return ChatModel(ModelOptions(**values), budget or Spending(), key=key)
+    return ChatModel(ModelOptions(**values), budget or BudgetTracker(), key=key)
 
 
-async def written(server: StubServer | str, **options: Any) -> Text:
+async def written(server: StubServer | str, **options: Any) -> GeneratedReply:
     async with model(server, **options) as author:
         return await author.write(ask())
 
@@ -249,7 +249,7 @@ async def test_a_reply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_budget_ends_the_asking() -> None:
-    budget = Spending(BudgetOptions(tokens=10))
+    budget = BudgetTracker(BudgetOptions(tokens=10))
     with model_server(RIGHT) as server:
         async with model(server, budget) as author:
             for _ in range(2):
@@ -261,7 +261,7 @@ async def test_a_budget_ends_the_asking() -> None:
 
 @pytest.mark.parametrize("stop", ["error", None])
 async def test_a_reply_that_is_asked_for_again_was_paid_for(stop: str | None) -> None:
-    budget = Spending(BudgetOptions(tokens=10))
+    budget = BudgetTracker(BudgetOptions(tokens=10))
     broken = says("", stop=stop, usage={"prompt_tokens": 3, "completion_tokens": 7})
     with model_server(broken, RIGHT) as server:
         with pytest.raises(OutOfBudget, match="10 tokens"):
@@ -270,7 +270,7 @@ async def test_a_reply_that_is_asked_for_again_was_paid_for(stop: str | None) ->
 
 
 async def test_who_does_not_say_what_it_used_is_estimated() -> None:
-    budget = Spending(BudgetOptions(tokens=100))
+    budget = BudgetTracker(BudgetOptions(tokens=100))
     with model_server(says("x" * 30)) as server:
         text = await written(server, budget=budget)
     assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}

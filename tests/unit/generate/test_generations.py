@@ -9,7 +9,7 @@ import pytest
 from generate_helpers import ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.asks import Generations, Text
+from support.asks import GeneratedReply, Generations
 
 from ioi_eval.errors import InputError
 
@@ -17,7 +17,7 @@ from ioi_eval.errors import InputError
 def keep(folder: Path, *keys: str, made_of: str = "x", fresh: bool = False) -> None:
     with Generations(folder, made_of, "m", fresh=fresh) as generations:
         for key in keys:
-            generations.add(ask(key), Text(generation=f"text of {key}"))
+            generations.add(ask(key), GeneratedReply(generation=f"text of {key}"))
 
 
 def kept(folder: Path, made_of: str = "x") -> dict[str, str]:
@@ -26,7 +26,7 @@ def kept(folder: Path, made_of: str = "x") -> dict[str, str]:
 
 
 def test_a_row_has_the_columns_of_published_dumps(tmp_path: Path) -> None:
-    text = Text(
+    text = GeneratedReply(
         generation="g",
         reasoning="r",
         code="c",
@@ -38,7 +38,7 @@ def test_a_row_has_the_columns_of_published_dumps(tmp_path: Path) -> None:
     )
     with Generations(tmp_path, "x", "m") as generations:
         generations.add(ask("p@2024#1", year=2024, number=1), text)
-        generations.add(ask("p#0"), Text(generation=""))
+        generations.add(ask("p#0"), GeneratedReply(generation=""))
     full, sparse = (json.loads(line) for line in (tmp_path / "generations.jsonl").read_text().splitlines())
     assert full.pop("metadata").pop("timestamp")
     assert full == {

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from generate_helpers import ask
-from support.asks import Ask, GenerationFailed, Generations, OutOfBudget, Text
+from support.asks import GeneratedReply, GenerationFailed, Generations, ModelRequest, OutOfBudget
 from support.runs import Fingerprint, ResultLog, judge_all
 from support.waits import settle
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import Failed, Producing, Written
+from ioi_eval.generate import FailedRequestEvent, RequestRunner, StoredReplyEvent
 from ioi_eval.models import Problem, Submission, SubmissionResult
 
 
@@ -34,57 +34,57 @@ class Scripted:
     def let_go(self, key: str) -> None:
         self._held[key].set()
 
-    async def write(self, one: Ask) -> Text:
-        self.begun.append(one.key)
+    async def write(self, request: ModelRequest) -> GeneratedReply:
+        self.begun.append(request.key)
         self.most = max(self.most, len(self.begun) - len(self.ended))
-        held = self._held[one.key] = asyncio.Event()
+        held = self._held[request.key] = asyncio.Event()
         try:
             if not self._free:
                 await held.wait()
             await asyncio.sleep(0)
-            if one.key in self.faults:
-                raise self.faults[one.key]()
-            return Text(generation=one.key)
+            if request.key in self.faults:
+                raise self.faults[request.key]()
+            return GeneratedReply(generation=request.key)
         finally:
-            self.ended.append(one.key)
+            self.ended.append(request.key)
 
 
 async def test_all_of_them_so_many_at_a_time(tmp_path: Path) -> None:
     author, keys = Scripted(free=True), [f"p#{n}" for n in range(20)]
     with Generations(tmp_path, "x", "m") as generations:
-        async with Producing([ask(key) for key in keys], author, generations, at_once=3) as news:
-            found = [one async for one in news]
-        assert {one.key for one in found if isinstance(one, Written)} == set(keys)
+        async with RequestRunner([ask(key) for key in keys], author, generations, at_once=3) as news:
+            found = [request async for request in news]
+        assert {request.key for request in found if isinstance(request, StoredReplyEvent)} == set(keys)
         assert {row["uuid"] for row in generations} == set(keys)
     assert author.most == 3
 
 
 async def test_what_is_kept_comes_first_and_is_not_asked_for(tmp_path: Path) -> None:
     with Generations(tmp_path, "x", "m") as generations:
-        generations.add(ask("b"), Text(generation="old"))
+        generations.add(ask("b"), GeneratedReply(generation="old"))
         author = Scripted(free=True)
-        async with Producing([ask("a"), ask("b")], author, generations, at_once=2) as news:
-            found = [one async for one in news]
-        assert found == [Written(key="b", kept=True), Written(key="a")]
+        async with RequestRunner([ask("a"), ask("b")], author, generations, at_once=2) as news:
+            found = [request async for request in news]
+        assert found == [StoredReplyEvent(key="b", kept=True), StoredReplyEvent(key="a")]
         assert author.begun == ["a"] and generations.row("b")["generation"] == "old"
 
 
 async def test_in_the_order_in_which_they_come(tmp_path: Path) -> None:
     author = Scripted()
     with Generations(tmp_path, "x", "m") as generations:
-        async with Producing([ask(key) for key in "abc"], author, generations, at_once=3) as news:
+        async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=3) as news:
             await settle()
             for key in "cab":
                 author.let_go(key)
-                assert await anext(news) == Written(key=key)
-            assert [one async for one in news] == []
+                assert await anext(news) == StoredReplyEvent(key=key)
+            assert [request async for request in news] == []
 
 
 async def test_nobody_waits_for_who_takes_the_news(tmp_path: Path) -> None:
     author = Scripted(free=True)
     asks = [ask(f"p#{n}") for n in range(50)]
     with Generations(tmp_path, "x", "m") as generations:
-        async with Producing(asks, author, generations, at_once=2) as news:
+        async with RequestRunner(asks, author, generations, at_once=2) as news:
             await anext(news)
             await settle(500)
             assert len(author.ended) == 50
@@ -94,9 +94,13 @@ async def test_a_failure_is_news_and_the_others_go_on(tmp_path: Path) -> None:
     author = Scripted(free=True)
     author.faults = {"a": lambda: GenerationFailed("lost"), "b": lambda: OutOfBudget("spent")}
     with Generations(tmp_path, "x", "m") as generations:
-        async with Producing([ask(key) for key in "abc"], author, generations, at_once=1) as news:
-            found = [one async for one in news]
-        assert found == [Failed(key="a", reason="lost"), Failed(key="b", reason="spent"), Written(key="c")]
+        async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=1) as news:
+            found = [request async for request in news]
+        assert found == [
+            FailedRequestEvent(key="a", reason="lost"),
+            FailedRequestEvent(key="b", reason="spent"),
+            StoredReplyEvent(key="c"),
+        ]
         assert "a" not in generations
 
 
@@ -106,7 +110,7 @@ async def test_what_nothing_mends_ends_all(tmp_path: Path, error: Exception) -> 
     author.faults = {"b": lambda: error}
     with Generations(tmp_path, "x", "m") as generations:
         with pytest.raises(type(error)):
-            async with Producing([ask(key) for key in "abcd"], author, generations, at_once=3) as news:
+            async with RequestRunner([ask(key) for key in "abcd"], author, generations, at_once=3) as news:
                 await settle()
                 author.let_go("b")
                 async for _ in news:
@@ -117,7 +121,7 @@ async def test_what_nothing_mends_ends_all(tmp_path: Path, error: Exception) -> 
 async def test_who_leaves_ends_what_is_under_way(tmp_path: Path) -> None:
     author = Scripted()
     with Generations(tmp_path, "x", "m") as generations:
-        async with Producing([ask(key) for key in "abc"], author, generations, at_once=2):
+        async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=2):
             await settle()
         assert sorted(author.ended) == ["a", "b"]
     assert not (tmp_path / "generations.jsonl").exists()
@@ -135,11 +139,11 @@ async def test_a_judge_that_finds_bad_input_ends_the_asking(tmp_path: Path) -> N
 
     async def submissions(generations: Generations) -> AsyncIterator[Submission]:
         asks = [ask(key) for key in "abcdef"]
-        async with Producing(asks, author, generations, at_once=3) as news:
+        async with RequestRunner(asks, author, generations, at_once=3) as news:
             await settle()
             author.let_go("b")
-            async for one in news:
-                yield Submission(key=one.key, problem_id="p", code="", language="python")
+            async for request in news:
+                yield Submission(key=request.key, problem_id="p", code="", language="python")
 
     made_of = Fingerprint(dump="", problems={}, options={}, versions={})
     with Generations(tmp_path, "x", "m") as generations, ResultLog.open(tmp_path, made_of) as journal:

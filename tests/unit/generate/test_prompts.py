@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import Prompts, asks_of, fingerprint
+from ioi_eval.generate import Prompts, fingerprint, make_requests
 from ioi_eval.model.languages import LANGUAGES, Language
 from ioi_eval.models import Blob, Limits, Problem, Subtask, TaskOptions, TaskType
 
@@ -114,17 +114,19 @@ def test_a_problem_without_a_statement() -> None:
         Prompts()(changed(statement=None))
 
 
-def test_asks_take_turns_and_know_their_problem() -> None:
+def test_requests_alternate_between_problems_and_name_their_problem() -> None:
     other = changed(id="p", year=2024)
-    asks = asks_of([(SUM, "python"), (other, "c++")], lambda problem, _: f"Solve {problem.id}.", samples=2)
+    asks = make_requests(
+        [(SUM, "python"), (other, "c++")], lambda problem, _: f"Solve {problem.id}.", samples=2
+    )
     assert [one.key for one in asks] == ["apps_1#0", "p@2024#0", "apps_1#1", "p@2024#1"]
     assert [one.number for one in asks] == [0, 0, 1, 1]
     assert asks[1].prompt == "Solve p." and asks[1].year == 2024
 
 
 def test_a_fingerprint_is_of_all_that_is_asked() -> None:
-    asks = asks_of([(SUM, "python")], lambda *_: "a", samples=1)
-    others = asks_of([(SUM, "python")], lambda *_: "b", samples=1)
+    asks = make_requests([(SUM, "python")], lambda *_: "a", samples=1)
+    others = make_requests([(SUM, "python")], lambda *_: "b", samples=1)
     same = fingerprint(asks, "m", {"a": 1, "b": 2})
     assert same == fingerprint(asks, "m", {"b": 2, "a": 1})
     different = {fingerprint(others, "m", {}), fingerprint(asks, "n", {}), fingerprint(asks, "m", {"a": 2})}

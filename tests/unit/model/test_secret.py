@@ -12,7 +12,7 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 from repeating_server import HOW, repeating
-from support.asks import Ask, ChatModel, GenerationFailed, ModelOptions, Spending
+from support.asks import BudgetTracker, ChatModel, GenerationFailed, ModelOptions, ModelRequest
 from support.servers import ServerOptions
 from support.stub_server import StubServer
 
@@ -77,8 +77,10 @@ def test_names_of_secrets() -> None:
 
 async def ask_a_model(url: str, folder: Path) -> object:
     options = ModelOptions(name="m", base_url=url, attempts=2, pause=0.001, timeout=20.0)
-    async with ChatModel(options, Spending(), key=SECRET) as model:
-        return await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
+    async with ChatModel(options, BudgetTracker(), key=SECRET) as model:
+        return await model.write(
+            ModelRequest(key="a", problem_id="a", prompt="?", language="python", number=0)
+        )
 
 
 async def ask_a_judge(url: str, folder: Path) -> object:
@@ -131,12 +133,12 @@ async def test_a_password_of_an_address_is_in_no_message(
     with repeating("200") as (server, _):
         url = server.url.replace("//", "//me:pass-word@")
         options = ModelOptions(name="m", base_url=url)
-        async with ChatModel(options, Spending()) as model:
-            await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
+        async with ChatModel(options, BudgetTracker()) as model:
+            await model.write(ModelRequest(key="a", problem_id="a", prompt="?", language="python", number=0))
     assert "authorization: Basic" in str(server.asked[0].headers).replace("Authorization", "authorization")
     assert "pass-word" not in caplog.text
     with pytest.raises(InputError) as caught:
-        ChatModel(ModelOptions(name="m", base_url="http://me:pass/word@host"), Spending())
+        ChatModel(ModelOptions(name="m", base_url="http://me:pass/word@host"), BudgetTracker())
     assert "pass" not in str(caught.value)
 
 
