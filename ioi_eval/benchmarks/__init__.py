@@ -7,7 +7,7 @@ Here: datasets, a file for each kind, tables and rows and where they come from. 
 from __future__ import annotations
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions
-from ioi_eval.benchmarks.dump_reader import ASKED_FOR, DumpOptions, Finder, Selection
+from ioi_eval.benchmarks.dump_reader import ASKED_FOR, DumpOptions, ProblemLookup, Selection
 from ioi_eval.benchmarks.dumps import (
     DetectedColumns,
     Dump,
@@ -43,7 +43,7 @@ __all__ = [
     "DumpInfo",
     "DumpOptions",
     "Dumps",
-    "Finder",
+    "ProblemLookup",
     "LeftOut",
     "LoadedProblems",
     "LocatedSubmission",

@@ -72,19 +72,19 @@ class StoredProblem(Value):
 
 
 def load_stored_problem(
-    store: Store, key: str, make: Callable[[ContentStore], StoredProblem]
+    store: Store, key: str, make_problem: Callable[[ContentStore], StoredProblem]
 ) -> StoredProblem:
     """Return the problem in the cache under this key. If it is missing or damaged, make and store it.
 
     `key` is a hash of everything from which the problem is made.
     """
     stored, folder = read_or_create_cached(
-        store, key, StoredProblem, lambda folder: make(ContentStore(folder))
+        store, key, StoredProblem, lambda folder: make_problem(ContentStore(folder))
     )
     if not _is_undamaged(stored, folder):
         store.remove(key)
         stored, folder = read_or_create_cached(
-            store, key, StoredProblem, lambda folder: make(ContentStore(folder))
+            store, key, StoredProblem, lambda folder: make_problem(ContentStore(folder))
         )
     if stored.problem is None:
         return stored
@@ -125,7 +125,7 @@ def cached_rows_file(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) 
     return path
 
 
-def statement_of(text: str) -> Blob | None:
+def statement_blob(text: str) -> Blob | None:
     """Return a statement with this text, or None if it is blank."""
     return Blob.of(text) if text.strip() else None
 
@@ -246,7 +246,7 @@ class BenchmarkOptions(Value):
         ),
     ] = None
 
-    def limited(self, problem: Problem) -> Problem:
+    def apply_limits(self, problem: Problem) -> Problem:
         """Return the problem with the time and memory limits of these options."""
         limits = problem.limits
         if self.time_limit is not None:
@@ -334,14 +334,14 @@ class Benchmark(ABC):
 
     def candidate(self, row: Row) -> Candidate:
         """Return the problem of a row, read from the columns in `named`."""
-        written = str(self.value_of(row, self.named.date) or "")
-        day = written[:10].replace("/", "-")  # JSON files have timestamps
+        date_string = str(self.read_value(row, self.named.date) or "")
+        day = date_string[:10].replace("/", "-")  # JSON files have timestamps
         date = day if day[:4].isdecimal() else ""
         return Candidate(
             id=self.read_problem_id(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
-            difficulty=as_label(self.text_of(row, self.named.difficulty)),
+            difficulty=as_label(self.read_string(row, self.named.difficulty)),
             tags=self.read_tags(row),
             date=date,
         )
@@ -352,13 +352,13 @@ class Benchmark(ABC):
 
     def read_tags(self, row: Row) -> tuple[str, ...]:
         """Return the tags of a row's problem."""
-        return tuple(tag for column in self.named.tags if (tag := self.text_of(row, column)))
+        return tuple(tag for column in self.named.tags if (tag := self.read_string(row, column)))
 
-    def text_of(self, row: Row, column: str, default: str = "") -> str:
+    def read_string(self, row: Row, column: str, default: str = "") -> str:
         """Return a column's string in a row."""
         return row.text(column, default)
 
-    def value_of(self, row: Row, column: str) -> Any:
+    def read_value(self, row: Row, column: str) -> Any:
         """Return a column's value in a row."""
         return row.value(column)
 
@@ -392,13 +392,13 @@ class Benchmark(ABC):
         """
         problem = Problem(
             id=candidate.id,
-            name=self.text_of(row, self.named.title, candidate.id),
+            name=self.read_string(row, self.named.title, candidate.id),
             year=candidate.year,
             source=f"{row.table.where}, row {row.index + 1}",
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=statement_of(self.text_of(row, self.named.statement)),
-            starter_code=self.text_of(row, self.named.starter),
+            statement=statement_blob(self.read_string(row, self.named.statement)),
+            starter_code=self.read_string(row, self.named.starter),
         )
         try:
             return finish(replace(problem, **more))
@@ -409,7 +409,7 @@ class Benchmark(ABC):
         """Return a hash that changes if a table changes from which the problem is made."""
         return tables.main.fingerprint
 
-    def matter(self, options: BenchmarkOptions) -> str:
+    def options_fingerprint(self, options: BenchmarkOptions) -> str:
         """Return a string that changes if something other than rows changes the problems.
 
         It contains options, and path, size and time of testlib.h if programs include it.

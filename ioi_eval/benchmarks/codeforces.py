@@ -102,7 +102,11 @@ class Codeforces(Benchmark):
 
         for kind, field in (("example", "examples"), ("official", "official_tests")):
             for item in row.items(field):
-                add(kind, _side(row, field, item, "input"), _side(row, field, item, "output"))
+                add(
+                    kind,
+                    _read_test_side(row, field, item, "input"),
+                    _read_test_side(row, field, item, "output"),
+                )
         if options.generated_tests and row.whole("generated_tests", 0):
             table = tables.other(
                 self.dataset, path=_generated_file(row), columns=("problem_id", "input", "output")
@@ -130,11 +134,11 @@ class Codeforces(Benchmark):
             tests=tuple(tests.values()),
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=Blob.of(_statement(row)),
+            statement=Blob.of(_make_statement(row)),
         )
 
 
-def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
+def _read_test_side(row: Row, field: str, item: dict[str, object], side: str) -> str:
     """Return a test's input or output. Raise an InputError if it is not a string."""
     value = item.get(side)
     if isinstance(value, str):
@@ -148,7 +152,7 @@ def _generated_file(row: Row) -> str:
     return f"generated_tests/test_cases_{contest:0>4}.parquet"
 
 
-def _statement(row: Row) -> str:
+def _make_statement(row: Row) -> str:
     """Return the statement in Markdown, with the examples."""
     parts = [f"# {row.text('title', row.name('id'))}"]
     for heading, field in _STATEMENT_PARTS:
@@ -196,13 +200,13 @@ class CodeContests(Benchmark):
     def candidates(self, main: Table) -> Iterator[Candidate]:
         names = Counter(row.name("name") for row in main)
         for row in main:
-            name, source = row.name("name"), _member(row, "source", _SOURCES)
+            name, source = row.name("name"), _enum_member_name(row, "source", _SOURCES)
             contest, index = row.whole("cf_contest_id", 0), row.text("cf_index", "")
             yield Candidate(
                 id=name if names[name] == 1 else f"{name} [{source or 'row'} {row.index}]",
                 rows=(row.index,),
                 alias=f"{contest}/{index}" if contest and index else "",  # id on Codeforces
-                difficulty=_member(row, "difficulty", _DIFFICULTIES),
+                difficulty=_enum_member_name(row, "difficulty", _DIFFICULTIES),
                 tags=tuple(tag for tag in (source, *row.texts("cf_tags")) if tag),
             )
 
@@ -213,7 +217,7 @@ class CodeContests(Benchmark):
 
         def finish(problem: Problem) -> Problem:
             fields = (*_OFFICIAL, _GENERATED) if options.generated_tests else _OFFICIAL
-            cases = tuple(case for field in fields for case in _pairs(row, field))
+            cases = tuple(case for field in fields for case in _read_cases(row, field))
             if not cases:
                 raise CasesError(NO_CASES)
             # As the dataset's own runner, except that numbers may differ only if an answer has a decimal
@@ -228,7 +232,7 @@ class CodeContests(Benchmark):
             candidate,
             finish,
             limits=Limits.contest(
-                _seconds(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
+                _read_time_limit(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
             ),
             cpp_standard=_CPP_STANDARD,
         )
@@ -241,7 +245,7 @@ class CodeContests(Benchmark):
         )
 
 
-def _member(row: Row, field: str, names: Sequence[str]) -> str:
+def _enum_member_name(row: Row, field: str, names: Sequence[str]) -> str:
     """Return the name of an enumeration's member, or an empty string if it is unknown.
 
     Rows contain the member's number or its name.
@@ -253,7 +257,7 @@ def _member(row: Row, field: str, names: Sequence[str]) -> str:
     return names[number] if 0 <= number < len(names) else ""
 
 
-def _seconds(row: Row) -> float:
+def _read_time_limit(row: Row) -> float:
     """Return the time limit in seconds, or 0 if there is none."""
     value = row.value("time_limit") or {}
     parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
@@ -275,9 +279,9 @@ def _file_options(row: Row) -> TaskOptions:
 # --- tests -------------------------------------------------------------------------------------------
 
 
-def _pairs(row: Row, field: str) -> Iterator[Case]:
+def _read_cases(row: Row, field: str) -> Iterator[Case]:
     """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
-    inputs, outputs = _columns(row.value(field), ("input", "output"))
+    inputs, outputs = _read_columns(row.value(field), ("input", "output"))
     if len(inputs) != len(outputs):
         raise broken(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
     for input_text, output_text in zip(inputs, outputs, strict=True):
@@ -286,7 +290,7 @@ def _pairs(row: Row, field: str) -> Iterator[Case]:
         yield Case(input_text, output_text)
 
 
-def _columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
+def _read_columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
     """Return the columns of an object of lists, or of a list of objects."""
     if isinstance(value, list):
         return [[item.get(name) for item in value if isinstance(item, dict)] for name in names]
@@ -298,7 +302,7 @@ def _columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
 
 def _solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
     """Yield the dataset's own solutions in a column."""
-    languages, codes = _columns(row.value(field), ("language", "solution"))
+    languages, codes = _read_columns(row.value(field), ("language", "solution"))
     for number, (language, code) in enumerate(zip(languages, codes, strict=False)):
         if isinstance(code, str):
             is_number = isinstance(language, int) and 0 <= language < len(_LANGUAGES)

@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.benchmarks.asked import NoMatch, StatementIndex
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, is_csv, read_rows_or_errors
 from ioi_eval.benchmarks.row_schemas import (
     KNOWN,
     OF_DATASETS,
@@ -54,7 +54,7 @@ _REFERENCE_COLUMN = (
 _HIDDEN_CHANNELS = ("analysis", "commentary")  # channels of gpt-oss that do not contain the answer
 
 
-class Columns(Fields):
+class DumpRow(Fields):
     """A row of a dump. Fields are read by meaning: `problem_id` may be in the column `task_id`.
 
     The first fault in a row is raised.
@@ -103,61 +103,68 @@ class Columns(Fields):
         return origin if origin and " " not in origin else self.find(name) or name
 
     def missing(
-        self, column: str, what: str, names: Collection[str], or_else: str = "", meant: str = ""
+        self,
+        column: str,
+        missing_field: str,
+        names: Collection[str],
+        default_remedy: str = "",
+        suggestion: str = "",
     ) -> MissingColumn:
         """Return the error for a missing column, with the dump's columns and a suggestion.
 
         Args:
             column: The column's name in the message.
-            what: The field that is missing.
+            missing_field: The field that is missing.
             names: Columns that could hold the field.
-            or_else: The remedy if the field has no option that names a column.
-            meant: The suggested option with its column, if the values show it.
+            default_remedy: The remedy if the field has no option that names a column.
+            suggestion: The suggested option with its column, if the values show it.
         """
         columns = [str(name) for name in self.columns]
         allowed = {
             name
-            for field in (_ANSWER_COLUMNS if what in _ANSWER_COLUMNS else (what,))
+            for field in (_ANSWER_COLUMNS if missing_field in _ANSWER_COLUMNS else (missing_field,))
             for name in USUAL.get(field, ())
         }
         candidates = {
             path: value
-            for path, value in paths_in(self.columns)
+            for path, value in walk_paths(self.columns)
             if path not in KNOWN - allowed  # do not suggest `model` for `code`
         }
-        if what in _ANSWER_COLUMNS:
+        if missing_field in _ANSWER_COLUMNS:
             candidates = {path: value for path, value in candidates.items() if _may_be_answer(path, value)}
-        elif what in USUAL:
+        elif missing_field in USUAL:
             candidates = {path: value for path, value in candidates.items() if name_of(value)}
-        close = [match for name in names for match in near(name, candidates) if match not in names]
-        if what in _ANSWER_COLUMNS:
+        similar_columns = [match for name in names for match in near(name, candidates) if match not in names]
+        if missing_field in _ANSWER_COLUMNS:
             with_program = [
                 path for path in candidates if path not in names and _contains_program(candidates[path])
             ]
-            close = [path for path in close if path in with_program] or with_program or close
-        option = _COLUMN_OPTIONS.get(what, "")
+            similar_columns = (
+                [path for path in similar_columns if path in with_program] or with_program or similar_columns
+            )
+        option = _COLUMN_OPTIONS.get(missing_field, "")
         samples = [name for name in columns if _NUMBERED_SAMPLE.fullmatch(name)]
-        if what == "code" and len(samples) > 1:
-            meant = f". Make one column of {samples[0]} to {samples[-1]}: a list such as `completions`"
+        if missing_field == "code" and len(samples) > 1:
+            suggestion = f". Make one column of {samples[0]} to {samples[-1]}: a list such as `completions`"
         elif not option:
-            meant = or_else
-        elif meant or close:
-            meant = f". Did you mean {meant or option + close[0]}?"
+            suggestion = default_remedy
+        elif suggestion or similar_columns:
+            suggestion = f". Did you mean {suggestion or option + similar_columns[0]}?"
         else:
-            meant = f". Name the one that is meant with {option}NAME"
-        remedy = f"The columns are: {', '.join(columns) or 'none'}{meant}"
+            suggestion = f". Name the one that is meant with {option}NAME"
+        remedy = f"The columns are: {', '.join(columns) or 'none'}{suggestion}"
         return MissingColumn(f"missing column {column}", where=self.where, row=self.line, remedy=remedy)
 
-    def find(self, what: str) -> str | None:
+    def find(self, field: str) -> str | None:
         """Return the column or path that holds a field, or None if the row has none."""
-        if what in self._named:
-            return self._named[what]
-        is_column = what not in USUAL and value_at(self.columns, what) is not ABSENT
-        return self._usual.get(what) or (what if is_column else None)
+        if field in self._named:
+            return self._named[field]
+        is_column = field not in USUAL and value_at(self.columns, field) is not ABSENT
+        return self._usual.get(field) or (field if is_column else None)
 
-    def origin(self, what: str) -> str:
+    def origin(self, field: str) -> str:
         """Return the dump's original column of a field, or an empty string if there is none."""
-        return self._origins.get(what) or self.find(what) or ""
+        return self._origins.get(field) or self.find(field) or ""
 
     def value(self, column: str) -> Any:
         """Return a field's value, or None if it is missing.
@@ -167,13 +174,13 @@ class Columns(Fields):
         path = self.find(column)
         raw = ABSENT if path is None else value_at(self.columns, path)
         if column in _STRING_COLUMNS:
-            raw = as_text(raw)
+            raw = decode_bytes(raw)
             if any(isinstance(part, bytes) for part in (raw if isinstance(raw, list) else [raw])):
                 raise self.wrong(column, "bytes that are no text in UTF-8")
         value = None if raw is ABSENT else as_json_value(raw)
         if column not in _ANSWER_COLUMNS:
             return value
-        parsed = _parsed_list(value)
+        parsed = _parse_list(value)
         answers = replies_in(parsed, several=path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
@@ -186,7 +193,7 @@ class Columns(Fields):
             return value
         return answers if all(map(_is_answer, answers if is_list else [answers])) else value
 
-    def words(self, column: str) -> str | None:
+    def read_string(self, column: str) -> str | None:
         """Return a field's string, or None if it is missing or blank."""
         value = self.value(column)
         if isinstance(value, list) and isinstance(text := self.columns.get(self.find(column) or ""), str):
@@ -195,24 +202,24 @@ class Columns(Fields):
             return value if value and value.strip() else None
         raise self.misfit(column, "a text")
 
-    def program(self, column: str) -> str | None:
+    def read_program(self, column: str) -> str | None:
         """Return a field's program. A blank program is an empty string, a missing program is None."""
-        code = self.words(column)
+        code = self.read_string(column)
         return "" if code is None and isinstance(self.value(column), str) else code
 
-    def generation(self, column: str) -> str | None:
+    def read_reply(self, column: str) -> str | None:
         """Return the model's reply: a string, or the last answer in a list of chat messages."""
         messages = self.value(column)
         if not isinstance(messages, list):
-            return self.words(column)
-        answers = [self._content(message, column) for message in messages]
+            return self.read_string(column)
+        answers = [self._assistant_text(message, column) for message in messages]
         return next((answer for answer in reversed(answers) if answer is not None), None)
 
-    def _content(self, message: Any, column: str) -> str | None:
+    def _assistant_text(self, message: Any, column: str) -> str | None:
         """Return the text of an assistant's message, which may be in parts. None for other messages."""
         if not _is_message(message):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
-        content = _content_of(message)
+        content = _message_content(message)
         text = text_of(content) if isinstance(content, list) else content or ""
         return (
             text
@@ -237,10 +244,10 @@ class Columns(Fields):
             expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
         raise self.wrong(column, f"{self.shown(value)} is not a name", expected + or_else)
 
-    def model(self, column: str) -> str | None:
+    def read_model(self, column: str) -> str | None:
         """Return the model's name, a string or a whole number, or None if it is missing."""
         value = self.value(column)
-        return name_of(value) if isinstance(value, int) else self.words(column)
+        return name_of(value) if isinstance(value, int) else self.read_string(column)
 
     def check_model(self) -> None:
         """Raise an InputError if the row has a model that is not a name.
@@ -257,7 +264,7 @@ class Columns(Fields):
                     f"Expected a text or a whole number; {option}PATH names another column, or a part of one",
                 )
 
-    def year(self) -> int | None:
+    def read_year(self) -> int | None:
         """Return the year, or None if it is missing."""
         value = self.value("year")
         if value is None or value == "":
@@ -270,12 +277,12 @@ class Columns(Fields):
             raise self.wrong("year", problem, "Expected a number such as 2024, or null")
         return int(digits[1])
 
-    def subtask(self, problem: Problem) -> str | None:
+    def read_subtask(self, problem: Problem) -> str | None:
         """Return the name of the subtask that the submission aims at, or None if the row has none.
 
         Dumps may omit the number before the subtask's name.
         """
-        name_in_row = self.words("subtask")
+        name_in_row = self.read_string("subtask")
         if name_in_row is None:
             return None
         names = [subtask.name for subtask in problem.subtasks]
@@ -297,14 +304,14 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     head, dot, rest = path.partition(".")
     container = columns.get(head) if dot else None
     if isinstance(container, str):
-        container = _parsed_container(container)
+        container = _parse_container(container)
     if isinstance(container, list):  # `choices.0.text`
         container = {str(index): item for index, item in enumerate(container)}
     return value_at(container, rest) if isinstance(container, dict) else ABSENT
 
 
 @lru_cache(16)  # several columns may be read from one string
-def _parsed_container(text: str) -> Any:
+def _parse_container(text: str) -> Any:
     """Return the object or list in a JSON string, or None for other strings."""
     if not text.lstrip().startswith(("{", "[")):
         return None
@@ -314,28 +321,28 @@ def _parsed_container(text: str) -> Any:
         return None
 
 
-def paths_in(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
+def walk_paths(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
     """Yield columns and paths with their values. Paths lead into objects and strings with JSON objects."""
     for name, value in columns.items():
         yield str(name), value
-        container = _parsed_container(value) if isinstance(value, str) else value
+        container = _parse_container(value) if isinstance(value, str) else value
         if isinstance(container, dict) and depth > 1:
             yield from (
-                (f"{name}.{path}", inner_value) for path, inner_value in paths_in(container, depth - 1)
+                (f"{name}.{path}", inner_value) for path, inner_value in walk_paths(container, depth - 1)
             )
 
 
-def as_text(value: Any) -> Any:
+def decode_bytes(value: Any) -> Any:
     """Return bytes decoded as UTF-8, also in lists. Other values are returned unchanged."""
     if isinstance(value, list):
-        return [as_text(part) for part in value]
+        return [decode_bytes(part) for part in value]
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
         return value
 
 
-def _from_sharegpt(value: Any) -> Any:
+def _convert_sharegpt(value: Any) -> Any:
     """Return a ShareGPT chat, or a list of chats, with the keys `role` and `content`.
 
     Other values are returned unchanged.
@@ -343,17 +350,17 @@ def _from_sharegpt(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     if not value or not all(isinstance(item, dict) and item.keys() >= {"from", "value"} for item in value):
-        return [_from_sharegpt(item) for item in value]
+        return [_convert_sharegpt(item) for item in value]
     messages = ((item["from"], item["value"]) for item in value)
     return [{"role": role, "content": content} for role, content in messages]
 
 
-def _parsed_list(value: Any) -> Any:
+def _parse_list(value: Any) -> Any:
     """Return the list in a string: a chat, or a list of strings or chats. Other values are unchanged."""
-    value = _from_sharegpt(value)
+    value = _convert_sharegpt(value)
     if not isinstance(value, str) or not value.rstrip().endswith("]"):
         return value
-    if not (items := _from_sharegpt(_cached_list_in(value))):
+    if not (items := _convert_sharegpt(_parse_cached_list(value))):
         return value
     chats = items if all(isinstance(item, list) for item in items) else [items]
     messages = [message for chat in chats for message in chat]
@@ -364,7 +371,7 @@ def _parsed_list(value: Any) -> Any:
 def prompt_text(columns: Mapping[str, Any], path: str) -> str:
     """Return the prompt in a column: a string, or the messages of a chat that are not the model's."""
     raw = value_at(columns, path)
-    value = _parsed_list(as_json_value(None if raw is ABSENT else as_text(raw)))
+    value = _parse_list(as_json_value(None if raw is ABSENT else decode_bytes(raw)))
     while isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0]  # several chats start with the same prompt
     return "\n".join(filter(None, map(_prompt_text, value if isinstance(value, list) else [value])))
@@ -376,7 +383,7 @@ def _prompt_text(message: Any) -> str:
         return message if isinstance(message, str) else ""
     if str(message.get("role") or "user").lower() in ANSWERS:
         return ""
-    content = _content_of(message)
+    content = _message_content(message)
     return text_of(content) if isinstance(content, list) else str(content or "")
 
 
@@ -384,12 +391,12 @@ def _is_message(value: Any) -> bool:
     """Return True for a chat message: an object with a role and a content, which may be null or in parts."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
-    content = _content_of(value)
+    content = _message_content(value)
     has_parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
     return has_parts or isinstance(content, str | None)
 
 
-def _content_of(message: Mapping[str, Any]) -> Any:
+def _message_content(message: Mapping[str, Any]) -> Any:
     """Return the content of a chat message."""
     return message.get("content", message.get("parts"))  # Gemini uses `parts`
 
@@ -404,7 +411,7 @@ def _contains_program(value: Any) -> bool:
     """Return True if a string, or a list of strings or messages, contains a code fence or a line of code."""
     if isinstance(value, list):
         return any(map(_contains_program, value))
-    text = _content_of(value) if isinstance(value, dict) else value
+    text = _message_content(value) if isinstance(value, dict) else value
     return isinstance(text, str) and _PROGRAM_LINE.search(text) is not None
 
 
@@ -413,16 +420,16 @@ def _is_answer(value: Any) -> bool:
     return isinstance(value, str | None) or (isinstance(value, list) and all(map(_is_message, value)))
 
 
-def columns_of_lists(path: Path) -> frozenset[str]:
+def find_list_columns(path: Path) -> frozenset[str]:
     """Return the columns of a .csv file that hold lists of answers, which CSV can hold only as strings.
 
     Such a column has a plural name and only lists as values. A single reply cannot decide this.
     """
     if not is_csv(path):
         return frozenset()
-    rows = (row.columns for row in rows_or_faults(path) if not isinstance(row, InputError))
+    rows = (row.columns for row in read_rows_or_errors(path) if not isinstance(row, InputError))
     columns_and_kinds = [
-        (name, text.strip() == "[]" or isinstance(_parsed_list(text), list))
+        (name, text.strip() == "[]" or isinstance(_parse_list(text), list))
         for row in islice(rows, _MAX_SAMPLED_ROWS)
         for name, text in row.items()
         if text and _LIST_COLUMN_NAME.fullmatch(name)
@@ -433,7 +440,7 @@ def columns_of_lists(path: Path) -> frozenset[str]:
 
 
 @lru_cache(4)  # strings of a row are parsed repeatedly, and parsing takes most of the time
-def _cached_list_in(text: str) -> list[Any] | None:
+def _parse_cached_list(text: str) -> list[Any] | None:
     """Return the list that the string contains, or None."""
     return list_in(text)
 
@@ -447,7 +454,7 @@ def _lacks_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
 
 def _ends_with_prompt(messages: Any) -> bool:
     """Return True if the last message of a chat is not the model's, so the chat is only a prompt."""
-    chat = _parsed_list(as_json_value(messages))
+    chat = _parse_list(as_json_value(messages))
     last = chat[-1] if isinstance(chat, list) and chat else None
     return isinstance(last, dict) and str(last.get("role")).lower() not in ANSWERS
 
@@ -524,7 +531,7 @@ _MAX_SAMPLED_ROWS = 100  # rows of a table that are checked for columns with lis
 _NOTE_NO_YEAR = "without a year: each id matches one problem only"
 
 
-class Finder(Protocol):
+class ProblemLookup(Protocol):
     """The problems that a dump's rows may name."""
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
@@ -612,11 +619,11 @@ class DumpOptions(Value):
     def named(self) -> dict[str, str]:
         """Return the columns that options name, by field."""
         paths = {
-            what: getattr(self, option[:-1])
-            for what, option in _COLUMN_OPTIONS.items()
-            if what != "generation"
+            field: getattr(self, option[:-1])
+            for field, option in _COLUMN_OPTIONS.items()
+            if field != "generation"
         }
-        return {what: path for what, path in paths.items() if path is not None}
+        return {field: path for field, path in paths.items() if path is not None}
 
 
 class Selection(Value):
@@ -656,11 +663,15 @@ class UsableRow(NamedTuple):
     columns: dict[str, Any]
 
 
-class DumpRows:
+class DumpReader:
     """Reads the rows of a dump as usable rows or errors, and selects and counts them."""
 
     def __init__(
-        self, problems: Finder, options: DumpOptions, selection: Selection, taken: NamedKeys | None = None
+        self,
+        problems: ProblemLookup,
+        options: DumpOptions,
+        selection: Selection,
+        taken: NamedKeys | None = None,
     ) -> None:
         """`taken`: the problems by key, if the dump was already read once."""
         self._problems, self._options, self._selection = problems, options, selection
@@ -689,7 +700,7 @@ class DumpRows:
         """
         if self._options.id_column is not None:
             return self._options.id_column
-        rows = (row for row in rows_or_faults(path) if not isinstance(row, InputError))
+        rows = (row for row in read_rows_or_errors(path) if not isinstance(row, InputError))
         first_row = next(rows, None)
         columns = first_row.columns if first_row else {}
         shape = schema_of(columns)
@@ -704,31 +715,31 @@ class DumpRows:
         problem_column = self._options.problem_column
         if problem_column is not None or self._options.prompt_column is not None:
             return problem_column == "id"
-        return columns.keys().isdisjoint(PROBLEM_COLUMNS) and self._is_problem(columns.get("id"))
+        return columns.keys().isdisjoint(PROBLEM_COLUMNS) and self._is_problem_name(columns.get("id"))
 
     def entries(
-        self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
+        self, row_file: RowFile, file_hash: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow | InputError]:
         """Yield the usable rows of a file. For a row that cannot be used, yield the error instead.
 
         Args:
-            place: The file.
-            content: The hash of the file's content.
+            row_file: The file.
+            file_hash: The hash of the file's content.
             id_column: The column with the rows' ids, or an empty string.
             start: Number of bytes and of lines to skip, because their rows are known already.
         """
-        policy = Strict(place.label)
-        list_columns = None if self._options.split_lists else columns_of_lists(place.path)
-        for index, row in enumerate(rows_or_faults(place.path, start)):
+        policy = Strict(row_file.label)
+        list_columns = None if self._options.split_lists else find_list_columns(row_file.path)
+        for index, row in enumerate(read_rows_or_errors(row_file.path, start)):
             if isinstance(row, InputError):
-                yield row.but(where=place.label)
+                yield row.but(where=row_file.label)
                 continue
-            key_prefix = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
+            key_prefix = "" if self._options.keys_of_content else f"{file_hash[:16]}-{index}"
             shape = schema_of(row.columns)
             if shape is not None:
                 self.noted[f"read as {shape.name}"] += 1
             try:
-                rows = [row] if shape is None else list(shape.rows(row, place.label))
+                rows = [row] if shape is None else list(shape.rows(row, row_file.label))
             except InputError as error:
                 yield error
                 continue
@@ -737,8 +748,13 @@ class DumpRows:
                     for key_suffix, columns in self._split_answers(
                         standard_row, policy, shape, list_columns, row.columns
                     ):
-                        yield self._entry(
-                            columns, standard_row.columns, place, id_column, (key_prefix, key_suffix), shape
+                        yield self._usable_row(
+                            columns,
+                            standard_row.columns,
+                            row_file,
+                            id_column,
+                            (key_prefix, key_suffix),
+                            shape,
                         )
                 except InputError as error:
                     yield error
@@ -750,7 +766,7 @@ class DumpRows:
         shape: RowSchema | None,
         list_columns: Collection[str] | None,
         original_columns: Mapping[str, Any],
-    ) -> Iterator[tuple[str, Columns]]:
+    ) -> Iterator[tuple[str, DumpRow]]:
         """Yield the row's submissions: a suffix for the key, and the columns.
 
         A row with several answers is split. Other rows are one submission, with an empty suffix.
@@ -767,18 +783,22 @@ class DumpRows:
             *_ANSWER_COLUMNS
         }  # they win over the schema's
         derived = shape.columns if shape is not None and shape.made else {}
-        origins = {what: column for what, column in derived.items() if what not in given_fields}
-        columns = Columns(row, policy, named, origins, list_columns)
-        fields = {
-            what: (column, columns.value(what)) for what in _ANSWER_COLUMNS if (column := columns.find(what))
+        origins = {field: column for field, column in derived.items() if field not in given_fields}
+        columns = DumpRow(row, policy, named, origins, list_columns)
+        field_values = {
+            field: (column, columns.value(field))
+            for field in _ANSWER_COLUMNS
+            if (column := columns.find(field))
         }
         answers = {
-            what: (column, value) for what, (column, value) in fields.items() if value not in (None, "")
+            field: (column, value)
+            for field, (column, value) in field_values.items()
+            if value not in (None, "")
         }
         self.noted.update([_NOTE_UNSPLIT_LIST] if columns.unsplit else ())
         lists = {
-            what: (column, value)
-            for what, (column, value) in answers.items()
+            field: (column, value)
+            for field, (column, value) in answers.items()
             if _is_list_of_answers(column, value)
         }
         if not lists or ("code" in answers and "code" not in lists):
@@ -793,16 +813,16 @@ class DumpRows:
             raise policy.error(
                 problem, "", row=row.line, field=column_names, remedy="Expected one or more answers"
             )
-        answer_columns = {what: column for what, (column, _) in lists.items()}
+        answer_columns = {field: column for field, (column, _) in lists.items()}
         other_columns = {
             name: value for name, value in row.columns.items() if name not in answer_columns.values()
         }
-        other_named = {what: path for what, path in named.items() if what not in lists}
+        other_named = {field: path for field, path in named.items() if field not in lists}
         for index in range(lengths.pop()):
-            answer = {what: value[index] for what, (_, value) in lists.items()}
+            answer = {field: value[index] for field, (_, value) in lists.items()}
             yield (
                 f"/{index}",
-                Columns(
+                DumpRow(
                     FileRow(row.line, {**other_columns, **answer}),
                     policy,
                     other_named,
@@ -819,18 +839,18 @@ class DumpRows:
             self._passed[:submissions] = b"\x01" * submissions
         self.equal.update(equal)
 
-    def selected(
-        self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
+    def read_selected(
+        self, row_file: RowFile, file_hash: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow]:
         """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time."""
-        for entry in self.entries(place, content, id_column, start):
+        for entry in self.entries(row_file, file_hash, id_column, start):
             if not isinstance(entry, InputError):
-                if self.take(entry):
+                if self.count_if_selected(entry):
                     yield entry
             elif not (self._options.skip_bad_rows or isinstance(entry, FailedRequest)):
                 raise entry
 
-    def take(self, entry: UsableRow) -> bool:
+    def count_if_selected(self, entry: UsableRow) -> bool:
         """Return True if the row is selected. Count it: call this once for each row, in order."""
         reason = entry.left_out or self._exclusion_reason(entry.key)
         if reason:
@@ -877,16 +897,16 @@ class DumpRows:
         selected_keys = self.taken, self._of_other_shards
         missing = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
         if missing and self._selection.limit is None:
-            close = near(min(missing), (*self.taken, *self.passed_over))
-            suggestion = f"Did you mean {close[0]!r}? " if close else ""
+            similar_keys = near(min(missing), (*self.taken, *self.passed_over))
+            suggestion = f"Did you mean {similar_keys[0]!r}? " if similar_keys else ""
             remedy = f"{suggestion}Keys are in the column `key` of results.jsonl"
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
-    def _entry(
+    def _usable_row(
         self,
-        columns: Columns,
-        whole: Mapping[str, Any],
-        place: RowFile,
+        columns: DumpRow,
+        unsplit_columns: Mapping[str, Any],
+        row_file: RowFile,
         id_column: str,
         identity: tuple[str, str],
         shape: RowSchema | None,
@@ -895,18 +915,18 @@ class DumpRows:
 
         Args:
             columns: The columns of one submission.
-            whole: The columns of the row before its answers were split.
-            place: The file.
+            unsplit_columns: The columns of the row before its answers were split.
+            row_file: The file.
             id_column: The column with the rows' ids, or an empty string.
             identity: Prefix and suffix of the key of a row without an id.
             shape: The row's schema, if it was recognized.
         """
         if self._options.model_column is not None:
-            columns.columns[MODEL_COLUMNS[0]] = columns.model(MODEL_COLUMNS[0])
+            columns.columns[MODEL_COLUMNS[0]] = columns.read_model(MODEL_COLUMNS[0])
         if not model_of_row(columns.columns):
             columns.check_model()
-            if place.model:
-                columns.columns[MODEL_COLUMNS[0]] = place.model
+            if row_file.model:
+                columns.columns[MODEL_COLUMNS[0]] = row_file.model
         if id_column:
             key = columns.name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
         elif identity[0]:
@@ -916,9 +936,9 @@ class DumpRows:
             key = hashlib.sha256(content).hexdigest()[:16]
             self.equal[key] += 1
             key = f"{key}-{self.equal[key]}"
-        year = columns.year()
-        problem, left_out, named_by = self._problem(columns, whole, year, shape)
-        code, generation = self._code_and_reply(columns)
+        year = columns.read_year()
+        problem, left_out, named_by = self._find_problem(columns, unsplit_columns, year, shape)
+        code, generation = self._read_code_and_reply(columns)
         has_reply_column = (
             generation is not None or columns.find("code") is None
         )  # True also if the reply is blank
@@ -929,8 +949,8 @@ class DumpRows:
             problem=problem,
             left_out=left_out,
             year=year,
-            subtask=columns.subtask(problem) if problem else None,
-            language=self._language(columns),
+            subtask=columns.read_subtask(problem) if problem else None,
+            language=self._read_language(columns),
             format=shape.language if shape else "",
             read_from={
                 "problem": named_by,
@@ -946,30 +966,30 @@ class DumpRows:
         """Return an index of the problems' statements."""
         return StatementIndex(self._problems.values())
 
-    def _problem(
-        self, columns: Columns, whole: Mapping[str, Any], year: int | None, shape: RowSchema | None
+    def _find_problem(
+        self, columns: DumpRow, unsplit_columns: Mapping[str, Any], year: int | None, shape: RowSchema | None
     ) -> tuple[Problem | None, str, str]:
         """Return the problem or None, the reason why it is excluded, and the column that names it.
 
-        `whole`: the columns of the row before its answers were split.
+        `unsplit_columns`: the columns of the row before its answers were split.
         """
         path = self._options.prompt_column
         if path is not None:
-            if value_at(whole, path) is ABSENT:
+            if value_at(unsplit_columns, path) is ABSENT:
                 raise columns.missing(f"`{path}`", "prompt", (path,))
-            return self._problem_of_statement(whole, (path,))
+            return self._find_problem_by_statement(unsplit_columns, (path,))
         column, source_column = columns.find("problem_id"), columns.origin("problem_id")
         name = name_of(columns.value("problem_id")) if column else None
-        if column is None and self._is_problem(row_id := columns.columns.get("id")):
+        if column is None and self._is_problem_name(row_id := columns.columns.get("id")):
             column, source_column, name = "id", "id", str(row_id).strip()
-        if name is None or not self._is_known(name):
+        if name is None or not self._is_known_problem(name):
             prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
-            statement_columns = (prompt,) if prompt else (column,) if column else prompts_in(whole)
-            located = self._problem_of_statement(whole, statement_columns)
+            statement_columns = (prompt,) if prompt else (column,) if column else prompts_in(unsplit_columns)
+            located = self._find_problem_by_statement(unsplit_columns, statement_columns)
             if prompt or located[0] is not None or located[1] == _OTHER_PROBLEM:
                 return located
             if column is None:
-                raise self._missing_problem(columns, located[1] if statement_columns else "")
+                raise self._missing_problem_error(columns, located[1] if statement_columns else "")
         name = name or columns.name("problem_id")  # raises an error because there is no name
         if self._wanted and not self._wanted & {name, *_canonical_id(self._problems, name)}:
             return None, _OTHER_PROBLEM, source_column
@@ -978,11 +998,11 @@ class DumpRows:
         except LeftOut as error:
             return None, error.reason, source_column
         except InputError as error:
-            meant = self._suggested_option(columns) if not self._is_known(name) else ""
-            remedy = f"Did you mean {meant}? {error.remedy}" if meant else error.remedy
+            suggestion = self._suggest_option(columns) if not self._is_known_problem(name) else ""
+            remedy = f"Did you mean {suggestion}? {error.remedy}" if suggestion else error.remedy
             raise columns.wrong(error.field, error.problem, remedy) from error
 
-    def _is_known(self, name: str) -> bool:
+    def _is_known_problem(self, name: str) -> bool:
         """Return True if a problem has this name, even if it is excluded or needs a year."""
         if is_statement(name):
             return False
@@ -992,38 +1012,43 @@ class DumpRows:
             return isinstance(error, LeftOut) or not error.problem.startswith("unknown")
         return True
 
-    def _is_problem(self, value: Any) -> bool:
+    def _is_problem_name(self, value: Any) -> bool:
         """Return True if the value is a problem's name. Numbers do not count, as they may mean anything."""
-        return isinstance(value, str) and not value.strip().isdigit() and self._is_known(value.strip())
+        return (
+            isinstance(value, str) and not value.strip().isdigit() and self._is_known_problem(value.strip())
+        )
 
-    def _problem_of_statement(
-        self, whole: Mapping[str, Any], paths: Iterable[str]
+    def _find_problem_by_statement(
+        self, unsplit_columns: Mapping[str, Any], paths: Iterable[str]
     ) -> tuple[Problem | None, str, str]:
         """Return the problem whose statement is in one of the columns, why there is none, and the column."""
         reason, source_column = "", ""
         for path in paths:
-            match, source_column = self._statements.find(prompt_text(whole, path)), f"the statement in {path}"
+            match, source_column = (
+                self._statements.find(prompt_text(unsplit_columns, path)),
+                f"the statement in {path}",
+            )
             if isinstance(match, Problem):
                 is_selected = not self._wanted or match.id in self._wanted
                 return (match, "", source_column) if is_selected else (None, _OTHER_PROBLEM, source_column)
             reason = reason if reason and match is NoMatch.NONE else match.value.format(f"`{path}`")
         return None, reason, source_column
 
-    def _suggested_option(self, columns: Columns) -> str:
+    def _suggest_option(self, columns: DumpRow) -> str:
         """Return the option with the column that names the problem, judged by values, or an empty string."""
-        paths = [(path, value) for path, value in paths_in(columns.columns) if path not in PROBLEM_COLUMNS]
+        paths = [(path, value) for path, value in walk_paths(columns.columns) if path not in PROBLEM_COLUMNS]
         for path, value in paths:
-            if self._is_problem(value):
+            if self._is_problem_name(value):
                 return f"problem_column={path}"
         for path, _ in paths:
             if isinstance(self._statements.find(prompt_text(columns.columns, path)), Problem):
                 return f"prompt_column={path}"
         return ""
 
-    def _missing_problem(self, columns: Columns, reason: str) -> MissingColumn:
+    def _missing_problem_error(self, columns: DumpRow, reason: str) -> MissingColumn:
         """Return the error for a row without a problem. `reason`: why its statements name no problem."""
-        meant = self._suggested_option(columns)
-        fault = columns.missing("`problem_id`", "problem_id", PROBLEM_COLUMNS, meant=meant)
+        suggestion = self._suggest_option(columns)
+        fault = columns.missing("`problem_id`", "problem_id", PROBLEM_COLUMNS, suggestion=suggestion)
         if not reason:
             return fault
         remedy = f"{fault.remedy}; prompt_column=NAME leaves out rows without a statement"
@@ -1031,9 +1056,9 @@ class DumpRows:
             f"{fault.problem}, and {reason}", where=fault.where, row=fault.row, remedy=remedy
         )
 
-    def _language(self, columns: Columns) -> str | None:
+    def _read_language(self, columns: DumpRow) -> str | None:
         """Return the language that the row names, or None. `lang` may be the language of the statement."""
-        language = columns.words("language")
+        language = columns.read_string("language")
         if language is None:
             if not self._options.language and columns.find("language") is None:
                 self.noted.update(_notes_on_unread_languages(columns.columns))
@@ -1049,11 +1074,13 @@ class DumpRows:
             return None
         return language
 
-    def _code_and_reply(self, columns: Columns) -> tuple[str | None, str | None]:
+    def _read_code_and_reply(self, columns: DumpRow) -> tuple[str | None, str | None]:
         """Return the row's program and the model's reply. At least one of them must exist."""
         is_extracted = self._options.always_extract
         if self._options.code_column is not None:
-            return (None, columns.generation("code")) if is_extracted else (columns.program("code"), None)
+            return (
+                (None, columns.read_reply("code")) if is_extracted else (columns.read_program("code"), None)
+            )
         has_reply_column = columns.find("generation") is not None
         if not has_reply_column and (is_extracted or columns.find("code") is None):
             code_names = () if is_extracted else ("code",)
@@ -1063,13 +1090,13 @@ class DumpRows:
                 alternatives, "code", (*(USUAL["code"] if code_names else ()), *USUAL["generation"])
             )
         if not has_reply_column:
-            return columns.program("code"), None
-        code = None if is_extracted else columns.words("code")
+            return columns.read_program("code"), None
+        code = None if is_extracted else columns.read_string("code")
         if code is None:
-            return None, columns.generation("generation")
+            return None, columns.read_reply("generation")
         reply = None
         with suppress(InputError):  # next to a program the reply may be anything, and it is not judged
-            reply = columns.generation("generation")
+            reply = columns.read_reply("generation")
         return code, reply
 
 
@@ -1106,7 +1133,7 @@ def _notes_on_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{path} names a language, and is not read: name it with language_column=NAME"
 
 
-def _canonical_id(problems: Finder, name: str) -> tuple[str, ...]:
+def _canonical_id(problems: ProblemLookup, name: str) -> tuple[str, ...]:
     """Return the id of the problem with this name, or an empty tuple if it is unknown."""
     try:
         return (problems.find(name).id,)

@@ -26,13 +26,13 @@ from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     OTHER_IDS,
     OTHER_SHARD,
-    Columns,
     DumpOptions,
-    DumpRows,
-    Finder,
+    DumpReader,
+    DumpRow,
+    ProblemLookup,
     Selection,
     UsableRow,
-    as_text,
+    decode_bytes,
     value_at,
 )
 from ioi_eval.benchmarks.hub import RowFile, fetch, hub_name
@@ -180,7 +180,7 @@ class Dump(Collection[Submission]):
     def __init__(
         self,
         info: DumpInfo,
-        problems: Finder,
+        problems: ProblemLookup,
         options: DumpOptions,
         selection: Selection,
         rejected: Sequence[InputError] = (),
@@ -213,7 +213,7 @@ class Dump(Collection[Submission]):
         return isinstance(submission, Submission) and submission.key in self.problem_ids
 
     def __iter__(self) -> Iterator[Submission]:
-        return (located.submission for located in self.located())
+        return (located.submission for located in self.read_located())
 
     @property
     def has_other_shards(self) -> bool:
@@ -244,14 +244,14 @@ class Dump(Collection[Submission]):
             (0, None),
         )
         if first_open is None:
-            return self._skipping(self.grown)
+            return self._with_skipped(self.grown)
         if (done_part := self.grown.before(number, Path(self.info.files[0].path))) is None:
             return self
-        rest = self._skipping(done_part)
+        rest = self._with_skipped(done_part)
         first = next(iter(rest), None)
         return rest if first is not None and first.key == first_open else self
 
-    def _skipping(self, before: GrownFrom) -> Dump:
+    def _with_skipped(self, before: GrownFrom) -> Dump:
         """Return the dump such that an iteration skips the submissions in `before`."""
         info, options, selection = self.info, self._options, self._selection
         earlier = (self.rejected, self.problem_ids, self.index, before)
@@ -259,26 +259,26 @@ class Dump(Collection[Submission]):
         rest._skips_earlier = True
         return rest
 
-    def located(self) -> Iterator[LocatedSubmission]:
+    def read_located(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""
         return islice(
-            self._located(), len(self) - self._skipped_count
+            self._read_all_located(), len(self) - self._skipped_count
         )  # do not read after the last submission
 
-    def _located(self) -> Iterator[LocatedSubmission]:
+    def _read_all_located(self) -> Iterator[LocatedSubmission]:
         """Yield the submissions of all files, with the file and line of their rows."""
         start = 0, 0
-        reader = DumpRows(self._problems, self._options, self._selection, self.problem_ids)
+        reader = DumpReader(self._problems, self._options, self._selection, self.problem_ids)
         if self.grown is not None and self._skips_earlier:
             reader.skip_earlier_submissions(self.grown.submissions, self.grown.equal)
             start = self.grown.end
         for file in self.info.files:
             file.check_unchanged()
-            place = RowFile(Path(file.path), file.label, file.model)
-            for entry in reader.selected(place, file.sha256, file.id_column, start):
+            row_file = RowFile(Path(file.path), file.label, file.model)
+            for entry in reader.read_selected(row_file, file.sha256, file.id_column, start):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
-                language, code, repairs = _program(entry, problem, self._options)
+                language, code, repairs = _choose_program(entry, problem, self._options)
                 submission = Submission(
                     key=entry.key,
                     problem_id=self._problems.label(problem),
@@ -297,7 +297,7 @@ class Dump(Collection[Submission]):
 def open_dump(
     paths: Sequence[str | Path | RowFile],
     *,
-    problems: Finder,
+    problems: ProblemLookup,
     options: DumpOptions | None = None,
     selection: Selection | None = None,
     on_rows: Callable[[int], None] = lambda rows: None,
@@ -323,7 +323,7 @@ def open_dump(
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
     first_pass, files = (
-        _FirstPass(DumpRows(problems, options, selection), options, on_rows),
+        _FirstPass(DumpReader(problems, options, selection), options, on_rows),
         find_dumps(paths),
     )
     is_plain_selection = len(files) == 1 and selection == Selection() and options.keys_of_content
@@ -344,18 +344,23 @@ def open_dump(
 
 
 def open_first_rows(
-    places: Sequence[RowFile], problems: Finder, options: DumpOptions, selection: Selection
+    row_files: Sequence[RowFile], problems: ProblemLookup, options: DumpOptions, selection: Selection
 ) -> Dump | None:
     """Return the first rows of a large dump as a dump.
 
     The result is None if the dump is small, or if its first rows contain an error or no submission: then use
     `open_dump` first.
     """
-    if sum(stamp(place.path)[0] for place in places) < _LARGE_DUMP_BYTES or not options.keys_of_content:
+    if (
+        sum(stamp(row_file.path)[0] for row_file in row_files) < _LARGE_DUMP_BYTES
+        or not options.keys_of_content
+    ):
         return None
-    first_pass = _FirstPass(DumpRows(problems, options, selection), options, lambda rows: None, _SAMPLED_ROWS)
+    first_pass = _FirstPass(
+        DumpReader(problems, options, selection), options, lambda rows: None, _SAMPLED_ROWS
+    )
     try:
-        info = first_pass.read_files(places, skip_bad=options.skip_bad_rows)
+        info = first_pass.read_files(row_files, skip_bad=options.skip_bad_rows)
     except (InputError, UnicodeDecodeError):  # `open_dump` reports all errors
         return None
     return Dump(info, problems, options, selection, (), first_pass.reader.taken) if info.keys else None
@@ -385,10 +390,10 @@ def named_problem_ids(
         return None
     columns = heads() if column is None else {column, column.partition(".")[0]}
     ids: set[str] = set()
-    for place in find_dumps(paths):
-        with _errors_with_label(place):
-            names = column_names(place.path) if place.path.suffix.lower() == ".parquet" else ()
-            for row in read_columns(place.path, columns):
+    for row_file in find_dumps(paths):
+        with _errors_with_label(row_file):
+            names = column_names(row_file.path) if row_file.path.suffix.lower() == ".parquet" else ()
+            for row in read_columns(row_file.path, columns):
                 given_value = ABSENT if column is None else value_at(row, column)
                 if column is None and _names_problem_by_id(row):
                     given_value = row["id"]
@@ -409,14 +414,14 @@ def _names_problem_by_id(row: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def _errors_with_label(place: RowFile) -> Iterator[None]:
+def _errors_with_label(row_file: RowFile) -> Iterator[None]:
     """Let errors name the file by the user's name for it instead of its path."""
     try:
         yield
     except InputError as error:
-        if error.where != str(place.path) or place.label == error.where:
+        if error.where != str(row_file.path) or row_file.label == error.where:
             raise
-        raise error.but(where=place.label) from error
+        raise error.but(where=row_file.label) from error
 
 
 # --- index of a dump: results of a first pass, so that the next pass reads only new rows ----------------
@@ -486,7 +491,7 @@ class _FirstPass:
 
     def __init__(
         self,
-        reader: DumpRows,
+        reader: DumpReader,
         options: DumpOptions,
         on_rows: Callable[[int], None],
         max_rows: int | None = None,
@@ -500,17 +505,17 @@ class _FirstPass:
         self.index: DumpIndex | None = None  # index of an earlier state of the dump
         self.grown: GrownFrom | None = None
 
-    def read_files(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
+    def read_files(self, row_files: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
         """Read the files and return the results. Raise BadRows for bad rows unless they are skipped."""
         files_to_read = takewhile(
-            lambda place: self._max_rows is None or self._counts.rows < self._max_rows, places
+            lambda row_file: self._max_rows is None or self._counts.rows < self._max_rows, row_files
         )
-        files, counts = tuple(self._read_labelled_file(place) for place in files_to_read), self._counts
-        if not skip_bad and (faults := list(self._faults())):
+        files, counts = tuple(self._read_labelled_file(row_file) for row_file in files_to_read), self._counts
+        if not skip_bad and (faults := list(self._row_errors())):
             raise BadRows(faults)
         rows = sum(file.rows for file in files)
         if not rows:
-            where = ", ".join(place.label for place in places)
+            where = ", ".join(row_file.label for row_file in row_files)
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
         if self._max_rows is None:
             self.reader.check_selected_keys(where=files[0].label)
@@ -540,7 +545,7 @@ class _FirstPass:
             sha256=_combined_hash([file.sha256 for file in files]),
         )
 
-    def _faults(self) -> Iterator[InputError]:
+    def _row_errors(self) -> Iterator[InputError]:
         """Yield the errors of rows. A missing column is reported once for each file.
 
         Failed requests to a model are not errors of the dump.
@@ -560,7 +565,7 @@ class _FirstPass:
             else:
                 yield row
 
-    def _count_understood(self, entry: UsableRow) -> None:
+    def _count_columns(self, entry: UsableRow) -> None:
         """Count the columns and the language of a row, and whether it has a program."""
         assert entry.problem is not None, "rows of other problems are not taken"
         counts = self._counts
@@ -568,19 +573,19 @@ class _FirstPass:
         for field, column in entry.read_from.items():
             rows_by_column = counts.columns.setdefault(field, {})
             rows_by_column[column] = rows_by_column.get(column, 0) + 1
-        language, code, _ = _program(entry, entry.problem, self._options)
+        language, code, _ = _choose_program(entry, entry.problem, self._options)
         languages = counts.languages.setdefault(find_language(language.language).name, {})
         languages[language.source] = languages.get(language.source, 0) + 1
         counts.without += code is None
 
-    def _read_labelled_file(self, place: RowFile) -> DumpFile:
+    def _read_labelled_file(self, row_file: RowFile) -> DumpFile:
         """Read a file. Errors name it as the user does."""
-        with _errors_with_label(place):
-            return self._read_file(place)
+        with _errors_with_label(row_file):
+            return self._read_file(row_file)
 
-    def _read_file(self, place: RowFile) -> DumpFile:
+    def _read_file(self, row_file: RowFile) -> DumpFile:
         """Read the rows of a file, after those that the index contains, and count them."""
-        path, label = place.path, place.label
+        path, label = row_file.path, row_file.label
         file_stamp, start = stamp(path), (0, 0)
         if self.index is not None and (growth := scan_growth(path, self.index.size, self.index.sha256)):
             content, start = growth.sha256, (self.index.size, growth.lines)
@@ -593,7 +598,7 @@ class _FirstPass:
             )
         id_column, counts = self.reader.id_column(path), self._counts
         rows = counts.rows if self.grown is not None else 0
-        for entry in self.reader.entries(place, content, id_column, start):
+        for entry in self.reader.entries(row_file, content, id_column, start):
             rows += 1
             counts.rows += 1
             if counts.rows % _SAMPLED_ROWS == 0:
@@ -604,9 +609,9 @@ class _FirstPass:
             if fault is not None:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
-                is_taken = self.reader.take(entry)
+                is_taken = self.reader.count_if_selected(entry)
                 if is_taken and counts.looked_at < _SAMPLED_ROWS:
-                    self._count_understood(entry)
+                    self._count_columns(entry)
                 if entry.code is not None:
                     counts.programs += 1
                     counts.replies += entry.generation is not None
@@ -624,7 +629,7 @@ class _FirstPass:
             rows=rows,
             id_column=id_column,
             label=label,
-            model=place.model,
+            model=row_file.model,
             stamp=file_stamp,
         )
 
@@ -704,7 +709,7 @@ def _ends_with_line(path: Path, size: int) -> bool:
 # --- the second pass ---------------------------------------------------------------------------------
 
 
-def _program(
+def _choose_program(
     entry: UsableRow, problem: Problem, options: DumpOptions
 ) -> tuple[ChosenLanguage, str | None, tuple[str, ...]]:
     """Return the language of a row, its program or None, and the repairs that changed the program."""
@@ -717,10 +722,10 @@ def _program(
         extraction=options.extract,
         default=options.default_language or "c++",
     )
-    return chosen_language, *_code(entry, problem, options, find_language(chosen_language.language))
+    return chosen_language, *_extract_code(entry, problem, options, find_language(chosen_language.language))
 
 
-def _code(
+def _extract_code(
     entry: UsableRow, problem: Problem, options: DumpOptions, language: Language
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the program of a row or None, and the repairs that changed it."""
@@ -732,15 +737,19 @@ def _code(
     if code is not None:
         return repair(code, problem, language, options.repairs)
     reply, extraction = (entry.generation or "").replace("\r\n", "\n"), options.extract
-    prompt = _prompt_of(entry, problem, language) if extraction in (Extraction.LAST, Extraction.FIRST) else ""
-    completion = _continued_prompt(prompt, reply)
+    prompt = (
+        _function_prompt(entry, problem, language)
+        if extraction in (Extraction.LAST, Extraction.FIRST)
+        else ""
+    )
+    completion = _continue_prompt(prompt, reply)
     if completion and parse(completion) is not None:
         return completion, (CONTINUED,)  # examples after the code do not matter
     if entry.generation is not None:
         code = extract(entry.generation, language, extraction)
     if code is None:
         return (completion, (CONTINUED,)) if completion else (None, ())
-    if (completion_of_code := _continued_prompt(prompt, code)) and parse(completion_of_code) is not None:
+    if (completion_of_code := _continue_prompt(prompt, code)) and parse(completion_of_code) is not None:
         return completion_of_code, (CONTINUED,)
     repaired, repairs = repair(code, problem, language, options.repairs)
     return repaired, (*named_extraction(extraction), *repairs)
@@ -755,7 +764,7 @@ def _no_program_reason(entry: UsableRow) -> str:
     return why_no_program(entry.generation)
 
 
-def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:
+def _function_prompt(entry: UsableRow, problem: Problem, language: Language) -> str:
     """Return the start of a function that the reply may complete, or an empty string if there is none."""
     if problem.task_type is not TaskType.FUNCTION or language.syntax != "python":
         return ""
@@ -763,7 +772,7 @@ def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:
     return row_prompt if isinstance(row_prompt, str) and "def " in row_prompt else problem.starter_code
 
 
-def _continued_prompt(prompt: str, text: str) -> str:
+def _continue_prompt(prompt: str, text: str) -> str:
     """Return the prompt followed by the text up to a fence, if the text continues a function's body.
 
     Otherwise return an empty string.
@@ -787,8 +796,8 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
         InputError: No benchmark matches, or several do.
     """
     ids = named_problem_ids(dumps, column) or frozenset()
-    columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
-    files = {place.path.name for place in find_dumps(dumps)}
+    columns = {name for row_file in find_dumps(dumps) for name in column_names(row_file.path)}
+    files = {row_file.path.name for row_file in find_dumps(dumps)}
     matching = [
         benchmark.name
         for benchmark in benchmarks()
@@ -838,11 +847,11 @@ def dumps_from_stdin(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequenc
     if dumps.count(STANDARD_INPUT) > 1:
         raise InputError("named twice", where=_LABEL, remedy="Name it once")
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
-        place = RowFile(_saved_stream(stream, Path(folder)), _LABEL)
-        yield [place if dump == STANDARD_INPUT else dump for dump in dumps]
+        row_file = RowFile(_save_stream(stream, Path(folder)), _LABEL)
+        yield [row_file if dump == STANDARD_INPUT else dump for dump in dumps]
 
 
-def _saved_stream(stream: BinaryIO, folder: Path) -> Path:
+def _save_stream(stream: BinaryIO, folder: Path) -> Path:
     """Write the stream into a file in the folder and return its path."""
     first_bytes = stream.read(4)
     if not first_bytes:
@@ -879,7 +888,7 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
     if isinstance(dumps, str | Path | RowFile):
         yield [dumps]
         return
-    items = iter(_rows_in_memory(dumps))
+    items = iter(_iterate_rows(dumps))
     first_item = next(items, None)
     if first_item is None:
         raise InputError("no rows in it", where=_IN_MEMORY, remedy="Give at least one row, or a dump's name")
@@ -898,15 +907,15 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                         remedy='Expected {"problem_id": ..., ...}',
                     )
                 if any(isinstance(value, bytes) for value in row.values()):
-                    row = {name: as_text(value) for name, value in row.items()}
-                    columns = Columns(FileRow(number, row), Strict(_IN_MEMORY), {})
+                    row = {name: decode_bytes(value) for name, value in row.items()}
+                    columns = DumpRow(FileRow(number, row), Strict(_IN_MEMORY), {})
                     for field in ("code", "generation"):  # raises an InputError if it is not a string
                         columns.value(field)
                 file.write(msgspec.json.encode(as_json_value(row)) + b"\n")
         yield [RowFile(path, _IN_MEMORY)]
 
 
-def _rows_in_memory(dumps: Any) -> Iterable[Any]:
+def _iterate_rows(dumps: Any) -> Iterable[Any]:
     """Return the rows of a data frame, or the items of another collection.
 
     Data frames need this because iterating over them yields their columns.
@@ -915,7 +924,7 @@ def _rows_in_memory(dumps: Any) -> Iterable[Any]:
         return iter_rows(named=True)  # type: ignore[no-any-return]
     names = getattr(dumps, "columns", None)
     if (row_slices := getattr(dumps, "iloc", None)) is not None and names is not None:  # pandas
-        return _rows_of_frame(row_slices, [str(name) for name in names], len(dumps))
+        return _iterate_frame_rows(row_slices, [str(name) for name in names], len(dumps))
     if isinstance(dumps, Iterable) and not isinstance(dumps, Mapping):
         return dumps
     keys = f" ({', '.join(map(str, list(dumps)[:5]))})" if isinstance(dumps, Mapping) else ""
@@ -925,7 +934,7 @@ def _rows_in_memory(dumps: Any) -> Iterable[Any]:
     )
 
 
-def _rows_of_frame(row_slices: Any, names: list[str], row_count: int) -> Iterator[dict[str, Any]]:
+def _iterate_frame_rows(row_slices: Any, names: list[str], row_count: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a pandas frame as dicts, with None for missing values."""
     if (duplicate := next((name for name in names if names.count(name) > 1), None)) is not None:
         raise InputError(

@@ -317,11 +317,11 @@ class ListedBenchmark(Benchmark):
         year = row.whole(self._columns.year, 0) if self._columns.year else 0
         return replace(
             candidate,
-            alias=self._alias(row, candidate.id),
+            alias=self._read_alias(row, candidate.id),
             year=year or candidate.year,
         )
 
-    def _alias(self, row: Row, problem_id: str) -> str:
+    def _read_alias(self, row: Row, problem_id: str) -> str:
         """Return another id of the row's problem, or an empty string."""
         alias, slash, prefix = self._columns.alias, self._entry.slash, self._entry.prefix
         if alias in row.table.names:
@@ -334,7 +334,7 @@ class ListedBenchmark(Benchmark):
 
     def read_tags(self, row: Row) -> tuple[str, ...]:
         values = (
-            self.read_items(row, column) if column.endswith(_ITEMS) else self.value_of(row, column)
+            self.read_items(row, column) if column.endswith(_ITEMS) else self.read_value(row, column)
             for column in self._columns.tags
         )
         return tuple(dict.fromkeys(tag for value in values for tag in _strings(value) if tag))
@@ -343,18 +343,18 @@ class ListedBenchmark(Benchmark):
         column, prefix = self._columns.id, self._entry.prefix
         if not column:
             return f"{self.name}_{row.index}"
-        problem_id = self.text_of(row, column)
+        problem_id = self.read_string(row, column)
         if not problem_id:
             raise row.wrong(column, "nothing there, and it is the problem's id")
         return f"{prefix}{problem_id.removeprefix(prefix)}"
 
-    def text_of(self, row: Row, column: str, default: str = "") -> str:
-        value = self.value_of(row, column)
+    def read_string(self, row: Row, column: str, default: str = "") -> str:
+        value = self.read_value(row, column)
         if isinstance(value, list | dict):
             raise row.wrong(column, f"{str(value)[:60]} is not a text")
         return default if value is None else str(value) or default
 
-    def value_of(self, row: Row, column: str) -> Any:
+    def read_value(self, row: Row, column: str) -> Any:
         """Return the value at a path, or None if it is missing."""
         for choice in column.split("|"):
             name, _, rest = choice.partition(".")
@@ -376,14 +376,14 @@ class ListedBenchmark(Benchmark):
                 return items or []
         raise row.wrong(name, f"{str(value)[:40]} is not a list")
 
-    def matter(self, options: BenchmarkOptions) -> str:
-        return f"{self._entry} {super().matter(options)}"
+    def options_fingerprint(self, options: BenchmarkOptions) -> str:
+        return f"{self._entry} {super().options_fingerprint(options)}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row, entry, names = tables.main[candidate.rows[0]], self._entry, self._columns
-        source = self.text_of(row, names.checker)
+        source = self.read_string(row, names.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
         if source.strip():
             program = with_testlib("checker.cpp", source, *header_folders(options))
@@ -391,7 +391,7 @@ class ListedBenchmark(Benchmark):
         return self.problem_of_row(
             row,
             candidate,
-            lambda problem: self._with_tests(problem, row, contents),
+            lambda problem: self._add_tests(problem, row, contents),
             limits=Limits.contest(
                 self._limit(
                     row, names.time_limit, entry.time_limit, "seconds", _MAX_SECONDS, entry.milliseconds_from
@@ -403,7 +403,7 @@ class ListedBenchmark(Benchmark):
             cpp_standard=entry.cpp_standard,
         )
 
-    def _with_tests(self, problem: Problem, row: Row, contents: ContentStore) -> Problem:
+    def _add_tests(self, problem: Problem, row: Row, contents: ContentStore) -> Problem:
         """Return the problem with the row's tests. Raises CasesError if they cannot be read."""
         names = self._columns
         if names.tests.endswith(_ITEMS):
@@ -418,16 +418,16 @@ class ListedBenchmark(Benchmark):
         path = names.assertions or names.tests
         value: Any
         if names.inputs:
-            value = {side: self.value_of(row, getattr(names, side)) for side in ("inputs", "outputs")}
+            value = {side: self.read_value(row, getattr(names, side)) for side in ("inputs", "outputs")}
         elif "+" in path:
             value = {column: row.text(column, "") for column in path.split("+")}
         else:
-            value = self.value_of(row, path)
+            value = self.read_value(row, path)
         if value is not None and not isinstance(value, str | list | dict):
             raise row.wrong(path, f"{value!r} is not a text")
-        function, setup = "", "\n".join(_strings(self.value_of(row, names.setup)))
+        function, setup = "", "\n".join(_strings(self.read_value(row, names.setup)))
         with suppress(CasesError):  # a damaged `metadata` names no function
-            function = self.text_of(row, names.function)
+            function = self.read_string(row, names.function)
         return with_tests(problem, value, contents.store, function=function, setup=setup)
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
@@ -459,7 +459,7 @@ class ListedBenchmark(Benchmark):
         """Return the programs in a column: strings, or objects with `code` and `language`."""
         if path.endswith(_ITEMS):
             return self.read_items(row, path)
-        parts = [self.value_of(row, part) for part in path.split("+")]
+        parts = [self.read_value(row, part) for part in path.split("+")]
         value = parts[0] if len(parts) == 1 else "".join(map(str, parts))
         language = find_language(self.language)
         if isinstance(value, str) and value.startswith("["):
@@ -486,7 +486,7 @@ class ListedBenchmark(Benchmark):
             too_large: Numbers from this one on are in another unit, and are refused.
             milliseconds_from: Numbers from this one on are milliseconds.
         """
-        value = self.value_of(row, path)
+        value = self.read_value(row, path)
         if value is None and default is not None:
             return default
         number = as_number(value)
@@ -519,7 +519,7 @@ def _decoded(value: Any) -> Any:
         return literal_in(value)
 
 
-def entry_in(path: Path) -> ListedBenchmark:
+def read_benchmark_entry(path: Path) -> ListedBenchmark:
     """Return the benchmark of an entry in a TOML file. Raises InputError."""
     try:
         entry = msgspec.convert(tomllib.loads(path.read_text()), BenchmarkEntry)

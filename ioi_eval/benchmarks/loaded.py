@@ -103,9 +103,11 @@ def benchmark_of_columns(
         if not any(set(benchmark.columns) < set(other.columns) for other in matching)
     ]
     if len(most_specific) != 1:
-        several = " and ".join(benchmark.name for benchmark in most_specific)
+        benchmark_names = " and ".join(benchmark.name for benchmark in most_specific)
         raise InputError(
-            f"rows that may be of {several}" if several else "rows of no benchmark that is known",
+            f"rows that may be of {benchmark_names}"
+            if benchmark_names
+            else "rows of no benchmark that is known",
             where=where,
             remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )
@@ -120,27 +122,30 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
             named, one match suffices, unless the others look misspelled.
     """
     selected = list(candidates)
-    difficulty, tags = _lower(map(as_label, options.difficulty)), _lower(options.tags)
-    begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
+    difficulty, tags = _lower_case(map(as_label, options.difficulty)), _lower_case(options.tags)
+    begin, end = (
+        _read_option_day(options.date_from, "choice.date_from"),
+        _read_option_day(options.date_to, "choice.date_to"),
+    )
     # An option's value, and whether a candidate matches it. An empty value matches all.
     filters: list[tuple[object, Callable[[Candidate], bool]]] = [
         (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
-        (tags, lambda candidate: not tags.isdisjoint(_lower(candidate.tags))),
+        (tags, lambda candidate: not tags.isdisjoint(_lower_case(candidate.tags))),
         (options.years, lambda candidate: candidate.year in options.years),
         (options.problems, lambda candidate: candidate.id in options.problems),
         (begin, lambda candidate: candidate.date[:10] >= begin),
         (end, lambda candidate: candidate.date[:10] <= end),
     ]
     # Dates are no names: a window may be empty, but only of problems that have dates.
-    words = _lower(candidate.difficulty for candidate in selected) - {""}
-    _check("difficulty", difficulty, words)
-    _check("tag", tags, _lower(tag for candidate in selected for tag in candidate.tags))
-    _check(
+    difficulties = _lower_case(candidate.difficulty for candidate in selected) - {""}
+    _check_values_exist("difficulty", difficulty, difficulties)
+    _check_values_exist("tag", tags, _lower_case(tag for candidate in selected for tag in candidate.tags))
+    _check_values_exist(
         "year",
         set(map(str, options.years)),
         {str(candidate.year) for candidate in selected if candidate.year},
     )
-    _check("problem", options.problems, {candidate.id for candidate in selected})
+    _check_values_exist("problem", options.problems, {candidate.id for candidate in selected})
     if (options.date_from or options.date_to) and not any(candidate.date for candidate in selected):
         raise InputError(
             "its problems have no dates", field="choice.date_from", remedy="Leave the window out"
@@ -167,16 +172,16 @@ def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], st
     def rank(item: _T) -> str:
         return hashlib.sha256(f"{seed}\n{key(item)}".encode()).hexdigest()
 
-    chosen = set(sorted(map(rank, items))[:size])
-    return [item for item in items if rank(item) in chosen]
+    selected_ranks = set(sorted(map(rank, items))[:size])
+    return [item for item in items if rank(item) in selected_ranks]
 
 
-def _lower(names: Iterable[str]) -> set[str]:
+def _lower_case(names: Iterable[str]) -> set[str]:
     """Return the names in lower case."""
     return {name.lower() for name in names}
 
 
-def _day(text: str, option: str) -> str:
+def _read_option_day(text: str, option: str) -> str:
     """Return the date in an option's value, or an empty string if it is empty."""
     try:
         return read_day(text)
@@ -184,7 +189,7 @@ def _day(text: str, option: str) -> str:
         raise error.but(field=option) from None
 
 
-def _check(kind: str, requested: Iterable[str], existing: set[str]) -> None:
+def _check_values_exist(kind: str, requested: Iterable[str], existing: set[str]) -> None:
     """Raise an InputError if no problem has a requested value.
 
     Args:
@@ -297,13 +302,17 @@ def load(
     """
     tables = open_tables(benchmark, options, cache)
     candidates = list(benchmark.candidates(tables.main))
-    if benchmark.all_splits and not (options.split or options.dataset) and _are_of_others(only, candidates):
+    if (
+        benchmark.all_splits
+        and not (options.split or options.dataset)
+        and _are_mostly_unknown(only, candidates)
+    ):
         options = msgspec.structs.replace(options, split=benchmark.all_splits)
         tables = open_tables(benchmark, options, cache)
         candidates = list(benchmark.candidates(tables.main))
-    seen: dict[tuple[str, int | None], int] = {}
+    first_rows: dict[tuple[str, int | None], int] = {}
     for candidate in candidates:
-        first_row = seen.setdefault(_id_and_year(candidate), candidate.rows[0])
+        first_row = first_rows.setdefault(_id_and_year(candidate), candidate.rows[0])
         if first_row != candidate.rows[0]:
             raise InputError(
                 f"a second problem {candidate.id!r}; the first is in row {first_row + 1}",
@@ -314,8 +323,8 @@ def load(
     aliases = _aliases(candidates)
     ids = frozenset(aliases.get(name, name) for name in options.problems)
     selected = select(candidates, msgspec.structs.replace(options, problems=ids))
-    if benchmark.lists_by_id and (length := _length_of_list(only or ())):
-        aliases = _aliases(_in_list(length, candidates, selected, tables.main.where))
+    if benchmark.lists_by_id and (length := _count_listed_problems(only or ())):
+        aliases = _aliases(_listed_problems(length, candidates, selected, tables.main.where))
     needed_ids = None if only is None else {aliases.get(name, name) for name in only}
     needed = [
         candidate
@@ -324,8 +333,8 @@ def load(
     ]
     store = Store(cache)
     comparison = CheckerKind.built_in(options.checker) if options.checker else None
-    results = [_kept(benchmark, candidate, tables, options, store) for candidate in needed]
-    problems = [options.limited(result.problem) for result in results if result.problem is not None]
+    results = [_load_problem(benchmark, candidate, tables, options, store) for candidate in needed]
+    problems = [options.apply_limits(result.problem) for result in results if result.problem is not None]
     if comparison is not None:  # it does not replace checker programs, nor comparisons of functions' results
         problems = [
             problem
@@ -349,13 +358,13 @@ def load(
     )
 
 
-def _are_of_others(names: Collection[str] | None, candidates: Sequence[Candidate]) -> bool:
+def _are_mostly_unknown(names: Collection[str] | None, candidates: Sequence[Candidate]) -> bool:
     """Return True if most of these names are not names of candidates."""
     candidate_names = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
     return names is not None and 2 * sum(name not in candidate_names for name in names) > len(names)
 
 
-def _length_of_list(names: Collection[str]) -> int:
+def _count_listed_problems(names: Collection[str]) -> int:
     """Return the number of problems if the dump is a list of lists of replies, else 0.
 
     The names in such a dump are `#0`, `#1` and so on.
@@ -364,7 +373,7 @@ def _length_of_list(names: Collection[str]) -> int:
     return max(indexes, default=-1) + 1
 
 
-def _in_list(
+def _listed_problems(
     length: int, candidates: Sequence[Candidate], selected: Sequence[Candidate], where: str
 ) -> Sequence[Candidate]:
     """Return the problems of a list of lists of replies, in the order of the list, which is that of the ids.
@@ -375,10 +384,10 @@ def _in_list(
     for problems in (candidates, selected):
         if length == len(problems):
             return sorted(problems, key=lambda candidate: candidate.id)
-    chosen = f", of which {len(selected):,} are chosen" if len(selected) < len(candidates) else ""
+    selection_note = f", of which {len(selected):,} are chosen" if len(selected) < len(candidates) else ""
     raise InputError(
         f"the dump is a list with the replies for {length:,} problems, but the benchmark has"
-        f" {len(candidates):,}{chosen}",
+        f" {len(candidates):,}{selection_note}",
         where=where,
         remedy="Give the rows and dates that the list was made for, or a dump of rows with a question_id",
     )
@@ -417,7 +426,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     )
 
 
-def _kept(
+def _load_problem(
     benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
 ) -> StoredProblem:
     """Return the problem of a candidate from the cache, or make it."""
@@ -435,7 +444,7 @@ def _kept(
         type(benchmark).__module__,
         str(benchmark.version),
         benchmark.fingerprint(candidate, tables),
-        benchmark.matter(options),
+        benchmark.options_fingerprint(options),
         candidate.id,
         str(candidate.year),
         str(candidate.rows),
@@ -488,7 +497,7 @@ _LOADING_ERRORS = (
 )
 
 
-def benchmark_in(path: Path) -> Benchmark:
+def load_benchmark_file(path: Path) -> Benchmark:
     """Load a Python file, and return the one benchmark that it defines.
 
     Raises:

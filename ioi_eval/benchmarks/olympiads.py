@@ -18,7 +18,7 @@ from ioi_eval.benchmarks.benchmark import (
     ContentStore,
     Unusable,
     header_folders,
-    statement_of,
+    statement_blob,
 )
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
@@ -79,18 +79,18 @@ class Ioi(Benchmark):
     ) -> Problem:
         rows = [tables.main[index] for index in candidate.rows]
         tests = _tests_of(candidate, tables)
-        problem = _without_tests(rows[0], candidate)
-        subtasks = _subtasks(rows)
+        problem = _problem_without_tests(rows[0], candidate)
+        subtasks = _make_subtasks(rows)
         indexes = _row_indexes(tests, candidate)
         # If each subtask has a statement, the last one is complete.
         statements = [rows[-1].text(field, "") for field in ("statement", "problem")]
         return replace(
             problem,
             tests=tuple(
-                _test(tests[indexes[name]], problem, contents) for name in _test_names(rows, indexes)
+                _make_test(tests[indexes[name]], problem, contents) for name in _test_names(rows, indexes)
             ),
             subtasks=subtasks,
-            statement=next(map(statement_of, filter(str.strip, statements)), None),
+            statement=next(map(statement_blob, filter(str.strip, statements)), None),
         )
 
 
@@ -103,11 +103,11 @@ def _tests_of(candidate: Candidate, tables: Tables) -> Table:
 # --- grader files ------------------------------------------------------------------------------------
 
 
-def _without_tests(row: Row, candidate: Candidate) -> Problem:
+def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
     """Return the problem without tests and subtasks. Raise the first error in its grader files."""
     faults = Faults(f"{row.table.where}, row {row.index + 1}")
-    files = _files(row)
-    header = _header(row, files, faults)
+    files = _read_files(row)
+    header = _read_header(row, files, faults)
     task = header.word("task_type", TaskType, TaskType.BATCH)
     params = cms.read_params(header, task, faults)
     graders = tuple(file for file in files if file.name.startswith("graders/") and file.name != CONFIG)
@@ -136,7 +136,7 @@ def _without_tests(row: Row, candidate: Candidate) -> Problem:
     return problem
 
 
-def _files(row: Row) -> tuple[NamedBlob, ...]:
+def _read_files(row: Row) -> tuple[NamedBlob, ...]:
     """Return the grader files of a row. Files without content are ignored, as in pipelines in use."""
     pairs = row.value("grader_files") or []
     for pair in pairs:
@@ -145,7 +145,7 @@ def _files(row: Row) -> tuple[NamedBlob, ...]:
     return tuple(NamedBlob(name=path, content=Blob.of(content)) for path, content in pairs if content)
 
 
-def _header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
+def _read_header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
     """Return grader_config.json as a problem.json of the contest system, with the task type of the row."""
     content = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
     try:
@@ -160,7 +160,7 @@ def _header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
 # --- tests and subtasks ------------------------------------------------------------------------------
 
 
-def _subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
+def _make_subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
     """Return the subtasks in the order of the rows. The subtask of the examples has 0 points."""
     subtasks: dict[str, Subtask] = {}
     for row in rows:
@@ -193,7 +193,7 @@ def _test_names(rows: Sequence[Row], existing: Mapping[str, int]) -> tuple[str, 
     return tuple(sorted({name for row in rows for name in row.texts("test_names")}))
 
 
-def _test(row: Row, problem: Problem, contents: ContentStore) -> Test:
+def _make_test(row: Row, problem: Problem, contents: ContentStore) -> Test:
     """Return a test. An empty expected output counts as missing if a checker or a manager decides."""
     answer = contents.store(row.content("test_output")) if row.has("test_output") else None
     is_needed = needs_answers(problem.task_type, problem.checker)
@@ -275,18 +275,18 @@ class LiveOIBench(Benchmark):
     ) -> Problem:
         row, tests = tables.main[candidate.rows[0]], _tests_of_year(candidate, tables)
         folders, is_interactive = header_folders(options), row.text("task_type") != "batch"
-        fields = _interactive(row, tests, folders) if is_interactive else _with_grader(row, folders)
+        fields = _interactive_fields(row, tests, folders) if is_interactive else _grader_fields(row, folders)
         return self.problem_of_row(
             row,
             candidate,
-            lambda problem: _with_tests(problem, tests, contents),
+            lambda problem: _add_tests(problem, tests, contents),
             **fields,
             limits=Limits.contest(
                 round(_LIMIT_FACTOR * row.number("time_limit", above=0), 6),
                 int(_LIMIT_FACTOR * row.number("memory_limit", above=0) * _MEBIBYTE),
             ),
             cpp_standard=_CPP_STANDARD,
-            starter_code=_sources(row, "starter_code").get(f"{row.text('task_name')}.cpp", ""),
+            starter_code=_read_source_files(row, "starter_code").get(f"{row.text('task_name')}.cpp", ""),
         )
 
 
@@ -308,13 +308,13 @@ def _contest_results(row: Row) -> ContestResults | None:
     """Return the contestants' totals, or None if results of one of the contest's problems are missing."""
     name, problems = row.name("contest_id"), row.json("problems") or []
     rankings = [
-        {_plain_key(key): value for key, value in ranking.items()}
+        {_normalize_key(key): value for key, value in ranking.items()}
         for ranking in row.json("contestants_ranking") or []
     ]
     # USACO's combined results are of divisions with different contestants.
     if not rankings or not problems or name.endswith("-combined"):
         return None
-    tasks = [_plain_key(str(problem).split("-", 3)[-1]) for problem in problems]
+    tasks = [_normalize_key(str(problem).split("-", 3)[-1]) for problem in problems]
     columns = [_RECALCULATED] if any(_RECALCULATED in ranking for ranking in rankings) else tasks
     if not all(any(column in ranking for ranking in rankings) for column in columns):
         return None
@@ -332,7 +332,7 @@ def _contest_results(row: Row) -> ContestResults | None:
     )
 
 
-def _plain_key(text: str) -> str:
+def _normalize_key(text: str) -> str:
     """Return the lower-case letters and digits of a key."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
@@ -340,9 +340,9 @@ def _plain_key(text: str) -> str:
 # --- graders -----------------------------------------------------------------------------------------
 
 
-def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
+def _grader_fields(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
     """Return the problem's fields if it has a grader with a header, which the benchmark's judge compiles."""
-    sources = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
+    sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
     header_names = [name for name in sources if name.endswith(".h")]
     if _GRADER not in sources or not header_names:
         return {}
@@ -354,7 +354,7 @@ def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
     return {"options": TaskOptions(with_grader=True), "grader_files": graders}
 
 
-def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
+def _interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
     """Return the problem's fields if it has an interactor, whose exit code is 0 if it accepts.
 
     Scripts that start a manager are not run.
@@ -362,10 +362,10 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
     Raises:
         Unusable: There is no interactor.
     """
-    sources = {**_sources(row, "starter_code"), **_sources(row, "grader_code")}
+    sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
     for index in tests.groups("problem_id").get(row.name("problem_id"), ()):
         for field in ("starter_codes", "grader_codes"):
-            sources |= _sources(tests[index], field)
+            sources |= _read_source_files(tests[index], field)
     headers = [
         NamedBlob(name=name, content=Blob.of(sources[name]))
         for name in sources
@@ -379,7 +379,7 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
     raise Unusable(SCRIPTS if "manager.cpp" in sources else NO_INTERACTOR)
 
 
-def _sources(row: Row, field: str) -> Mapping[str, str]:
+def _read_source_files(row: Row, field: str) -> Mapping[str, str]:
     """Return the contents of the files in a JSON field, by name."""
     contents: Any = row.json(field) or {}
     if isinstance(contents, dict) and all(isinstance(content, str) for content in contents.values()):
@@ -390,22 +390,22 @@ def _sources(row: Row, field: str) -> Mapping[str, str]:
 # --- tests -------------------------------------------------------------------------------------------
 
 
-def _with_tests(problem: Problem, table: Table, contents: ContentStore) -> Problem:
+def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Problem:
     """Return the problem with its tests, subtasks and comparison. Raise CasesError if tests are missing."""
     indexes = table.groups("problem_id").get(problem.id, ())
     if len(indexes) != 1:
         raise CasesError(NO_CASES)
     row = table[indexes[0]]
-    subtasks = _decoded(row.text("subtasks", "{}").encode(), dict[str, _SubtaskRow])
+    subtasks = _decode_json(row.text("subtasks", "{}").encode(), dict[str, _SubtaskRow])
     used = {name for subtask in subtasks.values() for name in subtask.testcases}
-    cases = _decoded(row.content("tests"), dict[str, msgspec.Raw])
+    cases = _decode_json(row.content("tests"), dict[str, msgspec.Raw])
     for name in sorted(used - cases.keys()):
         raise broken(f"a subtask names the test {name!r}, which is not there")
     if not all(subtask.testcases for subtask in subtasks.values()):
         raise broken("a subtask without tests")
     tests, has_reals = [], False
     for name in sorted(used or cases):
-        case = _decoded(memoryview(cases[name]), _Case)
+        case = _decode_json(memoryview(cases[name]), _Case)
         has_reals = has_reals or _REAL.fullmatch(case.output) is not None
         tests.append(Test(name=name, input=contents.store(case.input), answer=contents.store(case.output)))
     if not tests:
@@ -424,7 +424,7 @@ def _with_tests(problem: Problem, table: Table, contents: ContentStore) -> Probl
     )
 
 
-def _decoded(text: bytes | memoryview, kind: type[_T]) -> _T:
+def _decode_json(text: bytes | memoryview, kind: type[_T]) -> _T:
     """Decode JSON without copying it. Raise CasesError if it is broken or nested too deeply."""
     try:
         nesting = Nesting()

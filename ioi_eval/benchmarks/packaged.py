@@ -12,7 +12,7 @@ from ioi_eval.problems import Package
 from ioi_eval.problems.package import TESTLIB_REMEDY
 
 
-def of_package(package: Package, contents: ContentStore) -> Problem:
+def problem_of_package(package: Package, contents: ContentStore) -> Problem:
     """Return the problem of a package, with its tests in `contents` and its programs in memory.
 
     The package's folder may be removed afterwards.
@@ -33,10 +33,14 @@ def of_package(package: Package, contents: ContentStore) -> Problem:
     )
     problem = replace(problem, tests=tuple(tests))
     if problem.manager is not None:
-        return replace(problem, manager=replace(problem.manager, sources=_in_memory(problem.manager.sources)))
-    return replace(problem, checker=replace(problem.checker, sources=_in_memory(problem.checker.sources)))
+        return replace(
+            problem, manager=replace(problem.manager, sources=_read_into_memory(problem.manager.sources))
+        )
+    return replace(
+        problem, checker=replace(problem.checker, sources=_read_into_memory(problem.checker.sources))
+    )
 
 
-def _in_memory(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+def _read_into_memory(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
     """Return the files with their contents in memory."""
     return tuple(replace(source, content=Blob.of(source.content.read())) for source in sources)

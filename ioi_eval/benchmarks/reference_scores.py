@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ioi_eval.benchmarks.dumps import Dump, LocatedSubmission
-from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, read_rows_or_errors
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.expectations import (
@@ -70,15 +70,15 @@ def read_reference_scores(
         InputError: The column cannot be detected, or a value is not an expected result.
     """
     files = [Path(file.path) for file in dump.info.files]
-    name = _column(files, column)
+    name = _find_column(files, column)
     numbers = [
         number
-        for value in (as_json_value(row.columns.get(name)) for row in _rows(files))
+        for value in (as_json_value(row.columns.get(name)) for row in _read_rows(files))
         if (number := as_number(value)) is not None
     ]
     is_fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
-    digits = max(map(_digits, numbers), default=0)
-    cases = [_case(row, problems, name, is_fraction, digits) for row in dump.located()]
+    digits = max(map(_count_digits, numbers), default=0)
+    cases = [_make_case(row, problems, name, is_fraction, digits) for row in dump.read_located()]
     has_scores = any(case.score is not None for case in cases)
     kind = ("fractions" if is_fraction else "points") if has_scores else "verdicts"
     return ReferenceScores(column=name, kind=kind, cases=tuple(cases))
@@ -87,9 +87,9 @@ def read_reference_scores(
 # --- the column --------------------------------------------------------------------------------------
 
 
-def _column(files: Sequence[Path], requested: str | None) -> str:
+def _find_column(files: Sequence[Path], requested: str | None) -> str:
     """Return the column with the expected results: the requested one, or the only candidate."""
-    names = dict.fromkeys(str(name) for row in _rows(files) for name in row.columns)
+    names = dict.fromkeys(str(name) for row in _read_rows(files) for name in row.columns)
     where = ", ".join(map(str, files))
     if requested is not None:
         if requested not in names:
@@ -115,18 +115,18 @@ def _column(files: Sequence[Path], requested: str | None) -> str:
 # --- its values --------------------------------------------------------------------------------------
 
 
-def _rows(files: Sequence[Path]) -> Iterator[FileRow]:
+def _read_rows(files: Sequence[Path]) -> Iterator[FileRow]:
     """Yield the usable rows. Errors in other rows were reported when the dump was opened."""
-    return (row for path in files for row in rows_or_faults(path) if isinstance(row, FileRow))
+    return (row for path in files for row in read_rows_or_errors(path) if isinstance(row, FileRow))
 
 
-def _digits(number: float) -> int:
+def _count_digits(number: float) -> int:
     """Return the number of decimals, at most `_MAX_DIGITS`."""
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
     return min(_MAX_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
 
 
-def _case(
+def _make_case(
     row: LocatedSubmission, problems: Mapping[str, Problem], column: str, is_fraction: bool, digits: int
 ) -> KeyedExpectation:
     """Return the expected result of one submission.
@@ -145,7 +145,7 @@ def _case(
         maximum = 1.0 if is_fraction else max_points(problem)
         if not 0 <= number <= maximum + _ROUNDING_ERROR:
             reason = f"{number:g} is no score between 0 and {maximum:g}"
-            raise _error(row, column, reason, "Is it the right column, and scale=... the right one?")
+            raise _row_error(row, column, reason, "Is it the right column, and scale=... the right one?")
         digits = max(digits, problem.score_precision)
         score = ExpectedScore(value=number, fraction=is_fraction, digits=digits)
     elif isinstance(value, str) and value.strip():
@@ -155,7 +155,7 @@ def _case(
         )
     else:
         reason = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
-        raise _error(row, column, reason, "Fill it in, or leave the row out")
+        raise _row_error(row, column, reason, "Fill it in, or leave the row out")
     location, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
     is_known_verdict = expectation is not None and is_known(expectation.word)
     return KeyedExpectation(
@@ -169,6 +169,6 @@ def _case(
     )
 
 
-def _error(row: LocatedSubmission, column: str, problem: str, remedy: str) -> InputError:
+def _row_error(row: LocatedSubmission, column: str, problem: str, remedy: str) -> InputError:
     """Return the error for a row."""
     return InputError(problem, where=row.file, row=row.line, field=column, remedy=remedy)

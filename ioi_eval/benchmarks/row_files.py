@@ -79,7 +79,7 @@ def _files(path: Path) -> list[Path]:
         for error in unreadable_folder_errors(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
             raise InputError(problem, where=where, remedy=MAY_READ)
-        if _kind(path) == _PROGRAMS:
+        if _file_format(path) == _PROGRAMS:
             return [path]
         files = [file for file in _files_below(path) if is_dump(file)]
         if not files:
@@ -105,15 +105,15 @@ def _files(path: Path) -> list[Path]:
 
 def is_dump(path: Path) -> bool:
     """Return True if the name has the suffix of a file of rows, or if it is a folder of programs."""
-    return _kind(path) in _READERS
+    return _file_format(path) in _READERS
 
 
 def is_csv(path: Path) -> bool:
     """Return True if the file is a .csv, in which every value is a string."""
-    return _kind(path) == ".csv"
+    return _file_format(path) == ".csv"
 
 
-def _kind(path: Path) -> str:
+def _file_format(path: Path) -> str:
     """Return the suffix of the format, without .gz or .zst, or `_PROGRAMS` for a folder of programs."""
     if path.suffix.lower() not in _COMPRESSIONS:
         kind = path.suffix.lower()
@@ -122,7 +122,7 @@ def _kind(path: Path) -> str:
     return inner if inner not in _TABLES else path.suffix.lower()  # tables are compressed inside
 
 
-def bare_name(path: Path) -> str:
+def name_without_suffixes(path: Path) -> str:
     """Return a file's name without the suffixes of its format."""
     return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _COMPRESSIONS else path.stem
 
@@ -139,13 +139,13 @@ def _suffixes() -> str:
 def scan(path: Path) -> str:
     """Return the SHA-256 of a file's decompressed content. Raise an InputError if text is not UTF-8."""
     digest = hashlib.sha256()
-    if _kind(path) == _PROGRAMS:
+    if _file_format(path) == _PROGRAMS:
         for file in _program_files(path):
             digest.update(f"{file.relative_to(path)}\n{scan(file)}\n".encode())
         return digest.hexdigest()
-    check = None if _kind(path) in _TABLES else _TextCheck(str(path))
-    with _opened(path) as stream:
-        for piece in _pieces(stream, path, check):
+    check = None if _file_format(path) in _TABLES else _TextCheck(str(path))
+    with _open_bytes(path) as stream:
+        for piece in _read_pieces(stream, path, check):
             digest.update(piece)
     return digest.hexdigest()
 
@@ -165,14 +165,14 @@ def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
     if path.suffix.lower() != ".jsonl" or path.stat().st_size < size:
         return None
     digest, remaining, lines = hashlib.sha256(), size, 0
-    with _opened(path) as stream:
+    with _open_bytes(path) as stream:
         while remaining and (piece := stream.read(min(_CHUNK, remaining))):
             digest.update(piece)
             lines += piece.count(b"\n")
             remaining -= len(piece)
         if remaining or digest.hexdigest() != sha256:
             return None
-        for piece in _pieces(stream, path, _TextCheck(str(path), lines + 1)):
+        for piece in _read_pieces(stream, path, _TextCheck(str(path), lines + 1)):
             digest.update(piece)
     return FileGrowth(digest.hexdigest(), lines)
 
@@ -180,8 +180,8 @@ def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
 def line_start(path: Path, number: int) -> int:
     """Return the offset in bytes after the first `number` lines."""
     offset = 0
-    with _opened(path) as stream:
-        for piece in _pieces(stream, path):
+    with _open_bytes(path) as stream:
+        for piece in _read_pieces(stream, path):
             if number <= (lines := piece.count(b"\n")):
                 end = -1
                 for _ in range(number):
@@ -192,18 +192,18 @@ def line_start(path: Path, number: int) -> int:
     raise InputError("has fewer lines than before", where=str(path), remedy="Run the same command again")
 
 
-def _pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> Iterator[bytes]:
+def _read_pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> Iterator[bytes]:
     """Yield the content of a stream in pieces. `check` checks that it is text."""
     with raise_read_errors(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
             if check is not None:
-                check.feed(piece)
+                check.check_piece(piece)
             yield piece
         if check is not None:
-            check.feed(b"", last=True)
+            check.check_piece(b"", last=True)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes. A compressed file is decompressed as it is read."""
     compression = _COMPRESSIONS.get(path.suffix.lower())
     with raise_read_errors(path):
@@ -214,9 +214,9 @@ def _opened(path: Path) -> BinaryIO:
         return io.BufferedReader(cast(io.RawIOBase, pyarrow.input_stream(str(path), compression=compression)))
 
 
-def _opened_text(path: Path) -> TextIO:
+def _open_text(path: Path) -> TextIO:
     """Open a file for reading text."""
-    return io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="")
 
 
 class _TextCheck:
@@ -226,17 +226,17 @@ class _TextCheck:
         self._where, self._line = where, line
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
-    def feed(self, piece: bytes, *, last: bool = False) -> None:
+    def check_piece(self, piece: bytes, *, last: bool = False) -> None:
         """Check the next piece. Raise an InputError with the line of the first wrong byte."""
         try:
             self._decoder.decode(piece, last)
         except UnicodeDecodeError as error:
-            raise self._broken("not UTF-8", error.object, error.start) from error
+            raise self._encoding_error("not UTF-8", error.object, error.start) from error
         if (position := piece.find(b"\0")) >= 0:
-            raise self._broken("a NUL byte", piece, position)
+            raise self._encoding_error("a NUL byte", piece, position)
         self._line += piece.count(b"\n")
 
-    def _broken(self, problem: str, piece: bytes, position: int) -> InputError:
+    def _encoding_error(self, problem: str, piece: bytes, position: int) -> InputError:
         """Return the error for a byte of the current piece."""
         row = self._line + piece.count(b"\n", 0, position)
         return InputError(
@@ -249,18 +249,18 @@ class _TextCheck:
 
 def read_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a file that `scan` has checked. Raise an InputError for the first broken row."""
-    for row in rows_or_faults(path):
+    for row in read_rows_or_errors(path):
         if isinstance(row, InputError):
             raise row
         yield row
 
 
-def rows_or_faults(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
+def read_rows_or_errors(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
     """Yield the rows of a file that `scan` has checked, and an error for each broken row.
 
     `start`: the number of bytes and of lines to skip in a .jsonl file.
     """
-    return _jsonl_rows(path, start) if start[0] else _READERS[_kind(path)](path)
+    return _jsonl_rows(path, start) if start[0] else _READERS[_file_format(path)](path)
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -268,14 +268,14 @@ def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]
 
     For a .parquet file these are only the columns in `names`.
     """
-    kind = _kind(path)
+    kind = _file_format(path)
     rows: Iterator[FileRow | InputError]
     if kind == ".parquet":
         rows = _parquet_rows(path, list(names))
     else:
         if kind not in _TABLES:
             scan(path)
-        rows = rows_or_faults(path)
+        rows = read_rows_or_errors(path)
     return (row.columns for row in rows if not isinstance(row, InputError))
 
 
@@ -287,7 +287,7 @@ def column_names(path: Path) -> tuple[str, ...]:
         try:
             return tuple(pyarrow.parquet.read_schema(path).names)
         except (pyarrow.ArrowException, OSError) as error:
-            raise _not_parquet(path, error) from error
+            raise _parquet_error(path, error) from error
     scan(path)
     first = next(read_rows(path), None)
     return tuple(first.columns) if first else ()
@@ -296,7 +296,7 @@ def column_names(path: Path) -> tuple[str, ...]:
 def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
     """Yield the rows of a .jsonl file. `start`: the number of bytes and of lines to skip."""
     offset, skipped_lines = start
-    with _opened(path) as stream:
+    with _open_bytes(path) as stream:
         if offset:
             stream.seek(offset)
         for number, line in enumerate(stream, skipped_lines + 1):
@@ -308,7 +308,7 @@ def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow
 def _row(text: str, path: Path, line: int) -> FileRow | InputError:
     """Return the row in a line of JSON, or the error if there is none."""
     try:
-        return _object(_parsed(text), path, line)
+        return _row_of_object(_parse_json(text), path, line)
     except json.JSONDecodeError as error:
         reason = f"{error.msg}, character {error.pos + 1}"
     except DuplicateKey as error:
@@ -323,12 +323,12 @@ def _row(text: str, path: Path, line: int) -> FileRow | InputError:
     )
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Return the value in a JSON string. Raise ValueError for nesting that is too deep, or duplicate keys."""
     return json.loads(shallow(text), object_pairs_hook=distinct)
 
 
-def _object(value: Any, path: Path, line: int) -> FileRow | InputError:
+def _row_of_object(value: Any, path: Path, line: int) -> FileRow | InputError:
     """Return the row with an object's columns, or the error if the value is not an object."""
     if isinstance(value, dict):
         return FileRow(line, value)
@@ -346,25 +346,25 @@ def _json_rows(path: Path) -> Iterator[FileRow | InputError]:
         columns = _one_object(path)
         yield from _jsonl_rows(path) if columns is None else (FileRow(1, columns),)
         return
-    with _opened_text(path) as stream:
-        for index, (line, value) in enumerate(elements(stream, str(path))):
+    with _open_text(path) as stream:
+        for index, (line, value) in enumerate(read_json_elements(stream, str(path))):
             if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
                 yield FileRow(line, {PLACE: f"#{index}", "generations": value})
             else:
-                yield _object(value, path, line)
+                yield _row_of_object(value, path, line)
 
 
 def _one_object(path: Path) -> dict[str, Any] | None:
     """Return the one object in a file, or None if its first line is already an object."""
-    with _opened_text(path) as stream:
+    with _open_text(path) as stream:
         first_line = next((line for line in stream if line.strip()), "")
         try:
-            _parsed(first_line)
+            _parse_json(first_line)
         except DuplicateKey:
             return None
         except ValueError:
             try:
-                value = _parsed(first_line + stream.read())
+                value = _parse_json(first_line + stream.read())
             except DuplicateKey as error:
                 raise InputError(str(error), where=str(path), remedy=_DUPLICATE_KEY_REMEDY) from error
             except ValueError:
@@ -375,7 +375,7 @@ def _one_object(path: Path) -> dict[str, Any] | None:
 
 def _first_character(path: Path) -> str:
     """Return the first character of a file that is not white space, or an empty string."""
-    with _opened_text(path) as stream:
+    with _open_text(path) as stream:
         while piece := stream.read(_CHUNK):
             if text := piece.lstrip():
                 return text[0]
@@ -384,7 +384,7 @@ def _first_character(path: Path) -> str:
 
 def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
     """Yield the rows of a .csv file. Raise an InputError for a wrong separator or an open quote."""
-    with _opened_text(path) as stream:
+    with _open_text(path) as stream:
         first_line = stream.readline()
         separator = next((character for character in ";\t|" if character in first_line), "")
         if separator and "," not in first_line:
@@ -395,7 +395,7 @@ def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
             raise InputError(problem, where=str(path), row=1, remedy=remedy)
         reader = csv.reader(chain([first_line], stream), strict=True)
         try:
-            header = _without_duplicates([name.strip() for name in _next_fields(reader) or []], path)
+            header = _check_duplicate_columns([name.strip() for name in _next_fields(reader) or []], path)
             line = reader.line_num + 1
             while (values := _next_fields(reader)) is not None:
                 if len(values) not in (0, len(header)):
@@ -424,7 +424,7 @@ def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
             csv.field_size_limit(previous_limit)
 
 
-def _without_duplicates(header: list[str], path: Path) -> list[str]:
+def _check_duplicate_columns(header: list[str], path: Path) -> list[str]:
     """Return the columns' names unchanged. Raise an InputError if a name occurs twice."""
     for name in header:
         if header.count(name) > 1:
@@ -434,7 +434,7 @@ def _without_duplicates(header: list[str], path: Path) -> list[str]:
     return header
 
 
-def _not_parquet(path: Path, error: Exception) -> InputError:
+def _parquet_error(path: Path, error: Exception) -> InputError:
     """Return the error for a broken .parquet file."""
     return InputError(
         f"not a parquet file that can be read ({error})",
@@ -449,7 +449,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[File
 
     number = 0
     try:
-        _without_duplicates(pyarrow.parquet.read_schema(path).names, path)
+        _check_duplicate_columns(pyarrow.parquet.read_schema(path).names, path)
         for batch in parquet.batches(path, columns):
             for values in parquet.with_decoded_bytes(batch).to_pylist():
                 number += 1
@@ -460,7 +460,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[File
             "text that is not UTF-8", where=str(path), remedy=f"It is in or shortly after row {number + 1}"
         ) from error
     except (pyarrow.ArrowException, OSError) as error:
-        raise _not_parquet(path, error) from error
+        raise _parquet_error(path, error) from error
 
 
 def _arrow_rows(path: Path) -> Iterator[FileRow]:
@@ -584,7 +584,7 @@ _MAX_TOKEN_LENGTH = 16  # maximum length of a number, word or escape that the en
 _SPACE = " \t\r\n"
 
 
-def elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
+def read_json_elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a JSON list and the lines where they start, without reading the whole list.
 
     The elements must be objects or lists: the last digits of a number could be missing.
@@ -593,17 +593,17 @@ def elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
         InputError: The stream is not a JSON list.
     """
     window = _Window(stream, where)
-    window.expect("[")
-    while window.next() != "]":
+    window.expect_character("[")
+    while window.next_character() != "]":
         line = window.line
         yield line, window.value()
-        if window.next() != "]":
-            window.expect(",")
-            if window.next() == "]":
-                raise window.broken("a comma with nothing behind it")
-    window.expect("]")
-    if window.next():
-        raise window.broken("something behind the end of the list")
+        if window.next_character() != "]":
+            window.expect_character(",")
+            if window.next_character() == "]":
+                raise window.json_error("a comma with nothing behind it")
+    window.expect_character("]")
+    if window.next_character():
+        raise window.json_error("something behind the end of the list")
 
 
 class _Window:
@@ -615,7 +615,7 @@ class _Window:
         self._decoder, self._nesting = json.JSONDecoder(object_pairs_hook=distinct), Nesting()
         self.line = 1
 
-    def next(self) -> str:
+    def next_character(self) -> str:
         """Return the next character that is not white space, without consuming it; empty at the end."""
         while True:
             start = self._at
@@ -624,14 +624,16 @@ class _Window:
             self.line += self._text.count("\n", start, self._at)
             if self._at < len(self._text):
                 return self._text[self._at]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
-    def expect(self, character: str) -> None:
+    def expect_character(self, character: str) -> None:
         """Consume this character. Raise an InputError if another one is next."""
-        actual = self.next()
+        actual = self.next_character()
         if actual != character:
-            raise self.broken(f"expected {character!r}, found {actual!r}" if actual else "it ends too early")
+            raise self.json_error(
+                f"expected {character!r}, found {actual!r}" if actual else "it ends too early"
+            )
         self._at += 1
 
     def value(self) -> Any:
@@ -643,20 +645,20 @@ class _Window:
                 # The value may be cut off, so read more. For a string, the error is at the string's start.
                 is_cut_off = error.msg.startswith("Unterminated string")
                 is_cut_off = is_cut_off or error.pos >= len(self._text) - _MAX_TOKEN_LENGTH
-                if not (is_cut_off and self._more()):
-                    raise self.broken(error.msg, error.pos) from error
+                if not (is_cut_off and self._read_more()):
+                    raise self.json_error(error.msg, error.pos) from error
             except DuplicateKey as error:
                 raise InputError(
                     str(error), where=self._where, row=self.line, remedy=_DUPLICATE_KEY_REMEDY
                 ) from error
             except ValueError as error:
-                raise self.broken(str(error)) from error
+                raise self.json_error(str(error)) from error
             else:
                 self.line += self._text.count("\n", self._at, end)
                 self._at = end
                 return value
 
-    def broken(self, reason: str, position: int = 0) -> InputError:
+    def json_error(self, reason: str, position: int = 0) -> InputError:
         """Return the error for broken JSON at the next character, or at a later position."""
         return InputError(
             f"broken JSON: {reason}",
@@ -665,7 +667,7 @@ class _Window:
             remedy="Expected a list of objects, or one object per line",
         )
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read another piece and return True, or return False at the end.
 
         The piece is as long as the unparsed part, so that parsing a long element takes linear time.
@@ -675,7 +677,7 @@ class _Window:
             try:
                 self._nesting.feed(piece)
             except NestedTooDeep as error:
-                raise self.broken(str(error)) from error
+                raise self.json_error(str(error)) from error
             self._text, self._at = self._text[self._at :] + piece, 0
         return bool(piece)
 

@@ -52,7 +52,7 @@ class Usaco(Benchmark):
         folders = (path for path in files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
         tests = str(next(folders, files[0].parent).absolute())
         return cached_rows_file(
-            ({**row, _TESTS_FOLDER: tests} for row in _problems(files[0])), self.name, cache
+            ({**row, _TESTS_FOLDER: tests} for row in _read_problems(files[0])), self.name, cache
         )
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
@@ -66,7 +66,7 @@ class Usaco(Benchmark):
         return self.problem_of_row(
             row,
             candidate,
-            lambda problem: replace(problem, tests=tuple(_tests_in_files(row, contents))),
+            lambda problem: replace(problem, tests=tuple(_read_test_files(row, contents))),
             limits=Limits.contest(
                 row.number("runtime_limit", above=0), int(row.number("memory_limit", above=0) * _MEGABYTE)
             ),
@@ -78,7 +78,7 @@ class Usaco(Benchmark):
         return (Solution(name=_SOLUTION, language="python", code=code, expected="correct"),) if code else ()
 
 
-def _problems(file: Path) -> Iterator[dict[str, Any]]:
+def _read_problems(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of the authors' file."""
     try:
         problems = json.loads(shallow(file.read_text()))
@@ -95,7 +95,7 @@ def _test_folder(row: Row) -> Path:
     return Path(row.text(_TESTS_FOLDER)) / row.name("problem_id")
 
 
-def _tests_in_files(row: Row, contents: ContentStore) -> Iterator[Test]:
+def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
     """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
     folder = _test_folder(row)
     if not is_plain(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.benchmarks.row_files import bare_name, read_rows, scan
+from ioi_eval.benchmarks.row_files import name_without_suffixes, read_rows, scan
 from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value, Verdict
@@ -197,7 +197,7 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
 
 def _folder_of(file: Path, runs: Path) -> Path:
     """Return the folder of the run that is made from a file."""
-    return runs / bare_name(file)
+    return runs / name_without_suffixes(file)
 
 
 def convert_rows_to_run(file: Path, runs: Path) -> Path:

@@ -29,7 +29,7 @@ from ioi_eval.benchmarks import (
 )
 from ioi_eval.benchmarks.dumps import first_pass_hash, read_index, write_index
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import bare_name, is_dump, other_files
+from ioi_eval.benchmarks.row_files import is_dump, name_without_suffixes, other_files
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Submission, TaskType, Value
@@ -430,7 +430,7 @@ def dump_name(dump: str | Path | RowFile) -> str:
 def run_name(dump: str) -> str:
     """Return the name of the default folder for the results of a dump or a dataset on the hub."""
     if Path(dump).exists() or is_dump(Path(dump)):
-        return bare_name(Path(dump).resolve())
+        return name_without_suffixes(Path(dump).resolve())
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"
 
 

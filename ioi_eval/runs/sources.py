@@ -19,7 +19,7 @@ from ioi_eval.benchmarks import (
     find_benchmark,
     load,
 )
-from ioi_eval.benchmarks.loaded import SUFFIX, benchmark_in, sampled
+from ioi_eval.benchmarks.loaded import SUFFIX, load_benchmark_file, sampled
 from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
@@ -90,7 +90,7 @@ def open_source(
     benchmark = benchmark_of(source)
     if benchmark is None:
         _refuse_benchmark_options(options)
-        cache, change = store.root / "packages", options.limited
+        cache, change = store.root / "packages", options.apply_limits
         return load_packages(
             source,
             cache=cache,
@@ -142,7 +142,7 @@ def check_source_problems(source: str, options: BenchmarkOptions, store: Store) 
             cache=store.root / "packages",
             only=options.problems,
             choose=_package_filter(options),
-            change=options.limited,
+            change=options.apply_limits,
         )
     with open_problem_source(source, options, store) as problems:
         usable_packages = [
@@ -184,9 +184,9 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
         row = next((row.columns for row in read_rows(path)), {})
         return benchmark_of_columns(names, where=source, row=row)
     if path.is_file() and path.suffix == SUFFIX:
-        return benchmark_in(path)
+        return load_benchmark_file(path)
     if path.is_file() and path.suffix == entries.SUFFIX:
-        return entries.entry_in(path)
+        return entries.read_benchmark_entry(path)
     if path.exists() or "/" in source or path.suffix:
         return None
     try:

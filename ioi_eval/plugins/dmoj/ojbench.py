@@ -14,9 +14,9 @@ from ioi_eval.benchmarks.benchmark import (
     ColumnNames,
     ContentStore,
     cached_rows_file,
-    statement_of,
+    statement_blob,
 )
-from ioi_eval.benchmarks.packaged import of_package
+from ioi_eval.benchmarks.packaged import problem_of_package
 from ioi_eval.benchmarks.row_files import read_columns
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
@@ -83,7 +83,7 @@ class OJBench(Benchmark):
         """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
         row = tables.main[candidate.rows[0]]
         folder = row.text(_FOLDER)
-        problem = of_package(Dmoj().read_package(Path(folder), folder), contents)
+        problem = problem_of_package(Dmoj().read_package(Path(folder), folder), contents)
         limits = problem.limits
         wall_time_factor = (limits.wall_time or 0) / (limits.cpu_time or 1)
         return replace(
@@ -99,5 +99,5 @@ class OJBench(Benchmark):
             difficulty=candidate.difficulty,
             tags=candidate.tags,
             cpp_standard="c++17",
-            statement=statement_of(row.text("prompt").partition(_FORMAT_HEADING)[0]),
+            statement=statement_blob(row.text("prompt").partition(_FORMAT_HEADING)[0]),
         )

@@ -55,11 +55,11 @@ class _EvalPlusBenchmark(Benchmark):
             candidate,
             finish,
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
-            starter_code=_joined(row, self._solution[:-1]),
+            starter_code=_join_columns(row, self._solution[:-1]),
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
-        code = _joined(tables.main[candidate.rows[0]], self._solution)
+        code = _join_columns(tables.main[candidate.rows[0]], self._solution)
         return (Solution(name="canonical", language="python", code=code, expected="correct"),)
 
 
@@ -116,7 +116,7 @@ class EvalPlus(_EvalPlusBenchmark):
 
         def finish(problem: Problem) -> Problem:
             columns = self.mixed if options.generated_tests else self.mixed[:1]
-            inputs = [arguments for column in columns for arguments in _inputs(row, column)]
+            inputs = [arguments for column in columns for arguments in _read_inputs(row, column)]
             if not inputs:
                 raise CasesError(NO_CASES)
             if is_mbpp and (types := _ARGUMENT_TYPES.get(int(row.name("task_id").rpartition("/")[2]))):
@@ -133,7 +133,7 @@ class EvalPlus(_EvalPlusBenchmark):
                 function, "out == exp"
             )
             source = _CHECKER.format(
-                reference=_joined(row, ("prompt", "canonical_solution")),
+                reference=_join_columns(row, ("prompt", "canonical_solution")),
                 function=function,
                 absolute=row.number("atol", 0.0),
                 comparison=comparison,
@@ -152,7 +152,7 @@ class EvalPlus(_EvalPlusBenchmark):
     _solution: ClassVar = ("prompt", "canonical_solution")
 
 
-def _inputs(row: Row, column: str) -> list[list[Any]]:
+def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     """Return the lists of arguments in a column, which is a JSON string."""
     inputs = json.loads(shallow(row.text(column, "") or "[]"))  # the JSON may contain Infinity
     if inputs == {}:  # EvalPlus's form of an empty list
@@ -241,6 +241,6 @@ except Exception:  # as in EvalPlus: what cannot be compared is wrong
 """
 
 
-def _joined(row: Row, columns: Sequence[str]) -> str:
+def _join_columns(row: Row, columns: Sequence[str]) -> str:
     """Return the texts of these columns, joined."""
     return "".join(map(row.text, columns))

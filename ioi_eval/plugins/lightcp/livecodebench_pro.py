@@ -17,10 +17,10 @@ from ioi_eval.benchmarks.benchmark import (
     ContentStore,
     Unusable,
     header_folders,
-    statement_of,
+    statement_blob,
 )
 from ioi_eval.benchmarks.hub import file_of_hub
-from ioi_eval.benchmarks.packaged import of_package
+from ioi_eval.benchmarks.packaged import problem_of_package
 from ioi_eval.benchmarks.tables import Table, Tables, TableSource, find_single_file
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
@@ -60,14 +60,14 @@ class LiveCodeBenchPro(Benchmark):
         with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:  # the problem keeps no path in it
             folder = extracted(archive, Store(Path(temporary_folder))).folder
             package = LightCp(*header_folders(options)).read_package(folder, str(archive))
-            problem = of_package(package, contents)
+            problem = problem_of_package(package, contents)
         return replace(
             problem,
             id=candidate.id,
             name=row.text("problem_title", candidate.id),
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=statement_of(row.text("problem_statement", "")),
+            statement=statement_blob(row.text("problem_statement", "")),
         )
 
 

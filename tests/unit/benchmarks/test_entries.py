@@ -15,7 +15,7 @@ from support.datasets import BenchmarkOptions, find_benchmark, load
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import benchmarks
-from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark, entry_in
+from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark, read_benchmark_entry
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
@@ -205,7 +205,9 @@ def test_an_entry_in_a_file(cli: CommandLine, tmp_path: Path) -> None:
     dump = written(tmp_path / "dump.jsonl", {"problem_id": "5", "code": ADD})
     done = cli("score", dump, "--benchmark-file", entry, "--dataset", rows, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    problem = load(entry_in(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")["5"]
+    problem = load(
+        read_benchmark_entry(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache"
+    )["5"]
     assert (problem.limits.cpu_time, problem.checker.kind) == (2, CheckerKind.TOKENS)
 
 
@@ -218,10 +220,10 @@ def test_a_column_of_tags_may_hold_a_list(tmp_path: Path) -> None:
         {**row, "number": 5, "labels": ["greedy", "dp", "dp"], "source": "book"},
         {**row, "number": 6, "labels": [], "source": None},
     )
-    found = load(entry_in(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")
+    found = load(read_benchmark_entry(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")
     assert (found["5"].tags, found["6"].tags) == (("greedy", "dp", "book"), ())
     options = BenchmarkOptions(dataset=str(rows), tags=frozenset({"dp"}))
-    assert list(load(entry_in(entry), options, cache=tmp_path / "cache")) == ["5"]
+    assert list(load(read_benchmark_entry(entry), options, cache=tmp_path / "cache")) == ["5"]
 
 
 @pytest.mark.parametrize("asked", ["1900", "1900.0"])
@@ -233,7 +235,7 @@ def test_a_difficulty_that_a_table_made_a_float(tmp_path: Path, asked: str) -> N
     options = BenchmarkOptions(
         dataset=str(written(tmp_path / "rows.jsonl", *of_two)), difficulty=frozenset({asked})
     )
-    [problem] = load(entry_in(entry), options, cache=tmp_path / "cache").values()
+    [problem] = load(read_benchmark_entry(entry), options, cache=tmp_path / "cache").values()
     assert (problem.id, problem.difficulty) == ("5", "1900")
 
 
@@ -246,4 +248,4 @@ def test_wrong_entry_is_an_input_error(tmp_path: Path) -> None:
     ):
         (tmp_path / "sums.toml").write_text(text)
         with pytest.raises(InputError, match=said):
-            entry_in(tmp_path / "sums.toml")
+            read_benchmark_entry(tmp_path / "sums.toml")

@@ -20,13 +20,13 @@ from ioi_eval.testing import FakeEngine
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lines that are read, of dumps that all count as large."""
-    lines, truly = list[int](), dump_reader.DumpRows._entry
+    lines, truly = list[int](), dump_reader.DumpReader._usable_row
 
     def entry(self: Any, columns: Any, *more: Any) -> Any:
         lines.append(columns.line)
         return truly(self, columns, *more)
 
-    monkeypatch.setattr(dump_reader.DumpRows, "_entry", entry)
+    monkeypatch.setattr(dump_reader.DumpReader, "_usable_row", entry)
     monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 1)
     monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 1)
     return lines
