@@ -19,8 +19,8 @@ import msgspec
 
 from ioi_eval.errors import CasesError, IoiEvalError
 from ioi_eval.integrations import needs
-from ioi_eval.integrations.misses import note
-from ioi_eval.integrations.rewards import all_or_nothing
+from ioi_eval.integrations.misses import count_miss
+from ioi_eval.integrations.rewards import with_single_subtask
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import (
     Blob,
@@ -143,24 +143,24 @@ def evaluate_apps_solution(
         ground_truth: The tests, as in APPS.
         options: Fields of Execution. Other options are ignored.
     """
-    execution = _execution(options)
-    task = _task(messages, ground_truth, execution)
+    execution = _read_options(options)
+    task = _make_task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
     judge_runtime = runtime(execution.setup())
-    return judge_runtime.call(_evaluated(task, judge_runtime))
+    return judge_runtime.call(_evaluate_task(task, judge_runtime))
 
 
 async def evaluate_apps_solution_async(
     messages: Sequence[Any], ground_truth: str | Mapping[str, Any] | None = None, **options: Any
 ) -> EvaluateResult:
     """Evaluate a solution, for callers with an event loop. See `evaluate_apps_solution`."""
-    execution = _execution(options)
-    task = _task(messages, ground_truth, execution)
+    execution = _read_options(options)
+    task = _make_task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
     judge_runtime = await asyncio.to_thread(runtime, execution.setup())
-    return await judge_runtime.wait(_evaluated(task, judge_runtime))
+    return await judge_runtime.wait(_evaluate_task(task, judge_runtime))
 
 
 def check_correctness(
@@ -178,13 +178,15 @@ def check_correctness(
         CasesError: The tests of a function cannot be read.
         JudgeFailure: The program cannot be judged.
     """
-    execution = _execution({"execution_timeout": timeout})
+    execution = _read_options({"execution_timeout": timeout})
     if not in_outs or not isinstance(in_outs.get("inputs"), list):
         return [-1], [dict(_NO_INPUTS)]
     make_task = _function_task if in_outs.get("fn_name") else _program_task
     task = make_task(generation, in_outs, execution)
     judge_runtime = runtime(execution.setup())
-    results, details = outcome(task, judge_runtime.call(judge_runtime.score(task.problem, task.submission)))
+    results, details = apps_outcome(
+        task, judge_runtime.call(judge_runtime.score(task.problem, task.submission))
+    )
     return list(results), [dict(detail) for detail in details]
 
 
@@ -209,54 +211,52 @@ class AppsTask(Value):
     total: int  # number of all tests, including unreadable ones
 
 
-def _execution(options: Mapping[str, Any]) -> Execution:
+def _read_options(options: Mapping[str, Any]) -> Execution:
     """Return the options. Others are ignored, because the package passes all options to all evaluators."""
-    known = {name: options[name] for name in Execution.__struct_fields__ if name in options}
-    execution = msgspec.structs.replace(Execution(), **known)
+    given_options = {name: options[name] for name in Execution.__struct_fields__ if name in options}
+    execution = msgspec.structs.replace(Execution(), **given_options)
     CheckerKind.built_in(execution.checker)
     return execution
 
 
-def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> AppsTask | EvaluateResult:
+def _make_task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> AppsTask | EvaluateResult:
     """Return the task to judge, or the result if there is nothing to judge."""
     if not messages:
-        return _without_score("No messages provided.", "No messages provided for evaluation.")
+        return _zero_result("No messages provided.", "No messages provided for evaluation.")
     # A message of the package's type, of this module's type, or a dict. A list of parts is ignored.
     last = messages[-1]
     content = last.get("content") if isinstance(last, Mapping) else last.content
     code = _extract_python_code(content if isinstance(content, str) else "")
     if not code:
         reason = "Empty code solution after extraction."
-        metrics = {"parsability": MetricResult(score=0.0, reason=reason), "error": _unscored(reason)}
+        metrics = {"parsability": MetricResult(score=0.0, reason=reason), "error": _unscored_metric(reason)}
         message = "The provided code solution was empty after extraction."
         return EvaluateResult(score=0.0, reason=message, metrics=metrics)
-    tests = _tests(ground_truth)
+    tests = _parse_tests(ground_truth)
     if execution.call_functions and (isinstance(tests, EvaluateResult) or tests.get("fn_name")):
         try:
             return _function_task(code, ground_truth, execution)
         except CasesError as error:
-            return _not_scored(f"Invalid ground_truth: {error}")
+            return _invalid_result(f"Invalid ground_truth: {error}")
     if isinstance(tests, EvaluateResult):
         return tests
     if not isinstance(tests["inputs"], list):
-        return _result([-1], [_NO_INPUTS])
+        return _outcome_result([-1], [_NO_INPUTS])
     return _program_task(code, tests, execution)
 
 
-def _tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
+def _parse_tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
     """Return the tests, or the result if the ground truth has no tests."""
     tests = ground_truth
     if isinstance(ground_truth, str):
         try:
             tests = json.loads(shallow(ground_truth))
         except ValueError as error:
-            return _without_score(f"Ground_truth JSONDecodeError: {error}")
+            return _zero_result(f"Ground_truth JSONDecodeError: {error}")
     elif not isinstance(ground_truth, dict):
-        return _without_score(
-            "Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}"
-        )
+        return _zero_result("Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}")
     if not isinstance(tests, dict) or "inputs" not in tests or "outputs" not in tests:
-        return _without_score("Invalid ground_truth structure after parsing.")
+        return _zero_result("Invalid ground_truth structure after parsing.")
     return tests
 
 
@@ -277,16 +277,16 @@ def _program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> 
     judged_cases = Cases(cases=tuple(cases) or (Case("", ""),))
     harness = (graders_folder() / "python" / "apps.py").read_text()
     source = f"{harness}\n\nmain({code!a}, {not cases})\n"
-    return _task_of(source, judged_cases, execution, cases=tuple(cases), total=len(tests["inputs"]))
+    return _build_task(source, judged_cases, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
 def _function_task(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
     """Return the task of a function. Raise CasesError if its tests cannot be read."""
     tests = read_tests(ground_truth)
-    return _task_of(code, tests, execution, cases=tests.cases, total=len(tests.cases))
+    return _build_task(code, tests, execution, cases=tests.cases, total=len(tests.cases))
 
 
-def _task_of(
+def _build_task(
     source: str, tests: Cases | Asserted, execution: Execution, *, cases: tuple[Case, ...], total: int
 ) -> AppsTask:
     """Return the task of a program.
@@ -309,7 +309,7 @@ def _task_of(
 
     problem = tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
-    return AppsTask(problem=all_or_nothing(problem), submission=submission, cases=cases, total=total)
+    return AppsTask(problem=with_single_subtask(problem), submission=submission, cases=cases, total=total)
 
 
 # --- the code in a message ---------------------------------------------------------------------------
@@ -323,11 +323,11 @@ def _extract_python_code(reply: str) -> str | None:
 
     Reasoning is removed first. None if the reply is nothing else. The name is the package's.
     """
-    parts, position = [], 0
+    text_parts, position = [], 0
     while (start_tag := _OPEN.search(reply, position)) and (end_tag := _CLOSE.search(reply, start_tag.end())):
-        parts.append(reply[position : start_tag.start()])
+        text_parts.append(reply[position : start_tag.start()])
         position = end_tag.end()
-    text = "".join([*parts, reply[position:]]).strip()
+    text = "".join([*text_parts, reply[position:]]).strip()
     if not text and reply.strip():
         return None
     for fence in ("```python", "```"):
@@ -349,17 +349,17 @@ _KILLED = "Global timeout or process killed prematurely"
 AppsOutcome = tuple[Sequence[int], Sequence[Mapping[str, Any]]]
 
 
-async def _evaluated(task: AppsTask, judge_runtime: Runtime) -> EvaluateResult:
+async def _evaluate_task(task: AppsTask, judge_runtime: Runtime) -> EvaluateResult:
     """Return the result of a task."""
     try:
         result = await judge_runtime.score(task.problem, task.submission)
     except IoiEvalError as error:
-        note(error)
-        return _not_scored(f"Not judged: {error}")
-    return _result(*outcome(task, result))
+        count_miss(error)
+        return _invalid_result(f"Not judged: {error}")
+    return _outcome_result(*apps_outcome(task, result))
 
 
-def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
+def apps_outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     """Return the results and details of eval-protocol's evaluator.
 
     A result is True, False, -1 if the program failed, or -2 if it could not be loaded. The list ends with the
@@ -367,38 +367,38 @@ def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     """
     if not result.compiles:
         lines = result.compile_output.strip().splitlines() or ["it does not compile"]
-        return _ended(_NOT_COMPILED, 0, lines[-1].strip(), result.compile_output)
+        return _error_outcome(_NOT_COMPILED, 0, lines[-1].strip(), result.compile_output)
     by_name = {test.test_name: test for test in result.tests}
     for number, test in enumerate(by_name[test.name] for test in task.problem.tests):
         if test.status is not Verdict.AC:
-            return _failed(task, number, test)
+            return _failure_outcome(task, number, test)
     if len(task.cases) < task.total:
-        return _broken(task)
+        return _unreadable_test_outcome(task)
     return [True] * task.total, [{}]
 
 
-def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
+def _failure_outcome(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
     """Return the outcome of a program whose first failed test is this one."""
     if test.status is Verdict.RE and task.problem.options.function:
-        return _ended(_ERROR, number, test.feedback, "")
+        return _error_outcome(_ERROR, number, test.feedback, "")
     if test.status not in (Verdict.WA, Verdict.PA):
-        return _killed(task, test)
-    report = _report(test.output)
+        return _killed_outcome(task, test)
+    report = _parse_report(test.output)
     if report is None:
         case = task.cases[number]
         details = {
-            "output": _short(test.output.rstrip(), _MAX_OUTPUT),
-            "expected": _short(case.output, _MAX_OUTPUT),
-            "inputs": _short(case.input, _MAX_INPUT),
+            "output": _shorten(test.output.rstrip(), _MAX_OUTPUT),
+            "expected": _shorten(case.output, _MAX_OUTPUT),
+            "inputs": _shorten(case.input, _MAX_INPUT),
             "error_message": "Wrong Answer",
         }
         return [True] * number + [False], [details]
     if report.code is None:
-        return _broken(task)
-    return _ended(report.code, number, report.error, report.traceback)
+        return _unreadable_test_outcome(task)
+    return _error_outcome(report.code, number, report.error, report.traceback)
 
 
-class _Report(Value):
+class _HarnessReport(Value):
     """The harness's report of a program that failed."""
 
     code: Literal[-1, -2] | None  # None if a test could not be run
@@ -406,22 +406,22 @@ class _Report(Value):
     traceback: str = ""
 
 
-def _report(output: str) -> _Report | None:
+def _parse_report(output: str) -> _HarnessReport | None:
     """Return the harness's report in an output, or None if the output is the program's."""
     if not output.startswith(_MARK):
         return None
     try:  # an error may contain half of a surrogate pair, which msgspec's decoder refuses
-        return msgspec.convert(json.loads(shallow(output.removeprefix(_MARK))), _Report)
+        return msgspec.convert(json.loads(shallow(output.removeprefix(_MARK))), _HarnessReport)
     except (msgspec.MsgspecError, ValueError):
         return None
 
 
-def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
+def _error_outcome(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
     """Return the outcome of a program that failed after `passed` tests."""
     return [True] * passed + [code], [{"error": error, "traceback": traceback}]
 
 
-def _broken(task: AppsTask) -> AppsOutcome:
+def _unreadable_test_outcome(task: AppsTask) -> AppsOutcome:
     """Return the outcome of a task with an unreadable test, after the tests before it passed."""
     details = {
         "error": "Exception in _temp_run/run_test",
@@ -430,7 +430,7 @@ def _broken(task: AppsTask) -> AppsOutcome:
     return [_ERROR] * max(task.total, 1), [details]
 
 
-def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
+def _killed_outcome(task: AppsTask, test: TestResult) -> AppsOutcome:
     """Return the outcome of a killed program. All results are -1."""
     if not task.total:
         return [_ERROR], [{"error": "Global timeout"}]
@@ -439,7 +439,7 @@ def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
     return [_ERROR] * task.total, [{"error": _KILLED, "details": details}] * task.total
 
 
-def _short(text: str, max_length: int) -> str:
+def _shorten(text: str, max_length: int) -> str:
     """Return the text, or the start and the end of a longer text."""
     if len(text) <= max_length:
         return text
@@ -449,26 +449,26 @@ def _short(text: str, max_length: int) -> str:
 # --- results of the package's types ------------------------------------------------------------------
 
 
-def _unscored(reason: str) -> MetricResult:
+def _unscored_metric(reason: str) -> MetricResult:
     """Return a metric without a score."""
     return MetricResult(score=0.0, reason=reason, is_score_valid=False)
 
 
-def _without_score(reason: str, detail: str = "") -> EvaluateResult:
+def _zero_result(reason: str, detail: str = "") -> EvaluateResult:
     """Return a valid score of 0 for missing messages or tests, as the package does.
 
     Only a metric contains the reason.
     """
-    return EvaluateResult(score=0.0, reason=reason, metrics={"error": _unscored(detail or reason)})
+    return EvaluateResult(score=0.0, reason=reason, metrics={"error": _unscored_metric(detail or reason)})
 
 
-def _not_scored(reason: str) -> EvaluateResult:
+def _invalid_result(reason: str) -> EvaluateResult:
     """Return a result without a score. The type requires a number, so it is marked as invalid."""
-    metrics = {"error": _unscored(reason)}
+    metrics = {"error": _unscored_metric(reason)}
     return EvaluateResult(score=0.0, is_score_valid=False, reason=reason, error=reason, metrics=metrics)
 
 
-def _result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:
+def _outcome_result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:
     """Return the result for an outcome, with the package's reasons and metrics."""
     metrics = {}
     passed, score = sum(result is True for result in results), 0.0
@@ -476,16 +476,16 @@ def _result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> Eva
         score = passed / len(results)
         reason = f"Passed {passed}/{len(results)} test cases."
         metrics["pass_rate"] = MetricResult(score=score, reason=f"{passed}/{len(results)}")
-        metrics["raw_results"] = _unscored(json.dumps(results))
+        metrics["raw_results"] = _unscored_metric(json.dumps(results))
     else:
         reason = "Execution utility returned no results."
-        metrics["execution_error"] = _unscored(reason)
+        metrics["execution_error"] = _unscored_metric(reason)
     first = details[0]
     if len(details) == 1 and first.get("error"):
         reason += f" Execution Error: {first['error']}"
-        metrics["execution_error_details"] = _unscored(json.dumps(first))
+        metrics["execution_error_details"] = _unscored_metric(json.dumps(first))
     else:
-        metrics["execution_metadata"] = _unscored(json.dumps(details))
+        metrics["execution_metadata"] = _unscored_metric(json.dumps(details))
         if score == 0 and "error_message" in first:
             values = (first[name] for name in ("inputs", "expected", "output"))
             reason += ". First fail details: Inputs: {}, Expected: {}, Got: {}".format(*values)

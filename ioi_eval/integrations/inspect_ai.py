@@ -17,13 +17,13 @@ from ioi_eval.benchmarks.row_files import reasoning_of
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.tasks import (
-    NO_ANSWER,
-    explanation_of,
-    metadata_of,
-    of_problem,
+    JUDGE_ERRORS,
+    explain_result,
     open_source,
-    share,
-    summary_of,
+    problem_metadata,
+    result_metadata,
+    score_share,
+    summarize_scores,
 )
 from ioi_eval.models import Reason
 from ioi_eval.registries import removed_plugin
@@ -51,7 +51,7 @@ def points(submissions: int = SUBMISSIONS) -> Metric:
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         if not scores:
             return {}
-        summary = summary_of((score.score.metadata for score in scores), submissions=submissions)
+        summary = summarize_scores((score.score.metadata for score in scores), submissions=submissions)
         solved = {"problems_solved": float(summary.problems_solved)}
         if not summary.budgets:
             return solved
@@ -65,7 +65,7 @@ def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
     """Return the metric pass@k, unbiased, for each k with at least k scored epochs of every sample."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
-        summary = summary_of((score.score.metadata for score in scores), ks=tuple(ks))
+        summary = summarize_scores((score.score.metadata for score in scores), ks=tuple(ks))
         return {
             f"pass@{estimate.k}": estimate.value for estimate in summary.pass_at if estimate.value is not None
         }
@@ -105,7 +105,7 @@ def judged(source: str, **options: Any) -> Scorer:
             return Score.unscored(
                 reason="scoring_failed", explanation=f"Not judged: {error}", metadata=metadata
             )
-        submission = evaluation_source.submission(
+        submission = evaluation_source.submission_of_reply(
             f"{state.sample_id}#{state.epoch}", problem, state.output.completion
         )
         code, usage = submission.code, state.output.usage
@@ -114,17 +114,17 @@ def judged(source: str, **options: Any) -> Scorer:
         length = len(reasoning_of(state.output) or state.output.completion)
         length = length if usage is None else int(usage.output_tokens)
         more = {"language": submission.language, "epoch": state.epoch, "length": length}
-        note = "" if code is not None else "\n\nThe reply contains no program."
-        if note:
+        no_program_note = "" if code is not None else "\n\nThe reply contains no program."
+        if no_program_note:
             more["reason"] = Reason.NO_PROGRAM.value
         try:
             # inspect_ai shows the samples beyond the number of slots as waiting.
             async with concurrency("ioi_eval judge", runtime.slots):
                 result = await runtime.wait(runtime.score(problem, submission))
-        except NO_ANSWER as error:
+        except JUDGE_ERRORS as error:
             if evaluation_source.judging.unscored == "error":
                 raise
-            failure_metadata = {**of_problem(problem), **more, "failure": type(error).__name__}
+            failure_metadata = {**problem_metadata(problem), **more, "failure": type(error).__name__}
             return Score.unscored(
                 reason="scoring_failed",
                 answer=code,
@@ -132,10 +132,10 @@ def judged(source: str, **options: Any) -> Scorer:
                 metadata=failure_metadata,
             )
         return Score(
-            value=share(result),
+            value=score_share(result),
             answer=code,
-            explanation=explanation_of(result) + note,
-            metadata=metadata_of(problem, result, **more),
+            explanation=explain_result(result) + no_program_note,
+            metadata=result_metadata(problem, result, **more),
         )
 
     return score
@@ -147,32 +147,32 @@ def judged(source: str, **options: Any) -> Scorer:
 @task
 def problems(source: str, prompt: str = "", **options: Any) -> Task:
     """Return a task of the problems in packages (a folder or a zip), a benchmark, or a file of its rows."""
-    return _task(source, prompt, options)
+    return _make_task(source, prompt, options)
 
 
-def _of_benchmark(benchmark: Benchmark) -> Any:
+def _make_benchmark_task(benchmark: Benchmark) -> Any:
     """Return the task of a benchmark, which inspect_ai registers under the benchmark's name."""
 
     def of_benchmark(prompt: str = "", **options: Any) -> Task:
-        return _task(benchmark.name, prompt, options)
+        return _make_task(benchmark.name, prompt, options)
 
     of_benchmark.__doc__ = benchmark.about
     return task(name=benchmark.name)(of_benchmark)
 
 
-tasks = {benchmark.name: _of_benchmark(benchmark) for benchmark in benchmarks()}
+tasks = {benchmark.name: _make_benchmark_task(benchmark) for benchmark in benchmarks()}
 
 
-def _task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
+def _make_task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
     """Return a task. Raise errors in the one type that inspect_ai's command prints without a traceback."""
     samples = []
     try:
         evaluation_source = open_source(source, options)
-        for label, problem, text in evaluation_source.prompts(prompt):
-            metadata = {**of_problem(problem), "language": evaluation_source.language(problem).name}
+        for label, problem, problem_prompt in evaluation_source.problem_prompts(prompt):
+            metadata = {**problem_metadata(problem), "language": evaluation_source.language(problem).name}
             labels = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
             metadata |= {name: value for name, value in labels.items() if value}
-            samples.append(Sample(id=label, input=text, metadata=metadata))
+            samples.append(Sample(id=label, input=problem_prompt, metadata=metadata))
         return Task(
             dataset=MemoryDataset(samples, name=evaluation_source.name or source),
             solver=generate(),

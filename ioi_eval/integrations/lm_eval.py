@@ -15,7 +15,7 @@ from typing import Any
 
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations import needs
-from ioi_eval.integrations.misses import note, together
+from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import (
     Blob,
@@ -76,29 +76,36 @@ class CodeEval:
             checker=Checker(kind=CheckerKind.EXACT),
             tests=(Test(name="1", input=token, answer=token),),
         )
-        outcomes = judge_runtime.call(
-            together(_result(judge_runtime, problem, *program) for program in programs)
+        candidate_results = judge_runtime.call(
+            gather_results(_judge_candidate(judge_runtime, problem, *program) for program in programs)
         )
         results: dict[int, list[tuple[int, Result]]] = {}
-        for outcome in outcomes:
-            results.setdefault(outcome["task_id"], []).append((outcome["completion_id"], outcome))
-        return _estimates([[outcome for _, outcome in pairs] for pairs in results.values()], k), results
+        for candidate_result in candidate_results:
+            results.setdefault(candidate_result["task_id"], []).append(
+                (candidate_result["completion_id"], candidate_result)
+            )
+        return _estimate_pass_at_ks(
+            [[candidate_result for _, candidate_result in pairs] for pairs in results.values()], k
+        ), results
 
 
-def _estimates(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str, float]:
+def _estimate_pass_at_ks(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str, float]:
     """Return pass@k for each k that is not larger than any task's number of candidates."""
     possible = [k for k in ks if all(len(results) >= k for results in tasks)] if tasks else []
-    return {f"pass@{k}": math.fsum(_estimate(results, k) for results in tasks) / len(tasks) for k in possible}
+    return {
+        f"pass@{k}": math.fsum(_estimate_pass_at_k(results, k) for results in tasks) / len(tasks)
+        for k in possible
+    }
 
 
-def _estimate(results: Sequence[Result], k: int) -> float:
+def _estimate_pass_at_k(results: Sequence[Result], k: int) -> float:
     """Return pass@k of one task, or NaN if too few candidates were judged."""
     judged = [row for row in results if row["passed"] is not None]
     value = pass_at_k(len(judged), sum(row["passed"] for row in judged), k)
     return math.nan if value is None else value
 
 
-async def _result(
+async def _judge_candidate(
     judge_runtime: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
 ) -> Result:
     """Return the result of one candidate with the test program of its task."""
@@ -107,14 +114,14 @@ async def _result(
     code = f"{harness}\n\nmain({source!a})\n"
     submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
     try:
-        passed, detail = _outcome(await judge_runtime.score(problem, submission))
+        passed, detail = _describe_result(await judge_runtime.score(problem, submission))
     except IoiEvalError as error:
-        note(error)
+        count_miss(error)
         passed, detail = None, f"not judged: {error}"
     return {"task_id": task, "completion_id": number, "passed": passed, "result": detail}
 
 
-def _outcome(result: SubmissionResult) -> tuple[bool, str]:
+def _describe_result(result: SubmissionResult) -> tuple[bool, str]:
     """Return whether the candidate passed, and the original metric's description."""
     test = result.tests[0]
     if test.status is Verdict.AC:

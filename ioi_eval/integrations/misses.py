@@ -27,7 +27,7 @@ _KINDS = (
 )
 
 
-async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_results(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run the coroutines at once and return their results.
 
     If one fails, cancel the others and raise its error.
@@ -44,14 +44,14 @@ class _MissCounter:
     """Counts the completions that were not judged, by kind of error."""
 
     def __init__(self) -> None:
-        self.start_anew()
+        self.reset()
 
-    def start_anew(self) -> None:
+    def reset(self) -> None:
         """Reset the counts. A forked child does this, because the parent reports its own counts."""
         self.lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
-    def note(self, error: IoiEvalError) -> None:
+    def count_miss(self, error: IoiEvalError) -> None:
         """Count a completion that was not judged because of an error. Log the first error of each kind."""
         kind = next(kind for classes, kind in _KINDS if isinstance(error, classes))
         with self.lock:
@@ -62,7 +62,7 @@ class _MissCounter:
                 "not judged because of %s: %s (logged once; the number is logged at the end)", kind, error
             )
 
-    def report(self) -> None:
+    def log_counts(self) -> None:
         """Log the numbers of all kinds."""
         if self.counts:
             kinds = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
@@ -72,6 +72,6 @@ class _MissCounter:
 
 
 _misses = _MissCounter()
-note = _misses.note
-atexit.register(_misses.report)
-os.register_at_fork(after_in_child=_misses.start_anew)
+count_miss = _misses.count_miss
+atexit.register(_misses.log_counts)
+os.register_at_fork(after_in_child=_misses.reset)

@@ -36,7 +36,7 @@ from ioi_eval.integrations.classic_clients import (
     SandboxJob,
     result_of,
 )
-from ioi_eval.integrations.misses import note, together
+from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
 from ioi_eval.runs import Repairs
 from ioi_eval.scoring import find_language, repair, worst
@@ -162,13 +162,13 @@ async def run_submission(
         JudgeFailure: The test cannot be judged.
     """
     data = {
-        "files": list(_files(problem, test_input, submission, test_output)),
+        "files": list(_job_files(problem, test_input, submission, test_output)),
         "run_timeout": round((problem["time_limit"] + _SPARE_S) * 1000),
         "run_memory_limit": problem["memory_limit"],
     }
     result = result_of(await client.send_execute(data))
     if may_be_judges_fault(result.compile, f"graders/{problem['id'].lower()}.cpp"):
-        without_submission = data | {"files": list(_files(problem, test_input, "", test_output))}
+        without_submission = data | {"files": list(_job_files(problem, test_input, "", test_output))}
         check_graders(result_of(await client.send_execute(without_submission)).compile)
     return classic_outcome(result)
 
@@ -181,7 +181,7 @@ async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str,
     return classic_outcome(result_of(await client.send_execute(data)))
 
 
-def _files(
+def _job_files(
     problem: Row, test_input: str, submission: str, test_output: str | None
 ) -> Iterator[dict[str, str]]:
     """Yield the files of a job: submission, input, expected output and graders."""
@@ -248,12 +248,12 @@ async def score_subtask(
     """
     cache = test_case_run_cache if test_case_run_cache is not None else {}
     names: Sequence[str] = subtask["test_names"]
-    if submission and not _is_lost(cache, names):
-        cases = await _cases(subtask)
+    if submission and not _has_failed_test(cache, names):
+        cases = await _load_cases(subtask)
         for batch in batched([name for name in names if name not in cache], test_batch_size):
             runs = (score_single_test_case(client, subtask, name, *cases[name], submission) for name in batch)
-            cache.update(zip(batch, await together(runs), strict=True))
-            if _is_lost(cache, batch):
+            cache.update(zip(batch, await gather_results(runs), strict=True))
+            if _has_failed_test(cache, batch):
                 break
     return SubtaskResult(
         problem=subtask["id"],
@@ -264,12 +264,12 @@ async def score_subtask(
     )
 
 
-def _is_lost(cache: Mapping[str, TestResult], names: Sequence[str]) -> bool:
+def _has_failed_test(cache: Mapping[str, TestResult], names: Sequence[str]) -> bool:
     """Return True if a test has run with a score of 0."""
     return any(cache[name].score == 0 for name in names if name in cache and cache[name].status != "SKIPPED")
 
 
-async def _cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
+async def _load_cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
     """Return input and output of the subtask's tests, by name."""
     cases = subtask.get("test_cases")
     if cases is None:
@@ -337,7 +337,7 @@ def patch_code(text: str, lang: str) -> str:
 
     Programs in other languages are returned unchanged.
     """
-    patch = _patch(lang)
+    patch = _find_patch(lang)
     return patch(text) if text and patch is not None else text
 
 
@@ -346,10 +346,10 @@ _patched = patch_code  # for functions with a parameter of this name
 
 def is_patchable(lang: str) -> bool:
     """Return True if `patch_code` may change programs in this language."""
-    return _patch(lang) is not None
+    return _find_patch(lang) is not None
 
 
-def _patch(lang: str) -> Callable[[str], str] | None:
+def _find_patch(lang: str) -> Callable[[str], str] | None:
     """Return the function that adds to programs in a language, or None."""
     try:
         language = find_language(lang) if lang else None
@@ -460,7 +460,7 @@ class PistonClient(ClusterClient):
 
         servers = self._choice.launch.servers(discovery(self._choice.text))
         async with HttpClient(token=self._choice.token) as wire:
-            return await together([one(wire, url) for url in sorted(await servers.find())])
+            return await gather_results([one(wire, url) for url in sorted(await servers.find())])
 
 
 def get_piston_client_from_env(session: object = None) -> PistonClient:
@@ -488,7 +488,7 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
 
     An interruption cancels it.
     """
-    from ioi_eval.integrations.runtime import outcome
+    from ioi_eval.integrations.runtime import wait_for_result
 
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
@@ -502,7 +502,7 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
 
     with ThreadPoolExecutor(1) as thread:
         try:
-            return outcome(thread.submit(run))
+            return wait_for_result(thread.submit(run))
         except BaseException:
             with suppress(RuntimeError):  # the loop is closed, because the work is done
                 loop.call_soon_threadsafe(task.cancel)
@@ -511,22 +511,24 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
 
 def load_ioi_tests(year: int, problem_id: str) -> Mapping[str, tuple[str, str]]:
     """Return input and output of all tests of a problem in the published dataset, by name."""
-    return _inputs_and_outputs(_published(year, frozenset({problem_id})).find(problem_id, int(year)))
+    return _inputs_and_outputs(
+        _load_published_problems(year, frozenset({problem_id})).find(problem_id, int(year))
+    )
 
 
 def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]]]:
     """Return input and output of all tests of all problems of a year, by the problems' ids."""
-    return {problem.id: _inputs_and_outputs(problem) for problem in _published(year).values()}
+    return {problem.id: _inputs_and_outputs(problem) for problem in _load_published_problems(year).values()}
 
 
-def _published(year: int, problems: frozenset[str] = frozenset()) -> Problems:
+def _load_published_problems(year: int, problems: frozenset[str] = frozenset()) -> Problems:
     """Return problems of the published dataset: all of a year, or those with these ids."""
-    from ioi_eval.integrations.runtime import own_store
+    from ioi_eval.integrations.runtime import environment_store
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import open_problems
 
     options = BenchmarkOptions(years=frozenset({int(year)}), problems=problems)
-    return open_problems("ioi", options, own_store())
+    return open_problems("ioi", options, environment_store())
 
 
 def _inputs_and_outputs(problem: Problem) -> Mapping[str, tuple[str, str]]:
@@ -579,11 +581,11 @@ def get_code_format_reward(language: str = "python") -> FormatReward:
 
     def code_format_reward(completions: Sequence[Completion], **columns: Any) -> list[float]:
         """Return the rewards. A column `language` replaces the language."""
-        from ioi_eval.integrations.rewards import text_of
+        from ioi_eval.integrations.rewards import reply_text
 
         languages = columns.get("language") or [language] * len(completions)
         pairs = zip(completions, languages, strict=True)
-        return [float(_has_format(text_of(completion), name)) for completion, name in pairs]
+        return [float(_has_format(reply_text(completion), name)) for completion, name in pairs]
 
     return code_format_reward
 
@@ -633,12 +635,14 @@ def ioi_code_reward(
         raise InputError(problem, field="provider_type", remedy=remedy)
     client = get_piston_client_from_env()
 
-    async def reward_of(text: str, row: Row) -> float:
+    async def compute_reward(text: str, row: Row) -> float:
         problem = _problem_with_files(row["id"], (name for name, _ in _grader_files(row)))
         code = _with_includes(extract_code(text, "cpp"), problem)
         return (await score_subtask(client, row, code, test_batch_size=test_batch_size)).score
 
-    return _rewards(client, reward_of, completions, columns, needed=("id", "test_names"))
+    return _compute_rewards(
+        client, compute_reward, completions, columns, required_columns=("id", "test_names")
+    )
 
 
 def cf_code_reward(
@@ -659,7 +663,7 @@ def cf_code_reward(
     """
     client = get_piston_client_from_env()
 
-    async def reward_of(text: str, row: Row) -> float | None:
+    async def compute_reward(text: str, row: Row) -> float | None:
         language = row["language"]
         code = extract_code(text, language)
         return await score_submission(
@@ -671,38 +675,40 @@ def cf_code_reward(
             submission_language=language,
         )
 
-    return _rewards(client, reward_of, completions, columns, needed=("language", "time_limit"))
+    return _compute_rewards(
+        client, compute_reward, completions, columns, required_columns=("language", "time_limit")
+    )
 
 
-def _rewards(
+def _compute_rewards(
     client: ClusterClient,
-    reward_of: Callable[[str, Row], Coroutine[Any, Any, float | None]],
+    compute_reward: Callable[[str, Row], Coroutine[Any, Any, float | None]],
     completions: Sequence[Completion],
     columns: Mapping[str, Any],
-    needed: Sequence[str],
+    required_columns: Sequence[str],
 ) -> list[float | None]:
     """Return the rewards of all rows, which are judged at the same time.
 
     A row that cannot be read or judged has the reward None, so that the training continues.
     """
-    from ioi_eval.integrations.rewards import rows, text_of
+    from ioi_eval.integrations.rewards import make_rows, reply_text
 
-    for missing in (name for name in needed if name not in columns):
+    for missing in (name for name in required_columns if name not in columns):
         raise InputError("the dataset has no such column", field=missing)
 
-    async def one(completion: Completion, row: Row) -> float | None:
+    async def reward_or_none(completion: Completion, row: Row) -> float | None:
         try:
-            return await reward_of(text_of(completion), row)
+            return await compute_reward(reply_text(completion), row)
         except IoiEvalError as error:
-            note(error)
+            count_miss(error)
         except _ROW_ERRORS as error:
-            note(InputError(f"the row cannot be read: {error!r:.200}"))
+            count_miss(InputError(f"the row cannot be read: {error!r:.200}"))
         return None
 
     async def all_rewards() -> list[float | None]:
         async with client:
-            pairs = zip(completions, rows(columns, len(completions)), strict=True)
-            return await together(one(completion, row.values) for completion, row in pairs)
+            pairs = zip(completions, make_rows(columns, len(completions)), strict=True)
+            return await gather_results(reward_or_none(completion, row.values) for completion, row in pairs)
 
     return _run_in_thread(all_rewards())
 
@@ -794,15 +800,15 @@ async def score_submission(
     if find_language(submission_language).name not in _LANGUAGES:
         problem = f"these jobs judge no {submission_language!r}"
         raise InputError(problem, field="language", remedy="Give cpp or python")
-    tests = [*(problem_data.get("official_tests") or ()), *await _generated(problem_data)]
+    tests = [*(problem_data.get("official_tests") or ()), *await _load_generated_tests(problem_data)]
     if not tests:
         return None
     if not submission:
         return no_submission_reward
     passed = 0
     for batch in batched(tests, test_batch_size):
-        results = await together(
-            _run(client, problem_data, test, submission, submission_language) for test in batch
+        results = await gather_results(
+            _run_test(client, problem_data, test, submission, submission_language) for test in batch
         )
         if any(result.compile is not None and result.compile.code != 0 for result in results):
             return no_compile_reward
@@ -816,7 +822,7 @@ async def score_submission(
     return solved if scoring_mode == "pass_fail" else share
 
 
-async def _generated(problem: Row) -> Sequence[Row]:
+async def _load_generated_tests(problem: Row) -> Sequence[Row]:
     """Return the generated tests in the row, or else those in CF_TESTS_FOLDER."""
     tests = problem.get("generated_tests")
     if isinstance(tests, int) and tests > 0:
@@ -826,7 +832,9 @@ async def _generated(problem: Row) -> Sequence[Row]:
     return tests or ()
 
 
-async def _run(client: ClassicClient, problem: Row, test: Row, submission: str, language: str) -> JobResult:
+async def _run_test(
+    client: ClassicClient, problem: Row, test: Row, submission: str, language: str
+) -> JobResult:
     """Run one test and return the result of its job."""
     suffix, package = _LANGUAGES[find_language(language).name]
     data = {

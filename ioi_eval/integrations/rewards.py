@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
-from ioi_eval.integrations.misses import note, together
+from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.options import CliOption
 from ioi_eval.models import (
@@ -110,20 +110,20 @@ class Rewards(Value):
     setup: Setup = Setup()
     problems: ProblemFinder | None = None  # problems of rows with a `problem_id`
 
-    async def of_all(
+    async def score_all(
         self, completions: Sequence[str], rows: Sequence[RewardRow], judge_runtime: Runtime
     ) -> list[RewardOutcome]:
         """Return an outcome for each row. A row that cannot be judged has no reward.
 
         Equal programs for a problem are judged once, because samples of a prompt are often equal.
         """
-        problems, deduplication = self._problems(rows), Deduplication() if self.options.share else None
-        return await together(
-            self._outcome(completion, row, problem, judge_runtime, deduplication)
+        problems, deduplication = self._find_problems(rows), Deduplication() if self.options.share else None
+        return await gather_results(
+            self._judge_or_count_miss(completion, row, problem, judge_runtime, deduplication)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
-    async def of_one(
+    async def score_one(
         self,
         completion: str,
         row: RewardRow,
@@ -158,7 +158,7 @@ class Rewards(Value):
         result = await judge_runtime.score(problem, submission, deduplication)
         if not result.compiles:
             return RewardOutcome(self.options.no_compile, Verdict.CE)
-        share = _share(problem, result, submission.target_subtask)
+        share = _score_share(problem, result, submission.target_subtask)
         is_solved = share >= 1
         verdict = Verdict.AC if is_solved else worst(test.status for test in result.tests)
         match self.options.mode:
@@ -169,7 +169,7 @@ class Rewards(Value):
             case RewardMode.WEIGHTED_SUM:
                 return RewardOutcome(is_solved + self.options.partial_weight * share, verdict)
 
-    async def _outcome(
+    async def _judge_or_count_miss(
         self,
         completion: str,
         row: RewardRow,
@@ -181,23 +181,23 @@ class Rewards(Value):
         try:
             if isinstance(problem, CasesError):
                 raise problem
-            return await self.of_one(completion, row, judge_runtime, deduplication, problem)
+            return await self.score_one(completion, row, judge_runtime, deduplication, problem)
         except IoiEvalError as error:
-            note(error)
+            count_miss(error)
             return RewardOutcome(None, NOT_JUDGED)
 
     def problem(self, row: RewardRow) -> Problem:
         """Return a row's problem. Raise CasesError if it has no tests, InputError if no row can have any."""
         problem = row.problem(self.problems, self.options)
-        return all_or_nothing(problem) if self.options.mode == RewardMode.PASS_FAIL else problem
+        return with_single_subtask(problem) if self.options.mode == RewardMode.PASS_FAIL else problem
 
-    def _problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
+    def _find_problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
         """Return the problem of each row, or the error. Equal tests are read once: samples repeat them."""
         by_key: dict[str, Problem | CasesError] = {}
         problems = []
         for row in rows:
             names = ("problem_id", "year", *CASES_COLUMNS, *_OTHER_COLUMNS)
-            key = repr([row.target, *(_plain(row.values.get(name)) for name in names)])
+            key = repr([row.target, *(_convert_arrays(row.values.get(name)) for name in names)])
             if key not in by_key:
                 try:
                     by_key[key] = self.problem(row)
@@ -211,7 +211,7 @@ class Rewards(Value):
         return runtime(self.setup)
 
 
-def all_or_nothing(problem: Problem) -> Problem:
+def with_single_subtask(problem: Problem) -> Problem:
     """Return the problem with one subtask of all tests, so that judging stops at the first failure.
 
     A problem with subtasks is returned unchanged.
@@ -223,7 +223,7 @@ def all_or_nothing(problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, subtasks=(everything,))
 
 
-def _share(problem: Problem, result: SubmissionResult, target: str | None) -> float:
+def _score_share(problem: Problem, result: SubmissionResult, target: str | None) -> float:
     """Return the score of the target subtask, or else the share of all points, or else of all tests."""
     for subtask in result.subtasks:
         if subtask.subtask == target:
@@ -236,7 +236,7 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
     return pass_rate(result).pass_rate or 0.0
 
 
-def text_of(completion: Any) -> str:
+def reply_text(completion: Any) -> str:
     """Return the model's reply: a string, the last message of a conversation, or the text of its parts.
 
     Raises:
@@ -256,7 +256,7 @@ def text_of(completion: Any) -> str:
     if any("role" in message or "content" in message for message in messages):
         roles = ((str(message.get("role") or ANSWERS[0]).lower(), message) for message in reversed(messages))
         content = next((message.get("content") for role, message in roles if role in ANSWERS), None)
-        return text_of_parts(content) if isinstance(content, list | tuple) else text_of(content)
+        return text_of_parts(content) if isinstance(content, list | tuple) else reply_text(content)
     if any("type" in message or "text" in message for message in messages):
         return text_of_parts(messages)
     remedy = "Give a text, a message, a list of messages, or the parts of one"
@@ -312,9 +312,9 @@ class RewardRow(Value):
         columns = [column for column in CASES_COLUMNS if column in self.values]
         for column in columns:
             if self.values[column] is not None:
-                return self._of_cases(column, options)
+                return self._problem_with_tests(column, options)
         if columns:
-            return self._of_cases(columns[0], options)  # raises CasesError, because all are null
+            return self._problem_with_tests(columns[0], options)  # raises CasesError, because all are null
         raise InputError(
             "there is no column with tests",
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
@@ -323,18 +323,18 @@ class RewardRow(Value):
     @property
     def target(self) -> str | None:
         """Return the subtask that the row aims at, or None for the whole problem."""
-        names = (_name(self.values.get(name)) for name in ("subtask", "target_subtask"))
+        names = (_read_name(self.values.get(name)) for name in ("subtask", "target_subtask"))
         return next(filter(None, names), None)
 
     def language(self, problem: Problem, option: str) -> Language:
         """Return the language of the row. A fence in the reply cannot change it."""
-        info = _parsed(self.values.get("verification_info"))
+        info = _parse_verification_info(self.values.get("verification_info"))
         language = info.get("language") if isinstance(info, Mapping) else None
-        row = _name(self.values.get("language")) or _name(language)
+        row = _read_name(self.values.get("language")) or _read_name(language)
         chosen = choose_language(problem, row=row, option=option, default="python")
         return find_language(chosen.language)
 
-    def _of_cases(self, column: str, options: RewardOptions) -> Problem:
+    def _problem_with_tests(self, column: str, options: RewardOptions) -> Problem:
         """Return a problem with the tests in a column."""
         problem = Problem(
             id=json_value(str(self.values.get("problem_id", ""))) or f"row {self.number}",
@@ -342,7 +342,7 @@ class RewardRow(Value):
             checker=Checker(kind=CheckerKind(options.checker)),
         )
         values = {
-            name: _plain(self.values[name])
+            name: _convert_arrays(self.values[name])
             for name in (*_OTHER_COLUMNS, *CASES_COLUMNS)
             if name in self.values
         }
@@ -354,14 +354,16 @@ class RewardRow(Value):
                 problem,
                 tests,
                 Blob.of,
-                function=next((function for name in _FUNCTION if (function := _name(values.get(name)))), ""),
+                function=next(
+                    (function for name in _FUNCTION if (function := _read_name(values.get(name)))), ""
+                ),
                 setup="\n".join(map(str, setup)) if isinstance(setup, list) else str(setup),
             )
         except UnicodeEncodeError as error:
             raise CasesError("the tests contain half of a surrogate pair") from error
 
 
-def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
+def make_rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
     """Yield the rows in the columns of a trainer. Arguments that are not columns are ignored.
 
     Args:
@@ -384,7 +386,7 @@ def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
         yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
 
 
-def _parsed(value: Any) -> Any:
+def _parse_verification_info(value: Any) -> Any:
     """Return the object in `verification_info`, which may be a JSON string. Other values are unchanged."""
     if isinstance(value, str) and "test_cases" in value:
         with suppress(msgspec.MsgspecError):
@@ -392,16 +394,16 @@ def _parsed(value: Any) -> Any:
     return value
 
 
-def _name(value: Any) -> str | None:
+def _read_name(value: Any) -> str | None:
     """Return the name in a cell, or None if the cell is empty, which may be NaN or an empty list."""
-    name = _plain(value)
+    name = _convert_arrays(value)
     return None if name in (None, "", [], {}) or name != name else str(name)
 
 
-def _plain(value: Any) -> Any:
+def _convert_arrays(value: Any) -> Any:
     """Return the value with lists instead of arrays, at all levels."""
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _convert_arrays(value.tolist())
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _convert_arrays(item) for name, item in value.items()}
+    return [_convert_arrays(item) for item in value] if isinstance(value, list | tuple) else value

@@ -29,7 +29,7 @@ _CLOSING_TIMEOUT_S = 60.0  # seconds until a runtime is closed; running jobs are
 _INTERRUPT_INTERVAL_S = 0.5  # maximum seconds until a waiting thread handles an interruption
 
 
-def outcome(future: Future[T]) -> T:
+def wait_for_result(future: Future[T]) -> T:
     """Wait for a future and return its result. An interruption such as Ctrl-C ends the wait.
 
     A single wait without a timeout could not be interrupted.
@@ -51,7 +51,7 @@ class Setup(Value):
     python: str = ""
     packages: tuple[str, ...] = ()  # Python packages that must be there for programs
 
-    def opened(self, store: Store) -> Opening:
+    def open_engines(self, store: Store) -> Opening:
         """Return the engines, as the command line opens them."""
         if self.engine is not None and not isinstance(self.engine, str):
             return open_engine(self.engine(store), store)
@@ -110,7 +110,7 @@ class Runtime:
             raise IoiEvalError("the runtime's own thread cannot wait for itself")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return outcome(future)
+            return wait_for_result(future)
         except BaseException:
             future.cancel()
             raise
@@ -158,15 +158,15 @@ class Runtime:
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         """Open the judge and check that it has the promised packages."""
-        store = own_store(_MAX_CACHE_BYTES)
-        engine, trusted = self._opening = setup.opened(store)
+        store = environment_store(_MAX_CACHE_BYTES)
+        engine, trusted = self._opening = setup.open_engines(store)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         open_scorer = await stack.enter_async_context(scorer)
         await open_scorer.judge.check_packages(setup.packages, ["python"] if setup.packages else [])
         self._scorer = open_scorer
 
 
-def own_store(limit: int | None = None) -> Store:
+def environment_store(limit: int | None = None) -> Store:
     """Return the cache that the environment names."""
     return Store.usual(os.environ.get("IOI_EVAL_CACHE"), limit)
 
@@ -181,9 +181,9 @@ class _ProcessRuntimes:
         self.lock = threading.Lock()
         self.runtimes: dict[Setup, Runtime] = {}
         # Referenced, because freeing them would close connections that the parent uses.
-        self.of_parents: list[dict[Setup, Runtime]] = []
+        self.inherited_runtimes: list[dict[Setup, Runtime]] = []
 
-    def start_anew(self) -> None:
+    def detach_from_parent(self) -> None:
         """Forget the parent's runtimes in a forked child, which lacks the parent's threads.
 
         The lock is replaced, because a thread of the parent may hold it.
@@ -191,12 +191,12 @@ class _ProcessRuntimes:
         self.lock = threading.Lock()
         for inherited in self.runtimes.values():
             inherited.let_go()
-        self.of_parents.append(self.runtimes)
+        self.inherited_runtimes.append(self.runtimes)
         self.runtimes = {}
 
 
 _runtimes = _ProcessRuntimes()
-os.register_at_fork(after_in_child=_runtimes.start_anew)
+os.register_at_fork(after_in_child=_runtimes.detach_from_parent)
 
 
 def runtime(setup: Setup | None = None) -> Runtime:

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.misses import together
+from ioi_eval.integrations.misses import gather_results
 from ioi_eval.integrations.rewards import RewardRow
-from ioi_eval.integrations.verl import outcome, rewards_of, row_of
+from ioi_eval.integrations.verl import judge_solution, make_rewards, make_row
 from ioi_eval.scoring import Deduplication
 
 CustomRm = Callable[..., Awaitable[float | list[float | None] | None]]
@@ -28,7 +28,7 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
         on_failure: The reward of a sample that cannot be judged. None raises the error instead.
         options: Fields of RewardOptions, and `engine`.
     """
-    rewards = rewards_of(options)
+    rewards = make_rewards(options)
 
     async def custom_rm(args: Any, samples: Any, **keywords: Any) -> float | list[float | None] | None:
         """Return the reward of a sample, or the rewards of a list of samples.
@@ -37,25 +37,25 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
         """
         runtime = await asyncio.to_thread(rewards.runtime)
         group = samples if isinstance(samples, Sequence) else [samples]
-        rows = [_row(sample) for sample in group]
+        rows = [_sample_row(sample) for sample in group]
         deduplication = Deduplication() if rewards.options.share else None
-        outcomes = together(
-            outcome(rewards, runtime, sample.response, row, on_failure, deduplication)
+        outcomes = gather_results(
+            judge_solution(rewards, runtime, sample.response, row, on_failure, deduplication)
             for sample, row in zip(group, rows, strict=True)
         )
-        values = [one.reward for one in await runtime.wait(outcomes)]
+        values = [reward_outcome.reward for reward_outcome in await runtime.wait(outcomes)]
         return values if group is samples else values[0]
 
     return custom_rm
 
 
-def _row(sample: Any) -> RewardRow:
+def _sample_row(sample: Any) -> RewardRow:
     """Return a sample's tests as a row. Raise an InputError if it is not a sample of slime."""
     if not hasattr(sample, "response") or not hasattr(sample, "label"):
         remedy = "Call custom_rm(args, sample), or custom_rm(args, samples) with a list of samples"
         raise InputError(f"{sample!r:.60} is not a sample of slime", field="samples", remedy=remedy)
     metadata = sample.metadata if isinstance(getattr(sample, "metadata", None), Mapping) else {}
-    return row_of(sample.label, metadata) if sample.label else RewardRow(values=metadata, number=0)
+    return make_row(sample.label, metadata) if sample.label else RewardRow(values=metadata, number=0)
 
 
 custom_rm = make_custom_rm()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ioi_eval.scoring import ModelSummary
     from ioi_eval.sources import Benchmark, Problems
 
-NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # errors of the judge, which never give a score
+JUDGE_ERRORS = (JudgeFailure, EngineError, ProgramBroken)  # errors of the judge, which never give a score
 _MAX_LOG = 2000  # maximum length of a compiler's or checker's message, in characters
 # Fields of results, of their subtasks and of their tests that metadata contain.
 _RESULT_FIELDS = ("compiles", "points", "checker", "compiler", "repairs")
@@ -100,13 +100,13 @@ class EvaluationSource(Value):
         language = choose_language(problem, option=self.judging.language, default=self.default_language)
         return find_language(language.language)
 
-    def submission(self, key: str, problem: Problem, reply: str) -> Submission:
+    def submission_of_reply(self, key: str, problem: Problem, reply: str) -> Submission:
         """Return the submission with the program in a reply. It may have none."""
         language = self.language(problem)
         code = extract(reply, language)
         return Submission(key=key, problem_id=problem.id, code=code, language=language.name)
 
-    def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
+    def problem_prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Yield label, problem and prompt of each usable problem."""
         from ioi_eval.sources import Prompts  # imports jinja2, which a scorer does not need
 
@@ -144,20 +144,20 @@ def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
     names = tuple(field.name for kind in (JudgingOptions, BenchmarkOptions) for field in fields(kind))
     for name in options:
         if name not in names:
-            close = get_close_matches(name, names, cutoff=0.5)
-            suggestion = f"Did you mean {' or '.join(map(repr, close))}?"
-            remedy = suggestion if close else f"The options are {', '.join(names)}"
+            similar_names = get_close_matches(name, names, cutoff=0.5)
+            suggestion = f"Did you mean {' or '.join(map(repr, similar_names))}?"
+            remedy = suggestion if similar_names else f"The options are {', '.join(names)}"
             raise InputError(f"no such option: {name!r}", remedy=remedy)
     try:
-        judging = convert(fitting(options, JudgingOptions), JudgingOptions, strict=False)
-        choice = convert(fitting(options, BenchmarkOptions), BenchmarkOptions, strict=False)
+        judging = convert(convert_options(options, JudgingOptions), JudgingOptions, strict=False)
+        choice = convert(convert_options(options, BenchmarkOptions), BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
     if judging.language:
         find_language(judging.language)
     evaluation_source = EvaluationSource(
         source=source,
-        problems=_open(source, choice),
+        problems=_load_problems(source, choice),
         judging=judging,
         default_language=language_of(source),
         benchmark=benchmark_of(source),
@@ -168,15 +168,15 @@ def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
 
 
 @cache
-def _open(source: str, choice: BenchmarkOptions) -> Problems:
+def _load_problems(source: str, choice: BenchmarkOptions) -> Problems:
     """Return the problems. They stay in memory, because evaluators score samples one by one."""
-    from ioi_eval.integrations.runtime import own_store
+    from ioi_eval.integrations.runtime import environment_store
     from ioi_eval.sources import open_problems
 
-    return open_problems(source, choice, own_store())
+    return open_problems(source, choice, environment_store())
 
 
-def fitting(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
+def convert_options(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
     """Return the options that are fields of `kind`, converted to the fields' types.
 
     A string may stand for a list, and a number for a string.
@@ -185,10 +185,10 @@ def fitting(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
         field.name: get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
         for field in fields(kind)
     }
-    return {name: _fitting(types[name], options[name]) for name in options if name in types}
+    return {name: _convert_option(types[name], options[name]) for name in options if name in types}
 
 
-def _fitting(kind: Any, value: Any) -> Any:
+def _convert_option(kind: Any, value: Any) -> Any:
     """Return an option's value converted to a field's type."""
     if kind is str:
         return str(value)
@@ -205,30 +205,30 @@ def _fitting(kind: Any, value: Any) -> Any:
 # --- scores ------------------------------------------------------------------------------------------
 
 
-def max_points_of(result: SubmissionResult) -> float:
+def total_points(result: SubmissionResult) -> float:
     """Return the maximum points: 1 without subtasks, because the points are a share of the tests."""
     return math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
-def share(result: SubmissionResult) -> float:
+def score_share(result: SubmissionResult) -> float:
     """Return the score in [0, 1]: exactly 1.0 for full marks and below 1.0 otherwise, despite rounding."""
     if result.verdict is Verdict.AC:
         return 1.0
-    max_points = max_points_of(result)
+    max_points = total_points(result)
     return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
 # --- metadata ----------------------------------------------------------------------------------------
 
 
-def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict[str, Any]:
+def result_metadata(problem: Problem, result: SubmissionResult, **more: Any) -> dict[str, Any]:
     """Return points, subtasks and verdicts as JSON values. `more` are further entries."""
     status = result.verdict
     columns = {
-        **of_problem(problem),
+        **problem_metadata(problem),
         "verdict": status,
         "solved": status is Verdict.AC,
-        "max_points": max_points_of(result),
+        "max_points": total_points(result),
         **{name: getattr(result, name) for name in _RESULT_FIELDS},
         "subtasks": [
             {name: getattr(subtask, name) for name in _SUBTASK_FIELDS} for subtask in result.subtasks
@@ -239,20 +239,20 @@ def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict
     return {name: json_value(value) for name, value in columns.items()}
 
 
-def of_problem(problem: Problem) -> dict[str, Any]:
+def problem_metadata(problem: Problem) -> dict[str, Any]:
     """Return the metadata that identify a problem, in a sample and in its score."""
     return {"problem_id": problem.id, "year": problem.year}
 
 
-def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
+def summarize_scores(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
     """Return a summary of the submissions with these metadata. `choice` are fields of ReportOptions."""
     from ioi_eval.runs import ReportOptions  # imported here, because a scorer does not need reports
     from ioi_eval.scoring import summarise
 
-    return summarise(map(_labelled, scores), ReportOptions(**choice))
+    return summarise(map(_labelled_attempt, scores), ReportOptions(**choice))
 
 
-def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
+def _labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
     """Return the problem's label and the attempt with these metadata."""
     if metadata is None or "subtasks" not in metadata:
         problem = "a score without the judge's metadata"
@@ -268,9 +268,9 @@ def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
 # --- explanations ------------------------------------------------------------------------------------
 
 
-def explanation_of(result: SubmissionResult) -> str:
+def explain_result(result: SubmissionResult) -> str:
     """Return Markdown with verdict, points, subtasks and the first failed test."""
-    status, max_points = result.verdict, max_points_of(result)
+    status, max_points = result.verdict, total_points(result)
     if result.subtasks:
         rows = (
             f"| {subtask.subtask} | {subtask.weighted_score:.6g} | {subtask.points:.6g} | {subtask.status} |"
@@ -286,22 +286,22 @@ def explanation_of(result: SubmissionResult) -> str:
         verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
         failed = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
         first = next(failed, None)
-        example = "" if first is None else f". The first failed test: {_shown(first)}"
+        example = "" if first is None else f". The first failed test: {_describe_test(first)}"
         paragraphs.append(f"Tests: {verdicts}{example}")
     if not result.compiles and result.compile_output:
-        paragraphs.append(f"The compiler:\n\n{_fenced(result.compile_output)}")
+        paragraphs.append(f"The compiler:\n\n{_fence_text(result.compile_output)}")
     return "\n\n".join(paragraphs)
 
 
-def _shown(test: TestResult) -> str:
+def _describe_test(test: TestResult) -> str:
     """Return Markdown with a test's name, verdict, usage and feedback."""
     usage = f", {test.cpu_time:.3f} s" if test.cpu_time is not None else ""
     usage += f", {test.memory / (1 << 20):.1f} MiB" if test.memory is not None else ""
-    feedback = f"\n\n{_fenced(test.feedback)}" if test.feedback else ""
+    feedback = f"\n\n{_fence_text(test.feedback)}" if test.feedback else ""
     return f"`{test.test_name}` ({test.status}{usage}){feedback}"
 
 
-def _fenced(text: str) -> str:
+def _fence_text(text: str) -> str:
     """Return the text as a fenced block, with a fence longer than any backticks in the text."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -25,8 +25,8 @@ from ioi_eval.integrations.rewards import (
     RewardOptions,
     RewardOutcome,
     Rewards,
-    rows,
-    text_of,
+    make_rows,
+    reply_text,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
 
@@ -45,28 +45,28 @@ class Reward:
         """Return the rewards of the completions. `columns` are the dataset's."""
         _check_call(prompts, completions)
         runtime, start = self._rewards.runtime(), time.monotonic()
-        outcomes = runtime.call(self._outcomes(completions, columns, runtime))
-        return self._logged(outcomes, time.monotonic() - start, columns)
+        outcomes = runtime.call(self._score_completions(completions, columns, runtime))
+        return self._log_and_return_rewards(outcomes, time.monotonic() - start, columns)
 
-    async def awaited(
+    async def compute_rewards(
         self, completions: Sequence[Completion], columns: Mapping[str, Any]
     ) -> list[float | None]:
         """Return the rewards of the completions, for a caller with an event loop."""
         runtime, start = await asyncio.to_thread(self._rewards.runtime), time.monotonic()
-        outcomes = await runtime.wait(self._outcomes(completions, columns, runtime))
-        return self._logged(outcomes, time.monotonic() - start, columns)
+        outcomes = await runtime.wait(self._score_completions(completions, columns, runtime))
+        return self._log_and_return_rewards(outcomes, time.monotonic() - start, columns)
 
-    def _outcomes(
+    def _score_completions(
         self, completions: Sequence[Completion], columns: Mapping[str, Any], runtime: Runtime
     ) -> Coroutine[Any, Any, list[RewardOutcome]]:
         """Return a coroutine for the runtime that judges the completions."""
         if not isinstance(completions, Sequence) or isinstance(completions, str):
             problem = f"completions must be a list, not {type(completions).__name__}"
             raise InputError(problem, field="completions", remedy=_CALL_REMEDY)
-        texts = [text_of(completion) for completion in completions]
-        return self._rewards.of_all(texts, tuple(rows(columns, len(texts))), runtime)
+        replies = [reply_text(completion) for completion in completions]
+        return self._rewards.score_all(replies, tuple(make_rows(columns, len(replies))), runtime)
 
-    def _logged(
+    def _log_and_return_rewards(
         self, outcomes: Sequence[RewardOutcome], seconds: float, columns: Mapping[str, Any]
     ) -> list[float | None]:
         """Return the rewards. If the trainer has log functions, log verdicts, shares and the time."""
@@ -131,14 +131,14 @@ def make_async_reward(
     """Return a reward function that trainers await. `make_reward` describes the arguments."""
     sync_reward = make_reward(options, name=name, **others)
 
-    async def awaited(
+    async def compute_rewards(
         prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
         _check_call(prompts, completions)
-        return await sync_reward.awaited(completions, columns)
+        return await sync_reward.compute_rewards(completions, columns)
 
-    awaited.__name__ = name
-    return awaited
+    compute_rewards.__name__ = name
+    return compute_rewards
 
 
 reward = make_reward()

@@ -18,8 +18,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ioi_eval.integrations import needs
-from ioi_eval.integrations.misses import note
-from ioi_eval.integrations.tasks import NO_ANSWER, EvaluationSource, metadata_of, open_source, share
+from ioi_eval.integrations.misses import count_miss
+from ioi_eval.integrations.tasks import (
+    JUDGE_ERRORS,
+    EvaluationSource,
+    open_source,
+    result_metadata,
+    score_share,
+)
 
 with needs("verifiers"):
     from pydantic import Field
@@ -40,7 +46,7 @@ class ProblemConfig(vf.TaskConfig):
     source: str = "ioi"  # a benchmark, packages, or a file of rows
     options: dict[str, Any] = Field(default_factory=dict)  # as for a task of inspect_ai: docs/inspect_ai.md
 
-    def asked(self) -> EvaluationSource:
+    def open_evaluation_source(self) -> EvaluationSource:
         """Return the problems and options."""
         return open_source(self.source, self.options)
 
@@ -65,19 +71,19 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
     @vf.reward
     async def points(self, trace: vf.Trace) -> float:
         """Return the share of the points. Raise the error if the reply cannot be judged."""
-        asked = await asyncio.to_thread(self.config.asked)
-        problem = asked.problems.find(self.data.problem_id, self.data.year)
-        submission = asked.submission(trace.id, problem, trace.last_reply)
-        runtime = await asyncio.to_thread(asked.runtime)
+        evaluation_source = await asyncio.to_thread(self.config.open_evaluation_source)
+        problem = evaluation_source.problems.find(self.data.problem_id, self.data.year)
+        submission = evaluation_source.submission_of_reply(trace.id, problem, trace.last_reply)
+        runtime = await asyncio.to_thread(evaluation_source.runtime)
         try:
             result = await runtime.wait(runtime.score(problem, submission))
-        except NO_ANSWER as error:
-            note(error)
+        except JUDGE_ERRORS as error:
+            count_miss(error)
             raise
-        metadata = metadata_of(problem, result, language=submission.language)
+        metadata = result_metadata(problem, result, language=submission.language)
         trace.info["ioi_eval"] = metadata
         trace.record_metrics({"solved": float(metadata["solved"]), "compiles": float(result.compiles)})
-        return share(result)
+        return score_share(result)
 
 
 class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
@@ -85,6 +91,8 @@ class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
 
     def load(self) -> Iterator[ProblemTask]:
         """Yield a task for each problem."""
-        for label, problem, prompt in self.config.task.asked().prompts(self.config.prompt):
+        for label, problem, prompt in self.config.task.open_evaluation_source().problem_prompts(
+            self.config.prompt
+        ):
             data = ProblemData(id=label, problem_id=problem.id, year=problem.year, prompt=prompt)
             yield ProblemTask(data, self.config.task)

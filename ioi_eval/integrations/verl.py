@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.errors import InputError, InterpreterRefused, IoiEvalError
-from ioi_eval.integrations.misses import note, together
+from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.integrations.rewards import (
     CASES_COLUMNS,
     NOT_JUDGED,
@@ -29,7 +29,7 @@ from ioi_eval.integrations.rewards import (
     RewardOutcome,
     RewardRow,
     Rewards,
-    text_of,
+    reply_text,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.models import CheckerKind
@@ -37,7 +37,7 @@ from ioi_eval.scoring import Deduplication
 
 COMPARISON = CheckerKind.PRIME_CODE  # the comparison of outputs in verl's own reward for code
 # Arguments that reward managers pass to every function, next to the user's arguments.
-_OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})
+_VERL_ARGUMENTS = frozenset({"reward_router_address", "reward_model_tokenizer"})
 
 
 def compute_score(
@@ -58,10 +58,12 @@ def compute_score(
         on_failure: The reward of a row that cannot be judged. None raises the error instead.
         options: Fields of RewardOptions, and `engine`.
     """
-    rewards = rewards_of(options)
+    rewards = make_rewards(options)
     runtime = rewards.runtime()
-    return _number(
-        runtime.call(outcome(rewards, runtime, solution_str, row_of(ground_truth, extra_info), on_failure))
+    return _existing_reward(
+        runtime.call(
+            judge_solution(rewards, runtime, solution_str, make_row(ground_truth, extra_info), on_failure)
+        )
     )
 
 
@@ -74,10 +76,12 @@ async def compute_score_async(
     **options: Any,
 ) -> float:
     """Return the reward of one solution, for reward managers that await. See `compute_score`."""
-    rewards = rewards_of(options)
+    rewards = make_rewards(options)
     runtime = await asyncio.to_thread(rewards.runtime)
-    row = row_of(ground_truth, extra_info)
-    return _number(await runtime.wait(outcome(rewards, runtime, solution_str, row, on_failure)))
+    row = make_row(ground_truth, extra_info)
+    return _existing_reward(
+        await runtime.wait(judge_solution(rewards, runtime, solution_str, row, on_failure))
+    )
 
 
 def compute_score_batch(
@@ -89,40 +93,42 @@ def compute_score_batch(
     **options: Any,
 ) -> list[float]:
     """Return the rewards of a batch, in which equal programs are judged once. See `compute_score`."""
-    rewards = rewards_of(options)
+    rewards = make_rewards(options)
     runtime = rewards.runtime()
     deduplication = Deduplication() if rewards.options.share else None
     infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
     solutions = zip(solution_strs, ground_truths, infos, strict=True)
     outcomes = (
-        outcome(rewards, runtime, solution, row_of(truth, info), on_failure, deduplication)
+        judge_solution(rewards, runtime, solution, make_row(truth, info), on_failure, deduplication)
         for solution, truth, info in solutions
     )
-    return [_number(one) for one in runtime.call(together(outcomes))]
+    return [_existing_reward(reward_outcome) for reward_outcome in runtime.call(gather_results(outcomes))]
 
 
-def rewards_of(options: Mapping[str, Any]) -> Rewards:
+def make_rewards(options: Mapping[str, Any]) -> Rewards:
     """Return the rewards with these options. Raise an InputError for an unknown option."""
-    known = {name: value for name, value in options.items() if name not in _OF_VERL}
-    setup = Setup(engine=known.pop("engine", None))
-    unknown = sorted(known.keys() - set(RewardOptions.__struct_fields__))
+    option_values = {name: value for name, value in options.items() if name not in _VERL_ARGUMENTS}
+    setup = Setup(engine=option_values.pop("engine", None))
+    unknown = sorted(option_values.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
         names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
         raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {names}")
     try:
-        return Rewards(options=msgspec.convert({"checker": COMPARISON, **known}, RewardOptions), setup=setup)
+        return Rewards(
+            options=msgspec.convert({"checker": COMPARISON, **option_values}, RewardOptions), setup=setup
+        )
     except msgspec.ValidationError as error:
         raise InputError(str(error), where="reward_kwargs") from error
 
 
-def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
+def make_row(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
     """Return the row whose tests are the ground truth."""
     columns = extra_info if isinstance(extra_info, Mapping) else {}
     others = {name: value for name, value in columns.items() if name not in CASES_COLUMNS}
     return RewardRow(values={**others, "ground_truth": ground_truth}, number=0)
 
 
-async def outcome(
+async def judge_solution(
     rewards: Rewards,
     runtime: Runtime,
     solution: Any,
@@ -144,19 +150,19 @@ async def outcome(
         InterpreterRefused: No row can have a reward.
         InputError: The reply has a form that is wrong for all rows.
     """
-    text = text_of(solution)
+    text = reply_text(solution)
     try:
-        return await rewards.of_one(text, row, runtime, deduplication)
+        return await rewards.score_one(text, row, runtime, deduplication)
     except InterpreterRefused:
         raise
     except IoiEvalError as error:
         if on_failure is None:
             raise
-        note(error)
+        count_miss(error)
         return RewardOutcome(on_failure, NOT_JUDGED)
 
 
-def _number(outcome: RewardOutcome) -> float:
+def _existing_reward(outcome: RewardOutcome) -> float:
     """Return the reward, which exists because `on_failure` replaces a missing one."""
     assert outcome.reward is not None, "a missing reward raises, or is on_failure"
     return outcome.reward

@@ -16,7 +16,7 @@ from typing import Any
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from ioi_eval.integrations.rewards import NOT_JUDGED
-from ioi_eval.integrations.verl import outcome, rewards_of, row_of
+from ioi_eval.integrations.verl import judge_solution, make_rewards, make_row
 from ioi_eval.scoring import Deduplication
 
 
@@ -34,21 +34,21 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         super().__init__(config, tokenizer, compute_score)
         options = dict(config.reward.get("reward_kwargs") or {})
         self._on_failure: float | None = options.pop("on_failure", 0.0)
-        self._rewards = rewards_of(options)
+        self._rewards = make_rewards(options)
         self._sharing, self._active_rows = Deduplication(), 0
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return the reward of one row. If there are several sequences, the last one counts, as in verl."""
         item = data[-1:][0]
-        text = await asyncio.to_thread(self._text, item)
+        text = await asyncio.to_thread(self._decode_reply, item)
         row = item.non_tensor_batch
-        columns = row_of((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
+        columns = make_row((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
         runtime = await asyncio.to_thread(self._rewards.runtime)
         deduplication = self._sharing if self._rewards.options.share else None
         self._active_rows += 1
         try:
             result = await runtime.wait(
-                outcome(self._rewards, runtime, text, columns, self._on_failure, deduplication)
+                judge_solution(self._rewards, runtime, text, columns, self._on_failure, deduplication)
             )
         finally:
             self._active_rows -= 1
@@ -61,7 +61,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         }
         return {"reward_score": result.reward, "reward_extra_info": extra}
 
-    def _text(self, item: Any) -> str:
+    def _decode_reply(self, item: Any) -> str:
         """Return the decoded reply."""
         responses = item.batch["responses"]
         length = item.batch["attention_mask"][-responses.shape[-1] :].sum()

@@ -11,7 +11,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.tasks import EvaluationSource, fitting, open_source
+from ioi_eval.integrations.tasks import EvaluationSource, convert_options, open_source
 from ioi_eval.plugins.contest import MAX_PART_LENGTH, Contest, Rules, Statement, SubmissionReply, as_markdown
 from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
@@ -27,7 +27,7 @@ class Episodes:
     def __init__(self, source: str, options: Mapping[str, Any]) -> None:
         names = {field.name for field in fields(Rules)}
         try:
-            self.rules = convert(fitting(options, Rules), Rules, strict=False)
+            self.rules = convert(convert_options(options, Rules), Rules, strict=False)
         except ValidationError as error:
             raise InputError(f"a rule is invalid: {error}") from error
         self.asked: EvaluationSource = open_source(

@@ -33,7 +33,7 @@ def outcome(test: FakeTest) -> float | Broken:
 @pytest.fixture(autouse=True)
 def fake_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = Setup(engine=lambda _: FakeEngine(outcome))
-    monkeypatch.setattr("ioi_eval.integrations.tasks.EvaluationSource.runtime", lambda asked: runtime(setup))
+    monkeypatch.setattr("ioi_eval.integrations.tasks.EvaluationSource.runtime", lambda source: runtime(setup))
 
 
 class HeldEngine(FakeEngine):
@@ -54,7 +54,7 @@ class HeldEngine(FakeEngine):
 def held(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
     engine = HeldEngine()
     setup = Setup(engine=lambda _: engine)
-    monkeypatch.setattr("ioi_eval.integrations.tasks.EvaluationSource.runtime", lambda asked: runtime(setup))
+    monkeypatch.setattr("ioi_eval.integrations.tasks.EvaluationSource.runtime", lambda source: runtime(setup))
     return engine
 
 

@@ -95,13 +95,13 @@ def test_offline_setting_of_the_client_is_restored(
 
     def other() -> None:
         inside.wait()
-        with pytest.raises(ConnectionError), hub.asking("b"):
+        with pytest.raises(ConnectionError), hub.hub_connection("b"):
             seen.append(done.is_set())
             raise OSError
 
     thread = threading.Thread(target=other)
     thread.start()
-    with hub.asking("a"):
+    with hub.hub_connection("a"):
         assert client.HF_HUB_OFFLINE and own.HF_HUB_OFFLINE
         inside.set()
         thread.join(0.2)

@@ -180,11 +180,11 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[
         started.append(real())
         return started[-1]
 
-    real = parquet._start
-    monkeypatch.setattr(parquet, "_start", start)
-    parquet._end_idle()
+    real = parquet._start_child
+    monkeypatch.setattr(parquet, "_start_child", start)
+    parquet._kill_idle_children()
     yield started
-    parquet._end_idle()
+    parquet._kill_idle_children()
     assert all(child.returncode is not None for child in started)
 
 

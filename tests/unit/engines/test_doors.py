@@ -17,7 +17,7 @@ from ioi_eval.integrations.eval_protocol import Execution
 from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_reward
-from ioi_eval.integrations.verl import rewards_of
+from ioi_eval.integrations.verl import make_rewards
 
 Door = Callable[..., Opening]
 CORES = 8
@@ -36,7 +36,7 @@ def integration(store: Store, engine: str | None, workers: int | None = None, **
 
 
 def reward_of_verl(store: Store, engine: str | None) -> Opening:
-    return rewards_of({"engine": engine}).setup.opened(store)
+    return make_rewards({"engine": engine}).setup.opened(store)
 
 
 def reward_of_trl(store: Store, engine: str | None) -> Opening:

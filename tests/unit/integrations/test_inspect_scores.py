@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, read_rows_or_errors
 from ioi_eval.benchmarks.row_schemas import schema_of
 from ioi_eval.errors import FailedRequest, InputError
-from ioi_eval.integrations.tasks import explanation_of, metadata_of, share, summary_of
+from ioi_eval.integrations.tasks import explain_result, result_metadata, score_share, summarize_scores
 from ioi_eval.models import (
     Blob,
     Problem,
@@ -47,13 +47,13 @@ def result_of(problem: Problem, *scores: float, feedback: str = "") -> Submissio
 
 
 def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict[str, object]:
-    metadata = metadata_of(problem, result_of(problem, *scores), epoch=epoch, length=length)
+    metadata = result_metadata(problem, result_of(problem, *scores), epoch=epoch, length=length)
     return json.loads(json.dumps(metadata))
 
 
 def test_points_are_those_of_what_would_be_handed_in() -> None:
     scores = [told(PROBLEM, 1, 1, 0, 0), told(PROBLEM, 2, 0, 1, 0.5), told(PROBLEM, 3, 0, 1, 0.8, length=99)]
-    every, one = (summary_of(scores, submissions=limit) for limit in (50, 1))
+    every, one = (summarize_scores(scores, submissions=limit) for limit in (50, 1))
     assert every.budgets[Budget.LIMITED] == 30 + 56
     assert one.budgets[Budget.LIMITED] == 56, "the longest is handed in first"
     assert (every.max_points, every.problems_solved, every.scored) == (100, 0, 3)
@@ -66,7 +66,7 @@ def test_pass_at_k_counts_full_marks() -> None:
         told(PLAIN, 1, 1, 1, 1),
         told(PLAIN, 2, 1, 1, 1),
     ]
-    summary = summary_of(scores, ks=(1, 2, 3))
+    summary = summarize_scores(scores, ks=(1, 2, 3))
     assert [one.value for one in summary.pass_at] == [0.75, 1.0, None]
     assert summary.problems_solved == 2, "two problems of one id, of which one has no year"
 
@@ -75,26 +75,26 @@ def test_full_marks_are_one_and_nothing_else_is() -> None:
     thirds = msgspec.structs.replace(
         PLAIN, subtasks=tuple(Subtask(name=name, points=100 / 3, tests=(name,)) for name in NAMES)
     )
-    assert share(result_of(thirds, 1, 1, 1)) == 1.0
-    assert share(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
-    assert share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
+    assert score_share(result_of(thirds, 1, 1, 1)) == 1.0
+    assert score_share(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
+    assert score_share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
 
 
 def test_an_explanation_says_what_was_earned_and_what_failed() -> None:
     wrong = result_of(PROBLEM, 1, 0.5, 0, feedback="```\n# not a heading of ours")
-    assert explanation_of(wrong) == (
+    assert explain_result(wrong) == (
         "**WA**: 30 of 100 points\n\n"
         "| subtask | points | of | verdict |\n|---|--:|--:|---|\n"
         "| 01-small | 30 | 30 | AC |\n| 02-full | 0 | 70 | WA |\n\n"
         "Tests: 1 WA, 1 PA, 1 AC. The first failed test: `b1` (PA, 0.500 s, 1.0 MiB)\n\n"
         "````\n```\n# not a heading of ours\n````"
     )
-    assert explanation_of(result_of(PLAIN, 1, 1, 1)) == "**AC**: 3 of 3 tests passed\n\nTests: 3 AC"
+    assert explain_result(result_of(PLAIN, 1, 1, 1)) == "**AC**: 3 of 3 tests passed\n\nTests: 3 AC"
 
 
 def test_a_score_of_somebody_else_is_named() -> None:
     with pytest.raises(InputError, match="ioi_eval/judged"):
-        summary_of([None])
+        summarize_scores([None])
 
 
 # --- rows of logs ------------------------------------------------------------------------------------
@@ -143,4 +143,4 @@ def test_without_the_package_it_is_said_what_to_install(
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     (tmp_path / "a.eval").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"pip install 'ioi-eval\[inspect-ai\]'"):
-        next(rows_or_faults(tmp_path / "a.eval"))
+        next(read_rows_or_errors(tmp_path / "a.eval"))

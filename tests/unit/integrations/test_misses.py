@@ -7,12 +7,12 @@ import sys
 
 NOTING = """
 import io, logging
-from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.misses import count_miss
 from ioi_eval.model.errors import JudgeFailure
 
 log = io.StringIO()
 logging.basicConfig(stream=log)
-note(JudgeFailure("out of disks"))
+count_miss(JudgeFailure("out of disks"))
 assert "out of disks" in log.getvalue()
 log.close()
 """

@@ -23,7 +23,7 @@ from support.once import knowing_tools
 
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
-from ioi_eval.integrations.rewards import RewardMode, RewardOptions, text_of
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions, reply_text
 from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
@@ -487,25 +487,25 @@ PART = {"type": "text", "text": RIGHT}
     ],
 )
 def test_a_completion_may_be_a_message_or_its_parts(completion: Any) -> None:
-    assert text_of(completion) == RIGHT
+    assert reply_text(completion) == RIGHT
 
 
 @pytest.mark.parametrize("completion", [None, "", [], [{"role": "assistant", "tool_calls": [{}]}]])
 def test_a_completion_may_say_nothing(completion: Any) -> None:
-    assert text_of(completion) == ""
+    assert reply_text(completion) == ""
 
 
 @pytest.mark.parametrize("completion", [[RIGHT, RIGHT], 5, [None], {"choices": []}, [{"content": 5}]])
 def test_value_that_is_not_a_completion_is_an_input_error(completion: Any) -> None:
     with pytest.raises(InputError, match=r"completions.*is not a completion"):
-        text_of(completion)
+        reply_text(completion)
 
 
 @pytest.mark.parametrize("role", ["tool", "user"])
 def test_what_others_write_behind_a_completion_is_not_rewarded(role: str) -> None:
     """As a tool whose calls are used up: its result was the completion."""
     other = {"role": role, "content": RIGHT}
-    assert text_of([{"role": "assistant", "content": "Hm."}, other]) == "Hm."
-    assert text_of([{"role": "assistant", "content": None, "tool_calls": [{}]}, other]) == ""
-    assert text_of([{"role": "assistant", "content": RIGHT}, {"role": role, "content": "?"}]) == RIGHT
-    assert text_of([{"content": RIGHT}]) == RIGHT
+    assert reply_text([{"role": "assistant", "content": "Hm."}, other]) == "Hm."
+    assert reply_text([{"role": "assistant", "content": None, "tool_calls": [{}]}, other]) == ""
+    assert reply_text([{"role": "assistant", "content": RIGHT}, {"role": role, "content": "?"}]) == RIGHT
+    assert reply_text([{"content": RIGHT}]) == RIGHT

@@ -233,7 +233,7 @@ from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
 from ioi_eval.integrations.rewards import RewardRow, Rewards
 from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_reward
-from ioi_eval.integrations.verl import outcome
+from ioi_eval.integrations.verl import judge_solution
 from ioi_eval.errors import InterpreterRefused
 layers = ("landlock",)
 def make(store):
@@ -248,7 +248,7 @@ for code in codes:
     assert make_reward(setup=setup)(completions=[text], input_output=[tests]) == [None]
     rewards = Rewards(setup=setup)
     try:
-        rewards.runtime().call(outcome(rewards, rewards.runtime(), text, row, 0.0))
+        rewards.runtime().call(judge_solution(rewards, rewards.runtime(), text, row, 0.0))
     except InterpreterRefused as error:
         assert "chmod o+x" in str(error)
     else:

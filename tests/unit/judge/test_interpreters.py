@@ -156,7 +156,7 @@ def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
     row = RewardRow(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
     completions = [f"```python\n{code}\n```" for code in codes]
     options = RewardOptions(mode=RewardMode.PASS_FAIL)
-    found = own.call(Rewards(options=options).of_all(completions, [row] * len(codes), own))
+    found = own.call(Rewards(options=options).score_all(completions, [row] * len(codes), own))
     return [one.reward for one in found]
 
 
