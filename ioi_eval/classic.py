@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from ioi_eval.engines.jobs.piston_api import decode_reply, decode_request, encode_result
     from ioi_eval.engines.jobs.run import brings_scripts, execute
     from ioi_eval.judge.classic import classic_job
-    from ioi_eval.rules.verdicts import check_graders, classic_outcome, classic_result, may_be_judges_fault
+    from ioi_eval.rules.verdicts import (
+        check_graders,
+        classic_outcome,
+        classic_result,
+        may_be_judges_fault,
+    )
     from ioi_eval.runs.scorer import run_classic
     from ioi_eval.store.resources import classic_scripts
 else:

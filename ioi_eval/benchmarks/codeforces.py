@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
 from ioi_eval.rules.assertions import python_checker
-from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, with_cases
+from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, unparsable_tests, with_cases
 from ioi_eval.store.tasks import People
 
 # --- Codeforces: a row for each problem with the tests that the site shows --------------------------------
@@ -272,7 +272,7 @@ def _file_options(row: Row) -> TaskOptions:
     names = [row.text(field, "").strip() for field in ("input_file", "output_file")]
     for name in names:
         if "/" in name or name in (".", ".."):
-            raise broken(f"{name!r} is not a file name")
+            raise unparsable_tests(f"{name!r} is not a file name")
     return TaskOptions(input_file=names[0], output_file=names[1])
 
 
@@ -283,10 +283,10 @@ def _read_cases(row: Row, field: str) -> Iterator[Case]:
     """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
     inputs, outputs = _read_columns(row.value(field), ("input", "output"))
     if len(inputs) != len(outputs):
-        raise broken(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
+        raise unparsable_tests(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
     for input_text, output_text in zip(inputs, outputs, strict=True):
         if not isinstance(input_text, str) or not isinstance(output_text, str):
-            raise broken(f"{field}: a test without a text")
+            raise unparsable_tests(f"{field}: a test without a text")
         yield Case(input_text, output_text)
 
 

@@ -40,7 +40,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, text_of
-from ioi_eval.rules.json_tests import list_in
+from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
 from ioi_eval.store.packed import Keys, NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
@@ -442,7 +442,7 @@ def find_list_columns(path: Path) -> frozenset[str]:
 @lru_cache(4)  # strings of a row are parsed repeatedly, and parsing takes most of the time
 def _parse_cached_list(text: str) -> list[Any] | None:
     """Return the list that the string contains, or None."""
-    return list_in(text)
+    return parse_list(text)
 
 
 def _lacks_reply(name: str | None, columns: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test, Value
 from ioi_eval.problems.package import with_testlib
 from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.json_tests import NO_CASES, CasesError, literal_in
+from ioi_eval.rules.json_tests import NO_CASES, CasesError, parse_literal
 from ioi_eval.rules.row_tests import with_tests
 from ioi_eval.store.rows import as_number
 
@@ -516,7 +516,7 @@ def _decoded(value: Any) -> Any:
     try:
         return json.loads(shallow(value))
     except ValueError:
-        return literal_in(value)
+        return parse_literal(value)
 
 
 def read_benchmark_entry(path: Path) -> ListedBenchmark:

@@ -39,7 +39,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems import cms
 from ioi_eval.problems.package import TESTLIB, first_named, with_testlib
-from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
+from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import needs_answers
 from ioi_eval.store.rows import as_number
@@ -400,9 +400,9 @@ def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Proble
     used = {name for subtask in subtasks.values() for name in subtask.testcases}
     cases = _decode_json(row.content("tests"), dict[str, msgspec.Raw])
     for name in sorted(used - cases.keys()):
-        raise broken(f"a subtask names the test {name!r}, which is not there")
+        raise unparsable_tests(f"a subtask names the test {name!r}, which is not there")
     if not all(subtask.testcases for subtask in subtasks.values()):
-        raise broken("a subtask without tests")
+        raise unparsable_tests("a subtask without tests")
     tests, has_reals = [], False
     for name in sorted(used or cases):
         case = _decode_json(memoryview(cases[name]), _Case)
@@ -432,4 +432,4 @@ def _decode_json(text: bytes | memoryview, kind: type[_T]) -> _T:
             nesting.feed(bytes(text[start : start + _PIECE_BYTES]))
         return msgspec.json.decode(text, type=kind)
     except ValueError as error:
-        raise broken(str(error)) from error
+        raise unparsable_tests(str(error)) from error

@@ -22,7 +22,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
 from ioi_eval.problems.names import is_plain
-from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
+from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 
 _MEGABYTE = 1_000_000  # bytes, as in the benchmark's harness
 _TEST_FILES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))  # names of a test's files, by its number
@@ -104,6 +104,6 @@ def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
         pairs = [[folder / name.format(number) for name in pair] for pair in _TEST_FILES]
         files = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
         if files is None:
-            raise broken(f"test {number} has no files")
+            raise unparsable_tests(f"test {number} has no files")
         input_blob, answer = (contents.copy(Blob.of_file(path)) for path in files)
         yield Test(name=str(number), input=input_blob, answer=answer)

@@ -10,7 +10,7 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.options import EngineOptions, OutputOptions, open_store
 from ioi_eval.cli.progress import Signals
-from ioi_eval.rules.calibration import Calibration, Distance
+from ioi_eval.rules.calibration import Calibration, TimeRatio
 from ioi_eval.runs.events import DistanceMeasured, Event
 from ioi_eval.runs.solutions import calibrate as measure
 
@@ -54,7 +54,7 @@ def calibrate(
         raise typer.Exit(_NONE_SEPARATES)
 
 
-def _ratio(distance: Distance) -> str:
+def _ratio(distance: TimeRatio) -> str:
     return ("at least " if distance.at_least else "") + f"{distance.ratio:.2f}"
 
 

@@ -36,15 +36,15 @@ from ioi_eval.rules.plan import PlannedTest, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import (
     BuildEnding,
-    build_ending,
     check_graders,
     classic_outcome,
     classic_result,
-    first_error,
+    classify_build,
+    compilation_failure,
+    find_first_error,
+    find_last_line,
     lacks_space,
-    last_line,
     may_be_judges_fault,
-    package_failure,
 )
 from ioi_eval.store.resources import classic_scripts
 
@@ -103,7 +103,7 @@ def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: boo
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
         reason = _failure_reason(compiled.stderr)
         if reason.endswith(_NOT_COMPILED):
-            raise package_failure(reason, compiled, test.name)
+            raise compilation_failure(reason, compiled, test.name)
         raise JudgeFailure(reason, phase="compiling", test=test.name)
     has_failed = (
         run.code not in (None, 0) if uses_own_scripts else run.code == _JUDGE_AT_FAULT and not run.stdout
@@ -113,7 +113,7 @@ def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: boo
 
 
 def _failure_reason(output: str) -> str:
-    return (last_line(output) or "no reason given")[:1000]
+    return (find_last_line(output) or "no reason given")[:1000]
 
 
 def _refuse_cms_misjudged(problem: Problem) -> None:
@@ -377,8 +377,8 @@ async def _raise_server_faults(result: JobResult) -> JobResult:
     """
     compiled = result.compile
     if compiled is not None and lacks_space(compiled):
-        raise MachineAtFault(first_error(compiled), result)
-    if compiled is not None and build_ending(compiled) is BuildEnding.KILLED:
+        raise MachineAtFault(find_first_error(compiled), result)
+    if compiled is not None and classify_build(compiled) is BuildEnding.KILLED:
         raise MachineAtFault(f"the compiler was killed: {compiled.message or compiled.signal}", result)
     return result
 
@@ -438,7 +438,7 @@ def _raise_server_limit_failures(result: JobResult, test: Test, capabilities: Ca
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",
         )
-    ending = None if result.compile is None else build_ending(result.compile)
+    ending = None if result.compile is None else classify_build(result.compile)
     if ending in (BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED):
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name

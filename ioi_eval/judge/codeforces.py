@@ -10,7 +10,7 @@ from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import Blob, CheckerKind, Problem, Submission, TaskType, Test, TestResult, Verdict
-from ioi_eval.rules.verdicts import COMPILATION_ERROR, not_compiled
+from ioi_eval.rules.verdicts import COMPILATION_ERROR, uncompiled_result
 
 CONFIG = "grader_config"
 PYTHON = "cf_python3"
@@ -128,7 +128,7 @@ def codeforces_result(test_name: str, result: JobResult) -> TestResult:
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code != 0:
         output = compiled.stderr or compiled.stdout
-        return not_compiled(test_name, f"{COMPILATION_ERROR} exit code {compiled.code}\n{output}")
+        return uncompiled_result(test_name, f"{COMPILATION_ERROR} exit code {compiled.code}\n{output}")
     if run.code == 0 and run.stdout.strip() == "1":
         return TestResult(test_name=test_name, score=1.0, status=Verdict.AC, feedback=run.stderr)
     output = f"{run.stdout}\n{run.stderr}".casefold()

@@ -69,10 +69,16 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules.expectations import right_solution
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
-from ioi_eval.rules.limits import is_open, settled
+from ioi_eval.rules.limits import may_gain_by_rerun, select_counting_run
 from ioi_eval.rules.plan import PlannedTest, is_by_file, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
+from ioi_eval.rules.verdicts import (
+    missing_file_result,
+    rescale_result,
+    result_of_report,
+    stalled_result,
+    with_raw_points,
+)
 
 _BUILD = "build"
 _log = logging.getLogger(__name__)
@@ -232,7 +238,9 @@ class Judge:
             program = setup.program(submission, None, programs)
             # Tests that need a program, which a submission of files does not have.
             names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
-            missing_results = {name: not_submitted(name) for name in names if name not in program.outputs}
+            missing_results = {
+                name: missing_file_result(name) for name in names if name not in program.outputs
+            }
             return await _SubmissionJudging(tests, setup, submission, program, programs).result(
                 missing_results
             )
@@ -309,7 +317,7 @@ class _SubmissionJudging:
                 ]
                 if stall is StallOutcome.AGAIN and tests_with_program:
                     for planned in tests_with_program:
-                        results |= share(planned, not_tried(planned.test.name, stalled_test))
+                        results |= share(planned, stalled_result(planned.test.name, stalled_test))
                 else:
                     batch = Batch(
                         problem=setup.stretched_problem,
@@ -352,7 +360,9 @@ class _SubmissionJudging:
         problem = self.setup.problem
         tests = [planned for planned in batch.tests if planned.test.name in first_results]
         runs = {planned.test.name: [first_results[planned.test.name]] for planned in tests}
-        while borderline := tuple(planned for planned in tests if is_open(runs[planned.test.name], problem)):
+        while borderline := tuple(
+            planned for planned in tests if may_gain_by_rerun(runs[planned.test.name], problem)
+        ):
             BORDERLINE.log(_log, f"slightly over the limit: {_join_test_names(borderline)}")
             _, new_results = await self._run_batch(replace(batch, tests=borderline, alone=True))
             for planned in borderline:
@@ -360,7 +370,7 @@ class _SubmissionJudging:
                 runs[name] += [new_results[name]] if name in new_results else []
         results = dict[str, TestResult]()
         for planned in tests:
-            results |= share(planned, settled(runs[planned.test.name], problem))
+            results |= share(planned, select_counting_run(runs[planned.test.name], problem))
         return results
 
     async def _run_batch(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
@@ -383,13 +393,13 @@ class _SubmissionJudging:
                 raise JudgeFailure(
                     line.failure, phase=phase, test=test.name, remedy=_checker_remedy(problem.checker)
                 )
-            result = test_result(test.name, line, limits=problem.limits, processes=self.setup.processes)
+            result = result_of_report(test.name, line, limits=problem.limits, processes=self.setup.processes)
             # testlib's exit codes for right and partly right do not depend on the test's points.
             is_partial = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
             if test.full is None and judge.full == RAW_POINTS:
-                result = counted(result)
+                result = with_raw_points(result)
             elif test.full is not None and not is_partial:
-                result = rescaled(result, judge.full, test.full)
+                result = rescale_result(result, judge.full, test.full)
             log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)
             results |= share(planned, result)
         return answers, results

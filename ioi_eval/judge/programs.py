@@ -56,7 +56,7 @@ from ioi_eval.model.values import (
     TaskType,
     Value,
 )
-from ioi_eval.rules.limits import manager_limits, plan_limits, processes_of, stretched
+from ioi_eval.rules.limits import count_processes, make_manager_limits, make_plan_limits, raise_cpu_limit
 from ioi_eval.rules.plan import Schedule, refuse_impossible
 from ioi_eval.rules.verdicts import SubmissionProcesses
 from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
@@ -364,10 +364,10 @@ class JudgingSetup:
         self.problem = problem  # with the limits of the language
         if language is not None:
             self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
-        self.stretched_problem = stretched(self.problem, options.borderline)  # with longer time limits
+        self.stretched_problem = raise_cpu_limit(self.problem, options.borderline)  # with longer time limits
         self.checker_name = checker_name(problem)
         self.processes = SubmissionProcesses(
-            count=processes_of(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS
+            count=count_processes(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS
         )
         self._checker_and_manager: tuple[PlanChecker, PlanManager | None] | None = None
 
@@ -501,7 +501,7 @@ def _plan_checker(problem: Problem, program: TrustedProgram | None, limits: Chec
     return PlanChecker(
         kind=checker.kind.value,
         argv=(*program.argv, *checker.arguments) if program is not None else (),
-        limits=plan_limits(
+        limits=make_plan_limits(
             cpu_time=time,
             wall_time=max(2 * time, limits.wall_time),
             memory=checker_limits.memory or limits.memory,
@@ -531,7 +531,7 @@ def _plan_manager(
         full=problem.manager.full,
         again=problem.manager.again,
         given=problem.manager.given,
-        limits=manager_limits(
+        limits=make_manager_limits(
             problem.limits,
             problem.options.processes,
             cpu_time=manager_own_limits.cpu_time or limits.cpu_time,

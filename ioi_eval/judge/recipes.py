@@ -23,7 +23,7 @@ from ioi_eval.model.values import (
     TaskType,
 )
 from ioi_eval.rules.languages import grader_name, grader_of, suffixes
-from ioi_eval.rules.limits import MOST_SOURCE
+from ioi_eval.rules.limits import MAX_SOURCE_BYTES
 from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
@@ -92,8 +92,8 @@ class Sources:
             code = f"{self._prelude}#line 1\n{code}"  # so that the lines of the code keep their numbers
         data = code.encode(errors="surrogatepass")
         size = sum(file.content.size for file in submission.files) + len(data)
-        if size > MOST_SOURCE:
-            raise JobRejected(f"the source has {size} bytes; the maximum is {MOST_SOURCE}")
+        if size > MAX_SOURCE_BYTES:
+            raise JobRejected(f"the source has {size} bytes; the maximum is {MAX_SOURCE_BYTES}")
         sources = (data, *(file.content.read() for file in submission.files)) if self._language.acts else ()
         return msgspec.structs.replace(
             spec,

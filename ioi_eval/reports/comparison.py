@@ -31,7 +31,7 @@ from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Measure, Summary, write_json
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, worst_first
-from ioi_eval.rules.paired import Difference, difference
+from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import fingerprint_changes, read_results
 from ioi_eval.store.rows import PLACE, model_of_row
@@ -179,7 +179,7 @@ class ModelPair(Value):
     model: str
     b_model: str  # name in run B, which may differ if each run has one model
     measure: Measure
-    difference: Difference  # A minus B
+    difference: MeanDifference  # A minus B
     problems: tuple[ProblemPair, ...]
 
     @property
@@ -343,7 +343,7 @@ class ModelDifference(Value):
     submissions: int
     a_better: int
     b_better: int
-    difference: Difference  # A minus B in a submission's share of the points, over problems
+    difference: MeanDifference  # A minus B in a submission's share of the points, over problems
 
 
 class Differences(Value):
@@ -456,7 +456,9 @@ def _model(name: str, problems: Mapping[str, list[float]]) -> ModelDifference:
         submissions=len(losses),
         a_better=sum(loss > _PRECISE for loss in losses),
         b_better=sum(loss < -_PRECISE for loss in losses),
-        difference=difference([math.fsum(own) / len(own) for _, own in sorted(problems.items())]),
+        difference=compute_mean_difference(
+            [math.fsum(own) / len(own) for _, own in sorted(problems.items())]
+        ),
     )
 
 

@@ -27,7 +27,7 @@ from ioi_eval.reports.document import (
     visible,
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
-from ioi_eval.rules.paired import FEWEST, Difference, Ranking, difference
+from ioi_eval.rules.paired import MIN_PROBLEMS, MeanDifference, Ranking, compute_mean_difference
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
 
@@ -65,9 +65,9 @@ def values_by_problem(model: ModelSummary, measure: Measure, mode: Mode) -> dict
     return {name: value for name, value in values if value is not None}
 
 
-def compared(a: Mapping[str, float], b: Mapping[str, float]) -> Difference:
+def compared(a: Mapping[str, float], b: Mapping[str, float]) -> MeanDifference:
     """Return A minus B over the problems for which both have a value."""
-    return difference([a[name] - b[name] for name in sorted(a.keys() & b.keys())])
+    return compute_mean_difference([a[name] - b[name] for name in sorted(a.keys() & b.keys())])
 
 
 class Entry(Value):
@@ -302,7 +302,7 @@ def leaderboard(of: Sequence[Entry], *, apart: bool = False) -> Section:
     )
 
 
-def offsets(found: Sequence[Difference]) -> list[Cell]:
+def offsets(found: Sequence[MeanDifference]) -> list[Cell]:
     """Return the cells of a column of differences, all drawn to the same scale."""
     ends = [end for each in found for end in (each.mean, each.low, each.high) if end is not None]
     least, most = min([0.0, *ends]), max([0.0, *ends])
@@ -415,7 +415,7 @@ def percent(value: float | None) -> str:
     return share(value, 1)
 
 
-def sentence(a: str, b: str, measure: Measure, found: Difference) -> str:
+def sentence(a: str, b: str, measure: Measure, found: MeanDifference) -> str:
     """Return whether A and B differ, with the interval of A minus B that decides it."""
     if found.mean is None:
         return f"No problem has scored submissions of both {a} and {b}."
@@ -426,7 +426,7 @@ def sentence(a: str, b: str, measure: Measure, found: Difference) -> str:
     if found.number == 1:
         return f"One problem says nothing about others. {size}."
     if found.low is None or found.high is None:
-        few = f"fewer than {FEWEST} problems cannot show one"
+        few = f"fewer than {MIN_PROBLEMS} problems cannot show one"
         return f"No difference is shown in {measure.noun}: {few}. {size}, over {over}."
     interval = f"(95 % interval {signed(found.low)} to {signed(found.high)}, over {over})"
     if not found.sign:
@@ -441,7 +441,7 @@ def signed(value: float) -> str:
     return text if text == "0.0" else f"{MINUS if value < 0 else '+'}{text}"
 
 
-def between(found: Difference) -> str:
+def between(found: MeanDifference) -> str:
     """Return a difference with its interval, as +5.7 (+1.1 to +10.3)."""
     if found.mean is None:
         return ""

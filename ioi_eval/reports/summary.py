@@ -46,10 +46,10 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
-from ioi_eval.rules.json_tests import list_in
-from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
+from ioi_eval.rules.json_tests import parse_list
+from ioi_eval.rules.metrics import Trials, bootstrap_interval, estimate_pass_at, mean
 from ioi_eval.rules.scoring import BestSubtask, Mode, ending, pass_rate
-from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
+from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, known_target
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import has_incomplete_line, read_value
 from ioi_eval.store.folder import (
@@ -103,7 +103,7 @@ def structured(value: Any) -> Any:
     try:
         return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
     except msgspec.DecodeError:
-        return list_in(value)
+        return parse_list(value)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ class Traits(Value):
 
 def _tags_in(text: str) -> Any:
     """Return the tags in a string: a list as JSON or as a table or Python writes it, or names with commas."""
-    if (listed := list_in(text)) is not None:
+    if (listed := parse_list(text)) is not None:
         return listed
     return [tag.strip() for tag in text.split(",")]
 
@@ -201,7 +201,7 @@ class LanguageTally(msgspec.Struct):
     def add(self, candidate: Attempt, why: str) -> None:
         result = candidate.result
         # Passed means full marks on the target: the whole problem, or one of its subtasks.
-        target = aim(candidate)
+        target = known_target(candidate)
         has_full_marks = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
         self.scored += 1
         self.asked[target] += 1
@@ -390,7 +390,7 @@ class ModelAccount:
         ks, trials = self._options.ks, self._trials(problems)
         min_scored = min((trial.scored for trial in trials), default=0)  # a larger k has no estimate
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
-        passes = pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
+        passes = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
         low, high = _sure(problems, means=not self._has_feedback)
         return ModelSummary(
             model=self._model,
@@ -432,7 +432,7 @@ class ModelAccount:
     # --- a problem ---
 
     def _problem(self, name: str, tally: Tally, worth: float | None, traits: Traits) -> ProblemSummary:
-        [first] = pass_at([] if self._has_feedback else tally.trials(name), [1])
+        [first] = estimate_pass_at([] if self._has_feedback else tally.trials(name), [1])
         points = (
             {budget: self._worth(tally.pool.chosen(budget)) for budget in Budget} if worth is not None else {}
         )
@@ -458,12 +458,12 @@ class ModelAccount:
             },
             budgets=points,
             handed_in=len(tally.pool.chosen(Budget.LIMITED)) if points else 0,
-            pass_at=pass_at(tally.trials(name), self._options.ks),
+            pass_at=estimate_pass_at(tally.trials(name), self._options.ks),
             pass_at_1=first.value,
         )
 
     def _language(self, name: str, of: LanguageTally, worth: float | None) -> LanguageSummary:
-        [first] = pass_at([] if self._has_feedback else trials(name, of), [1])
+        [first] = estimate_pass_at([] if self._has_feedback else trials(name, of), [1])
         return LanguageSummary(
             scored=of.scored,
             pass_at_1=first.value,
@@ -535,9 +535,11 @@ def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, fl
         if problem.points is not None and problem.max_points
     ]
     if worth:
-        return interval([part / whole for part, whole in worth], weights=[whole for _, whole in worth])
+        return bootstrap_interval(
+            [part / whole for part, whole in worth], weights=[whole for _, whole in worth]
+        )
     scores = [score for problem in problems if (score := problem.mean_score) is not None]
-    return interval(scores) if means else (None, None)
+    return bootstrap_interval(scores) if means else (None, None)
 
 
 # --- the pass ----------------------------------------------------------------------------------------

@@ -27,10 +27,10 @@ from ioi_eval.rules.json_tests import (
     Case,
     Cases,
     CasesError,
-    as_arguments,
-    as_json,
-    broken,
-    literal,
+    evaluate_literal,
+    format_arguments,
+    format_result,
+    unparsable_tests,
     with_cases,
 )
 
@@ -102,7 +102,7 @@ def parsed(source: str) -> ast.Module:
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise broken(f"the test is not valid Python ({error})") from error
+        raise unparsable_tests(f"the test is not valid Python ({error})") from error
     for block in ast.walk(module):
         if isinstance(block, ast.Module | ast.ClassDef):
             last_functions = {node.name: node for node in block.body if isinstance(node, ast.FunctionDef)}
@@ -125,7 +125,7 @@ def _reject_deep_nesting(reader: _Reader) -> _Reader:
         try:
             return reader(*arguments, **keywords)
         except RecursionError as error:
-            raise broken("the test is nested too deeply") from error
+            raise unparsable_tests("the test is nested too deeply") from error
 
     return cast(_Reader, wrapper)
 
@@ -155,7 +155,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     name = function or next(iter(tested_names))
     equal_values = [_expected_value(statement) for _, statement in assertions]
     if all(node is not None for node in equal_values):
-        answers = [as_json(literal(node)) for node in equal_values if node is not None]
+        answers = [format_result(evaluate_literal(node)) for node in equal_values if node is not None]
         checker = Checker(kind=CheckerKind.JSON)
     else:
         answers = [ast.unparse(statement) for _, statement in assertions]
@@ -165,7 +165,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     pairs = zip(assertions, answers, strict=True)
     return Asserted(
         _imported_names(module).get(name, name),
-        tuple(Case(as_arguments(arguments), expected) for (arguments, _), expected in pairs),
+        tuple(Case(format_arguments(arguments), expected) for (arguments, _), expected in pairs),
         checker,
     )
 
@@ -177,7 +177,7 @@ def _check_names(source: str) -> None:
     try:
         tables = [top := symtable.symtable(source, "test", "exec")]
     except (SyntaxError, RecursionError) as error:
-        raise broken(f"the test is not valid Python ({error})") from error
+        raise unparsable_tests(f"the test is not valid Python ({error})") from error
     known_names = {"inp", "out", *dir(builtins)}
     known_names |= {
         symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
@@ -190,7 +190,7 @@ def _check_names(source: str) -> None:
                 and (table is top or name.is_global())
                 and name.get_name() not in known_names
             ):
-                raise broken(f"the tests use the name {name.get_name()!r}, which is not defined")
+                raise unparsable_tests(f"the tests use the name {name.get_name()!r}, which is not defined")
 
 
 def _is_helper(node: ast.stmt) -> bool:
@@ -218,10 +218,10 @@ def _bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
     yield module.body
     for node in ast.walk(module):
         if isinstance(node, ast.AsyncFunctionDef):
-            raise broken(f"{node.name!r} is asynchronous")
+            raise unparsable_tests(f"{node.name!r} is asynchronous")
         if isinstance(node, ast.FunctionDef) and not _is_helper(node):
             if any(re.search(r"\b(skip|xfail)", ast.unparse(mark)) for mark in node.decorator_list):
-                raise broken(f"{node.name!r} may be skipped or is expected to fail")
+                raise unparsable_tests(f"{node.name!r} may be skipped or is expected to fail")
             yield node.body
 
 
@@ -266,7 +266,7 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
     ]
     if not common:
         raise (
-            broken("the assertions do not all call the same function")
+            unparsable_tests("the assertions do not all call the same function")
             if called_by_assertion
             else CasesError(NO_CASES)
         )
@@ -294,7 +294,7 @@ def _argument_assertions(
             node, asserting_helpers
         ):
             remedy = "; write an assertion for each value" if isinstance(node, ast.For) else ""
-            raise broken(f"{ast.unparse(node)[:60]!r} is not a plain assertion{remedy}")
+            raise unparsable_tests(f"{ast.unparse(node)[:60]!r} is not a plain assertion{remedy}")
         if isinstance(node, ast.Assert):
             # The assertion's message is dropped: it is never shown, and it often uses names that are unknown
             # here.
@@ -303,21 +303,23 @@ def _argument_assertions(
                 _NameReplacer(values).visit(copy.deepcopy(ast.Assert(node.test, None)))
             )
             if keyword_call := next((call for call in result_calls.calls if call.keywords), None):
-                raise broken(f"{ast.unparse(keyword_call)[:60]!r} passes arguments by keyword")
+                raise unparsable_tests(f"{ast.unparse(keyword_call)[:60]!r} passes arguments by keyword")
             if len({ast.dump(ast.List(call.args, ast.Load())) for call in result_calls.calls}) > 1:
-                raise broken(f"{ast.unparse(node)[:60]!r} calls the function with several arguments")
+                raise unparsable_tests(
+                    f"{ast.unparse(node)[:60]!r} calls the function with several arguments"
+                )
             if result_calls.calls:
                 _check_use(statement, tested_names)
                 yield (
-                    [literal(_ConstantFolder().visit(item)) for item in result_calls.calls[0].args],
+                    [evaluate_literal(_ConstantFolder().visit(item)) for item in result_calls.calls[0].args],
                     statement,
                 )
             elif not isinstance(node.test, ast.Constant):
-                raise broken(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
+                raise unparsable_tests(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
         elif isinstance(node, _MUTATING_STATEMENTS) and not (
             _assigned_name(node) or values.keys().isdisjoint(_names(node))
         ):
-            raise broken(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
+            raise unparsable_tests(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
 
 # Types that a result may have after it was encoded as JSON.
@@ -346,7 +348,9 @@ def _check_use(statement: ast.Assert, tested_names: set[str]) -> None:
             case _:
                 is_visible = True
         if not is_visible:
-            raise broken(f"{ast.unparse(node)[:60]!r} checks a property of the result that JSON loses")
+            raise unparsable_tests(
+                f"{ast.unparse(node)[:60]!r} checks a property of the result that JSON loses"
+            )
 
 
 def _is_other_assertion(node: ast.stmt, asserting_helpers: set[str]) -> bool:
@@ -402,7 +406,7 @@ class _NameReplacer(ast.NodeTransformer):
         value = self._values[node.id]
         self._values.free_nodes -= sum(1 for _ in ast.walk(value))
         if self._values.free_nodes < 0:
-            raise broken(f"{node.id!r} and other names have values that are too large")
+            raise unparsable_tests(f"{node.id!r} and other names have values that are too large")
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
@@ -489,7 +493,7 @@ def _expected_value(statement: ast.Assert) -> ast.expr | None:
     if len(other_sides) != 1:
         return None
     try:
-        as_json(literal(other_sides[0]))
+        format_result(evaluate_literal(other_sides[0]))
     except CasesError:
         return None
     return other_sides[0]
@@ -624,13 +628,13 @@ def read_test(source: str, function: str) -> Asserted:
     assigned = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
     loops = [node for node in body if isinstance(node, ast.For)]
     if "inputs" not in assigned or not loops:
-        raise broken(
+        raise unparsable_tests(
             "the test has no list `inputs` or no loop over it (plain HumanEval: benchmark humaneval)"
         )
-    inputs = literal(assigned["inputs"])
-    results = literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)
+    inputs = evaluate_literal(assigned["inputs"])
+    results = evaluate_literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)
     if not inputs or len(inputs) != len(results):
-        raise broken(f"the test has {len(inputs)} inputs and {len(results)} results")
+        raise unparsable_tests(f"the test has {len(inputs)} inputs and {len(results)} results")
     result_calls = Result(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
     )
@@ -640,7 +644,9 @@ def read_test(source: str, function: str) -> Asserted:
         checker = _plus_checker([node for node in module.body if _is_plus_helper(node)], statement)
     called_name = next(reversed(result_calls.names), "")
     inputs_and_results = zip(inputs, results, strict=True)
-    cases = tuple(Case(as_arguments(arguments), as_json(result)) for arguments, result in inputs_and_results)
+    cases = tuple(
+        Case(format_arguments(arguments), format_result(result)) for arguments, result in inputs_and_results
+    )
     return Asserted(function or called_name, cases, checker)
 
 
@@ -655,7 +661,7 @@ def _built_in_checker(
     matches = {ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "exact_match"}
     if matches != {"out == exp"}:
         return None
-    absolute_tolerance = literal(call.args[2])
+    absolute_tolerance = evaluate_literal(call.args[2])
     result_lists = (result if isinstance(result, list | tuple) else [result] for result in results)
     has_floats = any(all(isinstance(item, float) for item in items) for items in result_lists)
     tolerance = absolute_tolerance or (FLOATS if has_floats else None)

@@ -17,19 +17,19 @@ _MEASURED_STATUSES = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
 _DEFAULT_MARGIN = 1.5  # margin above the slowest right solution if no slow solution bounds the factor
 
 
-class Kind(StrEnum):
+class ExpectedSpeed(StrEnum):
     """The speed that the author expects of a solution."""
 
     RIGHT = "right"
     SLOW = "slow"  # expected to exceed the time limit
 
 
-class Distance(Value):
+class TimeRatio(Value):
     """The time of a solution's slowest test as a fraction of the limit."""
 
     problem: str
     solution: str
-    kind: Kind
+    kind: ExpectedSpeed
     ratio: float
     test: str
     at_least: bool = False  # the test was stopped, so its real time is longer
@@ -38,20 +38,20 @@ class Distance(Value):
 class Calibration(Value):
     """The times of right solutions and of too slow solutions, and the factor that separates them."""
 
-    distances: tuple[Distance, ...]
+    distances: tuple[TimeRatio, ...]
     unclear: tuple[str, ...] = ()  # solutions without information about time, with the reason
     factor: float | None = None  # None if no factor separates right solutions from slow solutions
 
     @property
-    def slowest_right(self) -> Distance | None:
+    def slowest_right(self) -> TimeRatio | None:
         """Return the right solution with the longest time relative to its limit, or None."""
-        right = (distance for distance in self.distances if distance.kind is Kind.RIGHT)
+        right = (distance for distance in self.distances if distance.kind is ExpectedSpeed.RIGHT)
         return max(right, key=lambda distance: distance.ratio, default=None)
 
     @property
-    def fastest_slow(self) -> Distance | None:
+    def fastest_slow(self) -> TimeRatio | None:
         """Return the too slow solution with the shortest time relative to its limit, or None."""
-        slow = [distance for distance in self.distances if distance.kind is Kind.SLOW]
+        slow = [distance for distance in self.distances if distance.kind is ExpectedSpeed.SLOW]
         return min(slow, key=lambda distance: distance.ratio, default=None)
 
     @property
@@ -78,17 +78,19 @@ def with_time_factor(problem: Problem, factor: float) -> Problem:
     return msgspec.structs.replace(problem, limits=scaled)
 
 
-def kind_of(problem: Problem, solution: Solution) -> Kind | None:
+def expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed | None:
     """Return which speed the author expects of a solution, or None if the package has no expectation."""
     keywords = [
         expectation.word.strip().lower().replace("-", "_") for expectation in expectations(problem, solution)
     ]
     if any(expectation in _SLOW_KEYWORDS for expectation in keywords):
-        return Kind.SLOW
-    return Kind.RIGHT if keywords and all(map(must_be_right, keywords)) else None
+        return ExpectedSpeed.SLOW
+    return ExpectedSpeed.RIGHT if keywords and all(map(must_be_right, keywords)) else None
 
 
-def distance(problem: Problem, solution: Solution, kind: Kind, result: SubmissionResult) -> Distance | str:
+def measure_time_ratio(
+    problem: Problem, solution: Solution, kind: ExpectedSpeed, result: SubmissionResult
+) -> TimeRatio | str:
     """Return how close a solution comes to the limit, or the reason why that is unknown.
 
     Args:
@@ -100,13 +102,13 @@ def distance(problem: Problem, solution: Solution, kind: Kind, result: Submissio
     limit, tests = problem.limits.cpu_time, [test for test in result.tests if test.cpu_time is not None]
     if limit is None or not tests:
         return "none of its tests ran"
-    if kind is Kind.RIGHT and any(test.status not in _MEASURED_STATUSES for test in result.tests):
+    if kind is ExpectedSpeed.RIGHT and any(test.status not in _MEASURED_STATUSES for test in result.tests):
         return "it is not right here"
     slowest = max(tests, key=lambda test: test.cpu_time or 0.0)
     ratio = (slowest.cpu_time or 0.0) / limit
     if ratio < 1 and any(test.status is Verdict.TLE for test in tests):
         return "it exceeds the limit by idling, so no factor helps"
-    return Distance(
+    return TimeRatio(
         problem=problem.id,
         solution=solution.name,
         kind=kind,
@@ -116,20 +118,20 @@ def distance(problem: Problem, solution: Solution, kind: Kind, result: Submissio
     )
 
 
-def calibration(distances: Iterable[Distance], unclear: Iterable[str] = ()) -> Calibration:
+def propose_time_factor(distances: Iterable[TimeRatio], unclear: Iterable[str] = ()) -> Calibration:
     """Return the calibration with the proposed factor.
 
     The factor is in the middle of the gap between right and slow solutions. It is 1 if 1 leaves a margin on
     both sides, and None if there is no gap.
     """
-    measured = Calibration(distances=tuple(distances), unclear=tuple(unclear))
-    right, slow = measured.slowest_right, measured.fastest_slow
+    measured_times = Calibration(distances=tuple(distances), unclear=tuple(unclear))
+    right, slow = measured_times.slowest_right, measured_times.fastest_slow
     if right is None or right.at_least or (slow is not None and slow.ratio <= right.ratio):
-        return measured
+        return measured_times
     if right.ratio * _MIN_MARGIN <= 1 and (slow is None or slow.ratio >= _MIN_MARGIN):
         factor = 1.0
     else:
         exact = right.ratio * _DEFAULT_MARGIN if slow is None else math.sqrt(right.ratio * slow.ratio)
         rounded = float(f"{exact:.2g}")
         factor = rounded if slow is None or right.ratio < rounded < slow.ratio else exact
-    return msgspec.structs.replace(measured, factor=factor)
+    return msgspec.structs.replace(measured_times, factor=factor)

@@ -31,7 +31,7 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptio
 
 NO_CASES = "No test cases provided"
 BROKEN_CASES = "Could not parse test cases"
-LARGEST = 1 << 30  # maximum size of unpacked tests, in bytes; far more than any known problem has
+MAX_UNPACKED_BYTES = 1 << 30  # maximum size of unpacked tests, in bytes; far more than any known problem has
 
 
 class CasesError(IoiEvalError):
@@ -61,64 +61,66 @@ class _InputOutput(msgspec.Struct):
     packed: str | None = None
 
 
-def broken(reason: str) -> CasesError:
+def unparsable_tests(reason: str) -> CasesError:
     """Return a CasesError for tests that cannot be parsed."""
     return CasesError(f"{BROKEN_CASES}: {reason}")
 
 
-def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
+def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
     """Return the tests in a column `input_output`, which is JSON or a decoded JSON object.
 
     Arguments of a function are a list, a string with one JSON value per line, or a single argument. If the
     arguments are a string, the result is a string with JSON as well. `packed` contains the same object as
     zlib-compressed JSON in base64. Raises CasesError if there are no tests or they cannot be parsed.
     """
-    if written is None or (isinstance(written, str) and not written.strip()):
+    if column is None or (isinstance(column, str) and not column.strip()):
         raise CasesError(NO_CASES)
     try:
-        json_text = written if isinstance(written, str) else msgspec.json.encode(written)
+        json_text = column if isinstance(column, str) else msgspec.json.encode(column)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise broken(str(error)) from error
-    columns: _InputOutput = parsed(json_text, _InputOutput | None) or _InputOutput()
+        raise unparsable_tests(str(error)) from error
+    columns: _InputOutput = decode_json(json_text, _InputOutput | None) or _InputOutput()
     if columns.packed:
-        packed_columns: _InputOutput = parsed(inflated(columns.packed), _InputOutput)
+        packed_columns: _InputOutput = decode_json(decompress_base64(columns.packed), _InputOutput)
         columns = msgspec.structs.replace(packed_columns, fn_name=columns.fn_name or packed_columns.fn_name)
     inputs, outputs = columns.inputs or [], columns.outputs or []
     if not inputs and not outputs:
         raise CasesError(NO_CASES)
     if len(inputs) != len(outputs):
-        raise broken(f"{len(inputs)} inputs and {len(outputs)} outputs")
+        raise unparsable_tests(f"{len(inputs)} inputs and {len(outputs)} outputs")
     if function := (columns.fn_name or "").strip():
-        calls = tuple(map(_call_case, inputs, outputs))
+        calls = tuple(map(_make_call_case, inputs, outputs))
         results = [msgspec.Raw(case.output.encode()) for case in calls]
-        wrapped = all(_is_list(result) and len(parsed(result, list[msgspec.Raw])) == 1 for result in results)
+        wrapped = all(
+            _is_list(result) and len(decode_json(result, list[msgspec.Raw])) == 1 for result in results
+        )
         return Cases(cases=calls, function=function, wrapped=wrapped)
-    return Cases(cases=tuple(map(Case, map(_text_of, inputs), map(_text_of, outputs))))
+    return Cases(cases=tuple(map(Case, map(_text_in_json, inputs), map(_text_in_json, outputs))))
 
 
-def inflated(text: str, largest: int = LARGEST) -> bytes:
+def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
     """Return the decompressed data of a zlib stream in base64.
 
-    Raises CasesError for other data, and if the result is larger than `largest` bytes.
+    Raises CasesError for other data, and if the result is larger than `max_bytes` bytes.
     """
     inflater = zlib.decompressobj()
     try:
-        data = inflater.decompress(base64.b64decode(text, validate=True), largest)
+        data = inflater.decompress(base64.b64decode(encoded, validate=True), max_bytes)
     except (binascii.Error, ValueError) as error:
-        raise broken(f"packed tests are not valid base64 ({error})") from error
+        raise unparsable_tests(f"packed tests are not valid base64 ({error})") from error
     except zlib.error as error:
-        raise broken(f"packed tests are not valid zlib data ({error})") from error
+        raise unparsable_tests(f"packed tests are not valid zlib data ({error})") from error
     if inflater.unconsumed_tail:
-        raise broken(f"packed tests are larger than {largest >> 20} MiB after unpacking")
+        raise unparsable_tests(f"packed tests are larger than {max_bytes >> 20} MiB after unpacking")
     if not inflater.eof:
-        raise broken("packed tests are cut off")
+        raise unparsable_tests("packed tests are cut off")
     return data
 
 
 def read_call(arguments: str, result: str) -> Case:
     """Return the case for arguments with one JSON value per line, and a result in JSON."""
-    arguments_json = [_checked_json(line) for line in arguments.strip().split("\n") if line.strip()]
-    return Case(f"[{', '.join(arguments_json)}]", _checked_json(result))
+    arguments_json = [_check_json(line) for line in arguments.strip().split("\n") if line.strip()]
+    return Case(f"[{', '.join(arguments_json)}]", _check_json(result))
 
 
 def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
@@ -133,7 +135,7 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
     if not cases.function:
         return msgspec.structs.replace(problem, tests=tests)
     if not all(part.isidentifier() for part in cases.function.split(".")):
-        raise broken(f"{cases.function!r:.80} is not the name of a function")
+        raise unparsable_tests(f"{cases.function!r:.80} is not the name of a function")
     return msgspec.structs.replace(
         problem,
         task_type=TaskType.FUNCTION,
@@ -146,34 +148,35 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
 # --- JSON --------------------------------------------------------------------------------------------
 
 
-def parsed(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
+def decode_json(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
     """Return the value of type `kind` in a JSON text. Raises CasesError."""
     try:
         return msgspec.json.decode(text if isinstance(text, msgspec.Raw) else shallow(text), type=kind)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise broken(str(error)) from error
+        raise unparsable_tests(str(error)) from error
 
 
-def _raw_text(raw: msgspec.Raw) -> str:
+def _decode_raw(raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
-def _checked_json(text: str) -> str:
+def _check_json(text: str) -> str:
     """Return a JSON text unchanged. Raises CasesError if it is not valid."""
     try:
-        return _raw_text(parsed(text, msgspec.Raw))
+        return _decode_raw(decode_json(text, msgspec.Raw))
     except CasesError as error:
-        raise broken(f"{text!r:.40} is not a JSON value (one per line is expected)") from error
+        raise unparsable_tests(f"{text!r:.40} is not a JSON value (one per line is expected)") from error
 
 
-def _call_case(arguments: msgspec.Raw, result: msgspec.Raw) -> Case:
+def _make_call_case(arguments: msgspec.Raw, result: msgspec.Raw) -> Case:
     """Return the case for a function's arguments and result in any supported form."""
     if _is_string(arguments):
         return read_call(
-            parsed(arguments, str), parsed(result, str) if _is_string(result) else _raw_text(result)
+            decode_json(arguments, str),
+            decode_json(result, str) if _is_string(result) else _decode_raw(result),
         )
-    arguments_text = _raw_text(arguments)
-    return Case(arguments_text if _is_list(arguments) else f"[{arguments_text}]", _raw_text(result))
+    arguments_text = _decode_raw(arguments)
+    return Case(arguments_text if _is_list(arguments) else f"[{arguments_text}]", _decode_raw(result))
 
 
 def _is_string(raw: msgspec.Raw) -> bool:
@@ -184,22 +187,24 @@ def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b"[")
 
 
-def _text_of(raw: msgspec.Raw) -> str:
+def _text_in_json(raw: msgspec.Raw) -> str:
     """Return the text in a JSON value: a string, the lines in a list, or the digits of a number."""
     if not _is_list(raw):
-        return _line_of(raw)
-    return "\n".join(map(_line_of, parsed(raw, list[msgspec.Raw])))
+        return _line_in_json(raw)
+    return "\n".join(map(_line_in_json, decode_json(raw, list[msgspec.Raw])))
 
 
-def _line_of(raw: msgspec.Raw) -> str:
+def _line_in_json(raw: msgspec.Raw) -> str:
     """Return the string in a JSON value, or the digits of a number. Raises CasesError."""
-    written = _raw_text(raw)
+    json_text = _decode_raw(raw)
     if _is_string(raw):
-        string: str = parsed(raw, str)
+        string: str = decode_json(raw, str)
         return string
-    if written[0] not in "-0123456789":
-        raise broken(f"{written if len(written) <= 40 else written[:37] + '...'} is not a string")
-    return written
+    if json_text[0] not in "-0123456789":
+        raise unparsable_tests(
+            f"{json_text if len(json_text) <= 40 else json_text[:37] + '...'} is not a string"
+        )
+    return json_text
 
 
 # --- values in Python notation -------------------------------------------------------------------------
@@ -207,7 +212,7 @@ def _line_of(raw: msgspec.Raw) -> str:
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
 
 
-def literal(node: ast.expr, *, arrays: bool = False) -> Any:
+def evaluate_literal(node: ast.expr, *, arrays: bool = False) -> Any:
     """Return the value of a literal expression. Raises CasesError for other expressions.
 
     `arrays`: accept numpy arrays and return them as lists.
@@ -215,18 +220,18 @@ def literal(node: ast.expr, *, arrays: bool = False) -> Any:
     try:
         return ast.literal_eval((_ArrayReplacer() if arrays else _LiteralReplacer()).visit(node))
     except (ValueError, TypeError, RecursionError) as error:
-        raise broken(f"{ast.unparse(node)[:40]!r} is not a literal value") from error
+        raise unparsable_tests(f"{ast.unparse(node)[:40]!r} is not a literal value") from error
 
 
-def literal_in(text: str, *, arrays: bool = False) -> Any:
+def parse_literal(text: str, *, arrays: bool = False) -> Any:
     """Return the value of a literal in Python notation. Raises CasesError for anything else."""
     try:
-        return literal(ast.parse(text, mode="eval").body, arrays=arrays)
+        return evaluate_literal(ast.parse(text, mode="eval").body, arrays=arrays)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise broken(f"{text[:40]!r} is not a literal value") from error
+        raise unparsable_tests(f"{text[:40]!r} is not a literal value") from error
 
 
-def list_in(text: str) -> list[Any] | None:
+def parse_list(text: str) -> list[Any] | None:
     """Return the list in a text in JSON, Python or numpy notation, or None if it is not a list.
 
     Tables store lists in this form.
@@ -237,13 +242,13 @@ def list_in(text: str) -> list[Any] | None:
         value = msgspec.json.decode(shallow(text))
     except msgspec.DecodeError:
         try:
-            value = literal_in(_with_commas(text), arrays=True)
+            value = parse_literal(_insert_commas(text), arrays=True)
         except CasesError:
             return None
     return value if isinstance(value, list) else None
 
 
-def _with_commas(text: str) -> str:
+def _insert_commas(text: str) -> str:
     """Return a literal with the commas between values that numpy omits. Raises CasesError."""
     pieces, after_value, values = list[str](), False, (tokenize.STRING, tokenize.NUMBER)
     try:
@@ -253,7 +258,7 @@ def _with_commas(text: str) -> str:
             if token.type != tokenize.NL:
                 after_value = token.type in values or token.string in ("]", "}")
     except (tokenize.TokenError, SyntaxError) as error:
-        raise broken(f"{text[:40]!r} is not a literal value") from error
+        raise unparsable_tests(f"{text[:40]!r} is not a literal value") from error
     return " ".join(pieces)
 
 
@@ -286,23 +291,23 @@ class _ArrayReplacer(_LiteralReplacer):
         return self.visit(node.args[0]) if is_array else super().visit_Call(node)
 
 
-def as_arguments(given: Iterable[object]) -> str:
+def format_arguments(arguments: Iterable[object]) -> str:
     """Return arguments as a tuple in Python notation. Raises CasesError if Python cannot read it back."""
     try:
-        node = _LiteralReplacer().visit(ast.parse(repr(tuple(given)), mode="eval"))
+        node = _LiteralReplacer().visit(ast.parse(repr(tuple(arguments)), mode="eval"))
         tuple_text = ast.unparse(node)  # unparse writes infinity as a number
         ast.literal_eval(tuple_text)
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
-        raise broken("arguments without a Python notation") from error
+        raise unparsable_tests("arguments without a Python notation") from error
     return tuple_text
 
 
-def as_json(value: object) -> str:
+def format_result(value: object) -> str:
     """Return the text that the function harness prints for a result equal to `value`."""
-    return json.dumps(_tagged(value), allow_nan=False)
+    return json.dumps(_tag_value(value), allow_nan=False)
 
 
-def _tagged(value: object) -> object:
+def _tag_value(value: object) -> object:
     """Return a value with tags for the types that JSON lacks. Raises CasesError."""
     match value:
         case None | bool() | str() | int():
@@ -310,32 +315,32 @@ def _tagged(value: object) -> object:
         case float():
             return value if math.isfinite(value) else {"float": repr(value)}
         case complex():
-            return {"complex": _tagged_items((value.real, value.imag))} if value.imag else _tagged(value.real)
+            return {"complex": _tag_items((value.real, value.imag))} if value.imag else _tag_value(value.real)
         case bytes():
             return {"bytes": value.hex()}
         case list():
-            return _tagged_items(value)
+            return _tag_items(value)
         case tuple():
-            return {"tuple": _tagged_items(value)}
+            return {"tuple": _tag_items(value)}
         case set():
-            return {"set": sorted(_tagged_items(value), key=_canonical_text)}
+            return {"set": sorted(_tag_items(value), key=_canonical_text)}
         case dict():
-            return {"dict": sorted(map(_tagged_items, value.items()), key=_canonical_text)}
-    raise broken(f"a value has the unsupported type {type(value).__name__}")
+            return {"dict": sorted(map(_tag_items, value.items()), key=_canonical_text)}
+    raise unparsable_tests(f"a value has the unsupported type {type(value).__name__}")
 
 
 def _canonical_text(value: object) -> str:
     """Return a JSON text that is the same for all equal values; 1, 1.0 and True are equal."""
 
-    def alike(value: Any) -> Any:
+    def normalize(value: Any) -> Any:
         if isinstance(value, list):
-            return [alike(item) for item in value]
+            return [normalize(item) for item in value]
         if isinstance(value, dict):
-            return {name: alike(item) for name, item in value.items()}
+            return {name: normalize(item) for name, item in value.items()}
         return int(value) if isinstance(value, bool | int | float) and value == int(value) else value
 
-    return json.dumps(alike(value), allow_nan=False)
+    return json.dumps(normalize(value), allow_nan=False)
 
 
-def _tagged_items(items: Iterable[object]) -> list[object]:
-    return [_tagged(item) for item in items]
+def _tag_items(items: Iterable[object]) -> list[object]:
+    return [_tag_value(item) for item in items]

@@ -25,8 +25,8 @@ from ioi_eval.model.retry import BORDERLINE
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
 _HARD_STOP_FACTOR = 10  # hard stop, as a multiple of the wall-clock limit
-MOST_SOURCE = 16 << 20  # maximum size of a submission's sources, in bytes; contests allow far less
-BUILD_IDLE = 3.0  # time that a compiler may idle, in seconds
+MAX_SOURCE_BYTES = 16 << 20  # maximum size of a submission's sources, in bytes; contests allow far less
+MAX_COMPILER_IDLE_S = 3.0  # time that a compiler may idle, in seconds
 _UNLIMITED_TEST_TIME = 60.0  # assumed duration of a test without a time limit, in seconds
 _START_ALLOWANCE = 10.0  # time that a job may need before its first test and after its last, in seconds
 _TEST_ALLOWANCE = 0.5  # time around each test for starting, reading and comparing, in seconds
@@ -36,28 +36,28 @@ GRACE = 30.0  # time to kill a sandbox's processes and report it on a busy machi
 Time = TypeVar("Time", int, float)
 
 
-def hard_stop(wall: Time) -> Time:
+def hard_stop_after(wall: Time) -> Time:
     """Return the time after which a program that never idles is ended, in the unit of `wall`."""
     return _HARD_STOP_FACTOR * wall
 
 
-def milliseconds(seconds: float | None) -> int | None:
+def to_milliseconds(seconds: float | None) -> int | None:
     """Return a time in ms, rounded up; None for None."""
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
-def build_idle(wall: int | None, cpu: int | None) -> int | None:
+def max_compiler_idle_ms(wall: int | None, cpu: int | None) -> int | None:
     """Return how long, in ms, a compiler may idle, given its wall-clock limit.
 
     Without a CPU limit the wall-clock limit is the only one, and computing counts as idling.
     """
-    return wall if wall is None or cpu is None else min(wall, round(BUILD_IDLE * 1000))
+    return wall if wall is None or cpu is None else min(wall, round(MAX_COMPILER_IDLE_S * 1000))
 
 
 # --- a test ------------------------------------------------------------------------------------------
 
 
-def plan_limits(
+def make_plan_limits(
     *,
     cpu_time: float | None,
     wall_time: float | None,
@@ -76,26 +76,26 @@ def plan_limits(
         cuts: output beyond the limit is dropped and the program continues.
         crowded_time: CPU time on a crowded machine, in seconds; `None` means `cpu_time`.
     """
-    wall = milliseconds(wall_time)
+    wall = to_milliseconds(wall_time)
     return PlanLimits(
-        cpu_ms=milliseconds(cpu_time),
-        crowded_cpu_ms=milliseconds(crowded_time),
+        cpu_ms=to_milliseconds(cpu_time),
+        crowded_cpu_ms=to_milliseconds(crowded_time),
         wall_ms=wall,
-        hard_ms=None if wall is None else hard_stop(wall),
+        hard_ms=None if wall is None else hard_stop_after(wall),
         memory=memory,
         output=output,
         cuts=cuts,
     )
 
 
-def idle_time(limits: Limits) -> float:
+def max_idle_time(limits: Limits) -> float:
     """Return how long a submission may idle on one test, in seconds."""
     if limits.wall_time is not None:
         return limits.wall_time
     return _UNLIMITED_TEST_TIME if limits.cpu_time is None else 2 * limits.cpu_time + 1
 
 
-def manager_limits(
+def make_manager_limits(
     submission: Limits, processes: int, *, cpu_time: float, more_time: float, memory: int
 ) -> PlanLimits:
     """Return the limits of a manager or an interactor: those of the contest system, with another wall clock.
@@ -108,14 +108,16 @@ def manager_limits(
             and is blamed.
         memory: in bytes.
     """
-    submission_time = submission.cpu_time if submission.cpu_time is not None else idle_time(submission)
+    submission_time = submission.cpu_time if submission.cpu_time is not None else max_idle_time(submission)
     manager_time = max(processes * (submission_time + 1), cpu_time)
-    return plan_limits(
-        cpu_time=manager_time, wall_time=max(manager_time, idle_time(submission) + more_time), memory=memory
+    return make_plan_limits(
+        cpu_time=manager_time,
+        wall_time=max(manager_time, max_idle_time(submission) + more_time),
+        memory=memory,
     )
 
 
-def processes_of(problem: Problem) -> int:
+def count_processes(problem: Problem) -> int:
     """Return how many processes of a submission run at the same time."""
     if problem.task_type is TaskType.TWO_STEPS:
         return 2
@@ -125,7 +127,7 @@ def processes_of(problem: Problem) -> int:
 # --- a job -------------------------------------------------------------------------------------------
 
 
-def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker: float) -> float:
+def max_job_idle_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker: float) -> float:
     """Return the maximum time that a job may idle, in seconds.
 
     If a checker exceeds its time, it runs again on the expected answer. If it exceeds the time again, the job
@@ -137,53 +139,53 @@ def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker:
         manager: limits of the manager or interactor, if there is one.
         checker: maximum time of the checker, in seconds.
     """
-    test_idle_time = max(idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
+    test_idle_time = max(max_idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
     return _START_ALLOWANCE + tests * (test_idle_time + checker + _TEST_ALLOWANCE) + checker
 
 
-def least_time(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
+def min_job_times(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
     """Return the wall-clock and CPU limits, in ms, that a job with a single test needs at least.
 
-    `crowded_time`: the test's CPU limit on a crowded machine, if it differs.
+    `crowded_cpu_limit`: the test's CPU limit on a crowded machine, if it differs.
     """
     cpu, spare = _test_time(problem, crowded_time), _MIN_ALLOWANCE * 1000
-    return round(cpu * 1000) + spare, round(processes_of(problem) * cpu * 1000) + spare
+    return round(cpu * 1000) + spare, round(count_processes(problem) * cpu * 1000) + spare
 
 
 def _test_time(problem: Problem, crowded_time: float | None = None) -> float:
     """Return the CPU time that a program may use on one test in all its passes, in seconds."""
-    return problem.checker.passes * (crowded_time or problem.limits.cpu_time or idle_time(problem.limits))
+    return problem.checker.passes * (crowded_time or problem.limits.cpu_time or max_idle_time(problem.limits))
 
 
-def expected_tests(problem: Problem, most: int) -> int:
-    """Return how many tests a typical submission finishes in a job of `most` ms."""
+def estimate_test_count(problem: Problem, max_job_ms: int) -> int:
+    """Return how many tests a typical submission finishes in a job of `max_job_ms` ms."""
     cpu = _test_time(problem)
-    per_test = processes_of(problem) * cpu + _TEST_ALLOWANCE
-    return max(1, int((most / 1000 - _MIN_ALLOWANCE) / per_test))
+    per_test = count_processes(problem) * cpu + _TEST_ALLOWANCE
+    return max(1, int((max_job_ms / 1000 - _MIN_ALLOWANCE) / per_test))
 
 
 # --- timeouts of requests ------------------------------------------------------------------------------
 
 
-def asked(timeout: int, most: int) -> int:
+def timeout_to_request(timeout: int, max_timeout: int) -> int:
     """Return the time limit, in ms, to request from a server whose wall clock includes waiting for CPUs."""
-    return max(timeout, min(hard_stop(timeout), most))
+    return max(timeout, min(hard_stop_after(timeout), max_timeout))
 
 
-def patience(timeout: int) -> float:
+def max_wait_for_stage(timeout: int) -> float:
     """Return how long to wait, in seconds, for the result of a stage that may idle for `timeout` ms."""
-    return hard_stop(timeout) / 1000 + GRACE
+    return hard_stop_after(timeout) / 1000 + GRACE
 
 
 # --- near the limit ----------------------------------------------------------------------------------
 
-_CROWDED_FACTOR = 1.6  # times the CPU limit; busy neighbours can slow the same work down by this factor
+_MAX_CROWDED_FACTOR = 1.6  # times the CPU limit; busy neighbours can slow the same work down by this factor
 _REMEDY = (
     "Give LOW:HIGH as fractions of the limit, such as 0.9:1.15; use 1:1 to switch repeated measuring off"
 )
 
 
-def read_borderline(text: str) -> Borderline | None:
+def parse_borderline(text: str) -> Borderline | None:
     """Return the borderline band in an option such as `0.9:1.15`, or None for 1:1.
 
     Raises InputError for anything else.
@@ -198,26 +200,26 @@ def read_borderline(text: str) -> Borderline | None:
     return None if band.high == 1 else band
 
 
-def stretched(problem: Problem, band: Borderline | None) -> Problem:
+def raise_cpu_limit(problem: Problem, band: Borderline | None) -> Problem:
     """Return the problem with the limits to run with: the CPU limit is raised to the band's upper end."""
     limits = problem.limits
     if band is None or limits.cpu_time is None or not _can_measure_again(problem):
         return problem
-    longer = msgspec.structs.replace(
-        limits, cpu_time=limits.cpu_time * band.high, wall_time=idle_time(limits)
+    raised_limits = msgspec.structs.replace(
+        limits, cpu_time=limits.cpu_time * band.high, wall_time=max_idle_time(limits)
     )
-    return msgspec.structs.replace(problem, limits=longer)
+    return msgspec.structs.replace(problem, limits=raised_limits)
 
 
-def crowded_time(as_run: Problem, band: Borderline | None) -> float | None:
+def crowded_cpu_limit(as_run: Problem, band: Borderline | None) -> float | None:
     """Return the CPU limit on a crowded machine, in seconds, or None if it is the same as elsewhere.
 
-    `as_run` is a problem that `stretched` returned.
+    `as_run` is a problem that `raise_cpu_limit` returned.
     """
     cpu_time = as_run.limits.cpu_time
-    if band is None or cpu_time is None or not _can_measure_again(as_run) or band.high >= _CROWDED_FACTOR:
+    if band is None or cpu_time is None or not _can_measure_again(as_run) or band.high >= _MAX_CROWDED_FACTOR:
         return None
-    return cpu_time / band.high * _CROWDED_FACTOR
+    return cpu_time / band.high * _MAX_CROWDED_FACTOR
 
 
 def _can_measure_again(problem: Problem) -> bool:
@@ -225,22 +227,22 @@ def _can_measure_again(problem: Problem) -> bool:
     return problem.task_type is not TaskType.TWO_STEPS
 
 
-def is_open(runs: Sequence[TestResult], problem: Problem) -> bool:
+def may_gain_by_rerun(runs: Sequence[TestResult], problem: Problem) -> bool:
     """Return True if another run of a test could gain points: it earned some, but exceeded the time limit."""
     best = min(runs, key=lambda run: run.cpu_time or 0.0)
     return not BORDERLINE.is_last(len(runs)) and best.score > 0 and _exceeds_limit(best.cpu_time, problem)
 
 
-def settled(runs: Sequence[TestResult], problem: Problem) -> TestResult:
+def select_counting_run(runs: Sequence[TestResult], problem: Problem) -> TestResult:
     """Return the result that counts among all runs of a test: the fastest, judged by the exact limit."""
     best = min(runs, key=lambda run: (run.score <= 0, run.cpu_time or 0.0))
     if len(runs) > 1:
         best = msgspec.structs.replace(best, cpu_times=tuple(run.cpu_time or 0.0 for run in runs))
     if not _exceeds_limit(best.cpu_time, problem) or best.status in (Verdict.MLE, Verdict.OLE):
         return best
-    times = f"{best.cpu_time:.3f} s of {problem.limits.cpu_time:.3f} s"
+    shown_times = f"{best.cpu_time:.3f} s of {problem.limits.cpu_time:.3f} s"
     of_runs = f", the least of {len(runs)} runs" if len(runs) > 1 else ""
-    feedback = f"Time limit exceeded (CPU time {times}{of_runs})"
+    feedback = f"Time limit exceeded (CPU time {shown_times}{of_runs})"
     return msgspec.structs.replace(best, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 

@@ -15,7 +15,7 @@ from operator import itemgetter
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 
-LEVEL = 0.95  # confidence level of an interval
+CONFIDENCE_LEVEL = 0.95  # confidence level of an interval
 RESAMPLES = 1000
 # Minimum number of resamples, and maximum number of drawn values; with many problems fewer resamples are
 # enough, because the interval is narrow
@@ -57,17 +57,17 @@ def pass_at_k(scored: int, passed: int, k: int) -> float | None:
     return 1 - math.comb(scored - passed, k) / math.comb(scored, k)
 
 
-def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
+def estimate_pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
     """Return an estimate for each k, in increasing order, over all questions with a scored submission.
 
     If a question has fewer than k scored submissions, there is no estimate for k: a mean over the remaining
     questions would cover easier or harder questions and could fall as k rises. Every problem has the same
     weight; a problem with several questions counts with their mean.
     """
-    of_problems: dict[str, list[Trials]] = {}
+    trials_by_problem: dict[str, list[Trials]] = {}
     for trial in trials:
         if trial.scored:
-            of_problems.setdefault(trial.problem, []).append(trial)
+            trials_by_problem.setdefault(trial.problem, []).append(trial)
     estimates = list[PassAtK]()
     for k in sorted(set(ks)):
         if k < 1:
@@ -75,7 +75,7 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
             raise InputError(f"pass@{k} does not exist", field="k", remedy=remedy)
         estimates_of_questions = [
             [pass_at_k(question.scored, question.passed, k) for question in questions]
-            for questions in of_problems.values()
+            for questions in trials_by_problem.values()
         ]
         lacking = sum(
             estimate is None
@@ -92,7 +92,7 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
         )
         # Sorted, so that the order of the problems does not change the random samples.
         values = sorted(value for value in means if value is not None)
-        low, high = interval(values)
+        low, high = bootstrap_interval(values)
         estimates.append(
             PassAtK(k=k, value=mean(values), low=low, high=high, problems=len(values), lacking=lacking)
         )
@@ -104,11 +104,11 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def interval(
+def bootstrap_interval(
     values: Sequence[float],
     *,
     weights: Sequence[float] = (),
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
     resamples: int | None = None,
 ) -> tuple[float, float] | tuple[None, None]:
     """Return a bootstrap interval of the mean: quantiles of the means of samples drawn with replacement.
@@ -130,28 +130,28 @@ def interval(
         weighted_values = [value * weight for value, weight in zip(values, weights, strict=True)]
         means = sorted(
             math.fsum(sample(weighted_values)) / math.fsum(sample(weights))
-            for sample in _samples(count, resamples)
+            for sample in _draw_samples(count, resamples)
         )
     elif count * resamples <= _MAX_DRAWN_VALUES:
         means = sorted(math.fsum(sample(values)) / count for sample in _cached_samples(count, resamples))
     else:
-        dice = random.Random(_SEED)
-        means = sorted(math.fsum(dice.choices(values, k=count)) / count for _ in range(resamples))
+        random_source = random.Random(_SEED)
+        means = sorted(math.fsum(random_source.choices(values, k=count)) / count for _ in range(resamples))
     # Interpolate linearly between the two nearest means.
     low, *_, high = statistics.quantiles(means, n=round(2 / (1 - level)), method="inclusive")
     return low, high
 
 
-def _samples(number: int, resamples: int) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
-    """Yield functions that select a random sample from a sequence of `number` values.
+def _draw_samples(value_count: int, resamples: int) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
+    """Yield functions that select a random sample from a sequence of `value_count` values.
 
     The samples are the same for all sequences of that length.
     """
-    dice = random.Random(_SEED)
+    random_source = random.Random(_SEED)
     for _ in range(resamples):
-        yield itemgetter(*dice.choices(range(number), k=number))
+        yield itemgetter(*random_source.choices(range(value_count), k=value_count))
 
 
 @functools.lru_cache(maxsize=8)  # each at most 3 MB; a report needs hundreds of intervals for a few lengths
-def _cached_samples(number: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
-    return list(_samples(number, resamples))
+def _cached_samples(value_count: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
+    return list(_draw_samples(value_count, resamples))

@@ -16,17 +16,17 @@ from itertools import compress, product
 from ioi_eval.model.values import Value
 
 # Minimum number of problems; with fewer, all differences have one sign by chance in more than 5 % of cases
-FEWEST = 6
-_ALL = 12  # maximum number of problems for which every subset is used
-_MANY = 300  # number of problems above which fewer random subsets are used
+MIN_PROBLEMS = 6
+_MAX_EXHAUSTIVE_PROBLEMS = 12  # maximum number of problems for which every subset is used
+_MAX_USUAL_PROBLEMS = 300  # number of problems above which fewer random subsets are used
 # Number of random subsets; even, because each is paired with its complement
-_DRAWN, _DRAWN_OF_MANY = 4000, 1000
-_REJECTED = 0.025  # fraction of all subsets that is rejected at each end
+_RANDOM_SUBSETS, _RANDOM_SUBSETS_OF_MANY = 4000, 1000
+_REJECTED_FRACTION = 0.025  # fraction of all subsets that is rejected at each end
 _BITS = bytes.maketrans(b"01", b"\0\1")
-_SHOWN = 0.0005 + 1e-9  # largest difference that tables show as 0: a twentieth of a point in 100
+_MAX_SHOWN_AS_ZERO = 0.0005 + 1e-9  # largest difference that tables show as 0: a twentieth of a point in 100
 
 
-class Difference(Value):
+class MeanDifference(Value):
     """The mean of differences with its 95 % interval, which is `None` for fewer than 6 differences."""
 
     mean: float | None  # None if there are no differences
@@ -40,20 +40,20 @@ class Difference(Value):
         """Return 1 or -1 if the interval, as tables show it, excludes 0; else 0."""
         if self.low is None or self.high is None:
             return 0
-        return (self.low > _SHOWN) - (self.high < -_SHOWN)
+        return (self.low > _MAX_SHOWN_AS_ZERO) - (self.high < -_MAX_SHOWN_AS_ZERO)
 
 
-def difference(values: Sequence[float]) -> Difference:
+def compute_mean_difference(values: Sequence[float]) -> MeanDifference:
     """Return the mean of per-problem differences and its interval."""
     number = len(values)
     if not number:
-        return Difference(mean=None, low=None, high=None, number=0)
-    middle, low, high = math.fsum(values) / number, None, None
-    if number >= FEWEST:
+        return MeanDifference(mean=None, low=None, high=None, number=0)
+    mean_value, low, high = math.fsum(values) / number, None, None
+    if number >= MIN_PROBLEMS:
         means = sorted(subset_means(values))
-        rank = int(_REJECTED * (len(means) + 1))
-        low, high = min(means[rank - 1], middle), max(means[-rank], middle)
-    return Difference(mean=middle, low=low, high=high, number=number, is_zero=not any(values))
+        rank = int(_REJECTED_FRACTION * (len(means) + 1))
+        low, high = min(means[rank - 1], mean_value), max(means[-rank], mean_value)
+    return MeanDifference(mean=mean_value, low=low, high=high, number=number, is_zero=not any(values))
 
 
 def subset_means(values: Sequence[float]) -> list[float]:
@@ -70,22 +70,22 @@ def subset_means(values: Sequence[float]) -> list[float]:
 @lru_cache(maxsize=2)
 def _subsets(number: int) -> list[tuple[Sequence[int], int]]:
     """Return subsets of `number` problems with their sizes. Callers also use each subset's complement."""
-    if number <= _ALL:
+    if number <= _MAX_EXHAUSTIVE_PROBLEMS:
         subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=number - 1))
     else:
-        subsets = _drawn(number)
+        subsets = _draw_subsets(number)
     return [(subset, size) for subset in subsets if (size := sum(subset))]
 
 
-def _drawn(number: int) -> Iterator[bytes]:
+def _draw_subsets(number: int) -> Iterator[bytes]:
     """Yield random subsets of `number` problems."""
-    random_words, words_per_subset = _random_words(), -(-number // 32)
-    for _ in range((_DRAWN if number <= _MANY else _DRAWN_OF_MANY) // 2):
+    random_words, words_per_subset = _random_numbers(), -(-number // 32)
+    for _ in range((_RANDOM_SUBSETS if number <= _MAX_USUAL_PROBLEMS else _RANDOM_SUBSETS_OF_MANY) // 2):
         digits = "".join(f"{next(random_words):032b}" for _ in range(words_per_subset))
         yield digits[:number].encode().translate(_BITS)
 
 
-def _random_words() -> Iterator[int]:
+def _random_numbers() -> Iterator[int]:
     """Yield random 32-bit numbers, the same as in report.js (mulberry32)."""
     seed, mask = 1, 0xFFFFFFFF
     while True:
@@ -108,27 +108,32 @@ class Ranking:
         ranks = [1] * len(self._models)
         for a in range(len(self._models)):
             for b in range(a):
-                sign = self._sign(a, b)
+                sign = self._compare_models(a, b)
                 ranks[b] += sign > 0
                 ranks[a] += sign < 0
         return ranks
 
-    def _sign(self, a: int, b: int) -> int:
+    def _compare_models(self, a: int, b: int) -> int:
         """Return `Difference.sign` of two models. Pairs with the same common problems share their means."""
         value_pairs = enumerate(zip(self._models[a], self._models[b], strict=True))
         common = tuple(index for index, values in value_pairs if None not in values)
-        if len(common) < FEWEST:
+        if len(common) < MIN_PROBLEMS:
             return 0
         means = [
-            first - second for first, second in zip(self._of(a, common), self._of(b, common), strict=True)
+            first - second
+            for first, second in zip(
+                self._subset_means_of(a, common), self._subset_means_of(b, common), strict=True
+            )
         ]
-        index = int(_REJECTED * (len(means) + 1))
-        is_better = sum(mean <= _SHOWN for mean in means) < index
-        is_worse = sum(mean >= -_SHOWN for mean in means) < index
+        index = int(_REJECTED_FRACTION * (len(means) + 1))
+        is_better = sum(mean <= _MAX_SHOWN_AS_ZERO for mean in means) < index
+        is_worse = sum(mean >= -_MAX_SHOWN_AS_ZERO for mean in means) < index
         return is_better - is_worse
 
-    def _of(self, model: int, both: tuple[int, ...]) -> list[float]:
+    def _subset_means_of(self, model: int, common_problems: tuple[int, ...]) -> list[float]:
         """Return a model's means over subsets of the common problems, from a cache."""
-        if (model, both) not in self._means:
-            self._means[model, both] = subset_means([self._models[model][place] or 0.0 for place in both])
-        return self._means[model, both]
+        if (model, common_problems) not in self._means:
+            self._means[model, common_problems] = subset_means(
+                [self._models[model][index] or 0.0 for index in common_problems]
+            )
+        return self._means[model, common_problems]

@@ -15,17 +15,17 @@ from ioi_eval.model.nesting import NestedTooDeep, shallow
 from ioi_eval.model.values import Blob, Problem
 from ioi_eval.rules.assertions import INPUTS, Asserted, read_assertions, read_test
 from ioi_eval.rules.json_tests import (
-    LARGEST,
+    MAX_UNPACKED_BYTES,
     NO_CASES,
     Case,
     Cases,
     CasesError,
-    broken,
-    inflated,
-    literal_in,
-    parsed,
+    decode_json,
+    decompress_base64,
+    parse_literal,
     read_call,
     read_cases,
+    unparsable_tests,
     with_cases,
 )
 
@@ -66,7 +66,7 @@ def with_tests(
     return tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
 
 
-def read_tests(written: Any, function: str = "", *, setup: str = "") -> Cases | Asserted:
+def read_tests(tests: Any, function: str = "", *, setup: str = "") -> Cases | Asserted:
     """Return the tests in any of the forms that datasets use. `with_tests` describes the parameters.
 
     - An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`); a list may be a JSON string.
@@ -82,13 +82,13 @@ def read_tests(written: Any, function: str = "", *, setup: str = "") -> Cases | 
     Raises:
         CasesError: if there are no tests or they cannot be parsed.
     """
-    if (json_lists := _lists_as_written(written, function)) is not None:
+    if (json_lists := _read_json_lists(tests, function)) is not None:
         return read_cases(json_lists)
-    value = _decoded(written)
+    value = _decode_string(tests)
     if isinstance(value, str):
         return _tests_in_program(value, function, setup)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        items = [_decoded(item) for item in value]
+        items = [_decode_string(item) for item in value]
         if all(isinstance(item, str) for item in items):
             return _tests_in_program("\n".join(items), function, setup)
         value = items
@@ -97,29 +97,33 @@ def read_tests(written: Any, function: str = "", *, setup: str = "") -> Cases | 
     if not value:
         raise CasesError(NO_CASES)
     if not isinstance(value, Sequence) or isinstance(value, bytes):
-        raise broken("tests must be pairs or lists of inputs and outputs")
+        raise unparsable_tests("tests must be pairs or lists of inputs and outputs")
     return _tests_in_list(value, function)
 
 
-def _tests_in_object(value: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
+def _tests_in_object(tests_object: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
     """Return the tests in an object: see `read_tests`."""
-    metadata = _metadata(value)
-    function = str(_first_value(value, _FUNCTION_KEYS) or metadata.get("func_name") or function or "").strip()
-    if any(name in value for name in PUBLIC_AND_PRIVATE):
-        return _livecodebench_tests([value.get(name) for name in PUBLIC_AND_PRIVATE], function)
-    if "inputs" in value or "packed" in value:
-        lists = {name: _list_in(value.get(name)) for name in ("inputs", "outputs")}
-        return read_cases({**value, **lists, "fn_name": function or None})
-    if "test_list" in value or not any(name in value for name in (*_TEST_KEYS, *_INPUT_KEYS)):
-        setup = "\n".join(filter(None, [setup, *(_joined_lines(value.get(name)) for name in _SETUP_KEYS)]))
-        if (tests := _first_value(value, _ASSERTION_KEYS)) is not None:
+    metadata = _metadata(tests_object)
+    function = str(
+        _first_value(tests_object, _FUNCTION_KEYS) or metadata.get("func_name") or function or ""
+    ).strip()
+    if any(name in tests_object for name in PUBLIC_AND_PRIVATE):
+        return _livecodebench_tests([tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function)
+    if "inputs" in tests_object or "packed" in tests_object:
+        lists = {name: _decode_list(tests_object.get(name)) for name in ("inputs", "outputs")}
+        return read_cases({**tests_object, **lists, "fn_name": function or None})
+    if "test_list" in tests_object or not any(name in tests_object for name in (*_TEST_KEYS, *_INPUT_KEYS)):
+        setup = "\n".join(
+            filter(None, [setup, *(_join_lines(tests_object.get(name)) for name in _SETUP_KEYS)])
+        )
+        if (tests := _first_value(tests_object, _ASSERTION_KEYS)) is not None:
             return read_tests(tests, function, setup=setup)
-    if (inner_tests := _first_value(value, _TEST_KEYS)) is not None:
+    if (inner_tests := _first_value(tests_object, _TEST_KEYS)) is not None:
         return read_tests(inner_tests, function, setup=setup)
-    if isinstance(value.get("input"), list) and "type" not in value:
-        return read_cases({"inputs": value["input"], "outputs": value.get("output") or []})
-    if any(name in value for name in _INPUT_KEYS):
-        return _tests_in_list([value], function)
+    if isinstance(tests_object.get("input"), list) and "type" not in tests_object:
+        return read_cases({"inputs": tests_object["input"], "outputs": tests_object.get("output") or []})
+    if any(name in tests_object for name in _INPUT_KEYS):
+        return _tests_in_list([tests_object], function)
     raise CasesError(NO_CASES)
 
 
@@ -129,59 +133,63 @@ class _LiveCodeBenchTest(msgspec.Struct):
     testtype: str = "stdin"
 
 
-def _livecodebench_tests(parts: Sequence[Any], function: str) -> Cases:
+def _livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
     """Return LiveCodeBench's public tests, then its private tests: lists, JSON strings, or packed."""
     tests = list[_LiveCodeBenchTest]()
-    for part in parts:
+    for column in columns:
         part_text = (
-            part.strip() if isinstance(part, str) else msgspec.json.encode(part).decode() if part else ""
+            column.strip()
+            if isinstance(column, str)
+            else msgspec.json.encode(column).decode()
+            if column
+            else ""
         )
         json_text = (
             part_text
             if not part_text or part_text.startswith("[") or part_text == "null"
-            else unpacked(part_text)
+            else unpack_tests(part_text)
         )
-        tests += (parsed(json_text, list[_LiveCodeBenchTest] | None) or []) if json_text else []
+        tests += (decode_json(json_text, list[_LiveCodeBenchTest] | None) or []) if json_text else []
     if not tests:
         raise CasesError(NO_CASES)
     if function:
         return Cases(cases=tuple(read_call(test.input, test.output) for test in tests), function=function)
     if any(test.testtype == "functional" for test in tests):
-        raise broken(_NO_FUNCTION)
+        raise unparsable_tests(_NO_FUNCTION)
     return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
 
 
-def _tests_in_list(value: Sequence[Any], function: str) -> Cases:
+def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
     """Return the tests in a list of objects or pairs."""
-    if not value:
+    if not items:
         raise CasesError(NO_CASES)
-    if all(isinstance(item, list | tuple) and len(item) == 2 for item in value):
-        value = [{"input": inputs, "output": outputs} for inputs, outputs in value]
-    if not all(isinstance(item, Mapping) for item in value):
-        raise broken("tests must be pairs or lists of inputs and outputs")
-    kinds = {str(case.get("testtype") or case.get("type") or "") for case in value}
+    if all(isinstance(item, list | tuple) and len(item) == 2 for item in items):
+        items = [{"input": inputs, "output": outputs} for inputs, outputs in items]
+    if not all(isinstance(item, Mapping) for item in items):
+        raise unparsable_tests("tests must be pairs or lists of inputs and outputs")
+    kinds = {str(case.get("testtype") or case.get("type") or "") for case in items}
     names = {
-        str(_metadata(case).get("func_name") or case.get("fn_name") or function).strip() for case in value
+        str(_metadata(case).get("func_name") or case.get("fn_name") or function).strip() for case in items
     }
     if len(kinds) > 1:
-        raise broken(f"tests of several kinds in one problem: {', '.join(sorted(kinds))}")
+        raise unparsable_tests(f"tests of several kinds in one problem: {', '.join(sorted(kinds))}")
     if len(names) > 1:
-        raise broken(f"tests of several functions in one problem: {', '.join(sorted(names))}")
+        raise unparsable_tests(f"tests of several functions in one problem: {', '.join(sorted(names))}")
     ([kind], [function]) = kinds, names
-    pairs = [(_test_side(case, _INPUT_KEYS), _test_side(case, _OUTPUT_KEYS)) for case in value]
+    pairs = [(_read_test_side(case, _INPUT_KEYS), _read_test_side(case, _OUTPUT_KEYS)) for case in items]
     if kind in _FUNCTION_KINDS and not function:
-        raise broken(_NO_FUNCTION)
+        raise unparsable_tests(_NO_FUNCTION)
     if kind not in ("", *_FUNCTION_KINDS):
         function = ""  # the tests are for a program
     if kind == "functional":
         if not all(isinstance(side, str) for pair in pairs for side in pair):
-            raise broken("arguments and results must be strings")
+            raise unparsable_tests("arguments and results must be strings")
         return Cases(cases=tuple(read_call(*pair) for pair in pairs), function=function)
     inputs, outputs = zip(*pairs, strict=True)
     return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function or None})
 
 
-def _lists_as_written(written: Any, function: str) -> dict[str, Any] | None:
+def _read_json_lists(written: Any, function: str) -> dict[str, Any] | None:
     """Return the lists of inputs and outputs in a JSON object, or None for other tests.
 
     The items stay JSON texts, so that numbers are unchanged.
@@ -189,7 +197,7 @@ def _lists_as_written(written: Any, function: str) -> dict[str, Any] | None:
     if not isinstance(written, str) or not written.lstrip().startswith("{"):
         return None
     try:
-        columns: dict[str, Any] = parsed(written, dict[str, msgspec.Raw])
+        columns: dict[str, Any] = decode_json(written, dict[str, msgspec.Raw])
     except CasesError:
         return None
     lists = [bytes(columns[name]) for name in ("inputs", "outputs") if name in columns]
@@ -206,7 +214,7 @@ def _tests_in_program(source: str, function: str, setup: str) -> Asserted:
     return read_test(program, function) if INPUTS.search(program) else read_assertions(program, function)
 
 
-def _test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _read_test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return a test's input or output, also from a form such as `{"stdin": text}`."""
     value = next((case[name] for name in names if name in case), None)
     return value[names[1]] if isinstance(value, Mapping) and value.keys() == {names[1]} else value
@@ -217,7 +225,7 @@ def _first_value(value: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
-def _joined_lines(value: Any) -> str:
+def _join_lines(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
@@ -226,17 +234,17 @@ def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = value.get("metadata")
     if isinstance(metadata, str):
         with suppress(CasesError):
-            metadata = _decoded(metadata)
+            metadata = _decode_string(metadata)
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def _list_in(value: Any) -> Any:
+def _decode_list(value: Any) -> Any:
     """Return the list in a JSON string; return anything else unchanged."""
-    decoded = _decoded(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+    decoded = _decode_string(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
     return decoded if isinstance(decoded, list) else value
 
 
-def _decoded(value: Any) -> Any:
+def _decode_string(value: Any) -> Any:
     """Return the value that a string encodes: JSON, a Python literal or packed tests.
 
     A Python test program is returned unchanged. Raises CasesError for other strings.
@@ -248,9 +256,9 @@ def _decoded(value: Any) -> Any:
         return None
     try:
         decoded = json.loads(shallow(stripped))
-        return _decoded(decoded) if isinstance(decoded, str) else decoded
+        return _decode_string(decoded) if isinstance(decoded, str) else decoded
     except NestedTooDeep as error:
-        raise broken(str(error)) from error
+        raise unparsable_tests(str(error)) from error
     except ValueError:
         if "assert" in stripped and _is_python(stripped):
             return stripped
@@ -259,8 +267,8 @@ def _decoded(value: Any) -> Any:
             and stripped[0] not in "[{("
             and not any(map(str.isspace, stripped))
         ):
-            return _decoded(unpacked(stripped))
-        return literal_in(stripped)
+            return _decode_string(unpack_tests(stripped))
+        return parse_literal(stripped)
 
 
 def _is_python(text: str) -> bool:
@@ -280,12 +288,12 @@ _STRING_OPERATIONS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BI
 _HARMLESS_OPERATIONS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
 
 
-def unpacked(text: str, *, largest: int = LARGEST) -> str:
+def unpack_tests(packed: str, *, max_bytes: int = MAX_UNPACKED_BYTES) -> str:
     """Return the string in packed tests. Raises CasesError for anything else."""
-    return pickled_text(inflated(text, largest))
+    return read_pickled_string(decompress_base64(packed, max_bytes))
 
 
-def pickled_text(data: bytes) -> str:
+def read_pickled_string(data: bytes) -> str:
     """Return the one string in a pickle without unpickling it. Raises CasesError for other pickles."""
     strings = list[object]()
     try:
@@ -293,9 +301,9 @@ def pickled_text(data: bytes) -> str:
             if operation.name in _STRING_OPERATIONS:
                 strings.append(argument)
             elif operation.name not in _HARMLESS_OPERATIONS:
-                raise broken(f"the pickle contains more than a string ({operation.name})")
+                raise unparsable_tests(f"the pickle contains more than a string ({operation.name})")
     except (ValueError, OverflowError) as error:
-        raise broken(f"packed tests are not a valid pickle ({error})") from error
+        raise unparsable_tests(f"packed tests are not a valid pickle ({error})") from error
     if len(strings) != 1 or not isinstance(strings[0], str):
-        raise broken(f"the pickle must contain one string, not {len(strings)}")
+        raise unparsable_tests(f"the pickle must contain one string, not {len(strings)}")
     return strings[0]

@@ -74,7 +74,7 @@ def subtask_result(
     Raises:
         JudgeFailure: if a missing result could change the score.
     """
-    results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
+    results = tuple(tests.get(name) or verdicts.skipped_result(name) for name in dict.fromkeys(subtask.tests))
     status = worst(result.status for result in results)
     if subtask.grading is not None:  # the tree itself detects missing results
         exact = grading.share(subtask.grading, {result.test_name: result for result in results}, graded)
@@ -144,13 +144,15 @@ def submission_result(
     """
     judged_subtasks = problem.subtasks
     if compiles:
-        complete = {test.name: tests.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
+        complete = {
+            test.name: tests.get(test.name) or verdicts.skipped_result(test.name) for test in problem.tests
+        }
         if any(result.status is Verdict.SKIPPED for result in complete.values()):
             shared = plan.spread(problem, tests)
-            complete = {name: shared.get(name) or verdicts.skipped(name) for name in complete}
+            complete = {name: shared.get(name) or verdicts.skipped_result(name) for name in complete}
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
-        complete = {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
+        complete = {test.name: verdicts.uncompiled_result(test.name, feedback) for test in problem.tests}
         # A tree could accept rejected tests, but no test was judged here.
         judged_subtasks = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged_subtasks)
     subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged_subtasks)

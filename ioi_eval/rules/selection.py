@@ -63,7 +63,7 @@ def _key_parts(key: str) -> tuple[tuple[str, int], ...]:
     return tuple((prefix, int(digits or 0)) for prefix, digits in re.findall(r"(\D*)(\d{0,18})", key))
 
 
-def bare(result: SubmissionResult) -> SubmissionResult:
+def without_tests(result: SubmissionResult) -> SubmissionResult:
     """Return a result without its tests, to save memory."""
     subtasks = tuple(msgspec.structs.replace(part, test_results=()) for part in result.subtasks)
     return msgspec.structs.replace(result, subtasks=subtasks, tests=(), compile_output="", confinement={})
@@ -72,26 +72,28 @@ def bare(result: SubmissionResult) -> SubmissionResult:
 # --- a limited number of submissions -----------------------------------------------------------------
 
 
-def limited(candidates: Iterable[Attempt], submissions: int = SUBMISSIONS) -> list[Attempt]:
-    """Return the first `submissions` attempts of `in_rounds`."""
-    return list(islice(in_rounds(candidates), submissions))
+def select_limited(candidates: Iterable[Attempt], submissions: int = SUBMISSIONS) -> list[Attempt]:
+    """Return the first `submissions` attempts of `order_by_rounds`."""
+    return list(islice(order_by_rounds(candidates), submissions))
 
 
-def in_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
+def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
     """Yield the attempts in the order of submission.
 
     Each round goes over the subtasks from last to first and submits one attempt for each subtask.
     A solved subtask is skipped from then on and uses no more submissions. Attempts for the same subtask are
-    ordered by `rank`. Attempts that do not compile, or whose target has no points, are never submitted.
+    ordered by `target_rank`. Attempts that do not compile, or whose target has no points, are not submitted.
     """
     groups: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
-            groups.setdefault(aim(candidate), []).append(candidate)
+            groups.setdefault(known_target(candidate), []).append(candidate)
     any_group = next(iter(groups.values()), [])
-    order = _targets(any_group[0].result.subtasks) if any_group else []
+    order = _round_targets(any_group[0].result.subtasks) if any_group else []
     # Sorted by decreasing rank: the next attempt of each queue is its last element.
-    queues = {target: sorted(groups[target], key=rank, reverse=True) for target in order if target in groups}
+    queues = {
+        target: sorted(groups[target], key=target_rank, reverse=True) for target in order if target in groups
+    }
     solved: set[str] = set()
     while queues:
         for target in list(queues):
@@ -109,18 +111,18 @@ def in_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             yield chosen
 
 
-def _targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
+def _round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
     """Return the targets in the order of a round: the whole problem, then its subtasks from last to first."""
     return [None, *(part.subtask for part in reversed(subtasks) if part.points)]
 
 
-def aim(candidate: Attempt) -> str | None:
+def known_target(candidate: Attempt) -> str | None:
     """Return the subtask that an attempt is written for; None for the whole problem or an unknown subtask."""
     names = {part.subtask for part in candidate.result.subtasks}
     return candidate.target if candidate.target in names else None
 
 
-def rank(candidate: Attempt) -> tuple[float, int, _Order]:
+def target_rank(candidate: Attempt) -> tuple[float, int, _Order]:
     """Return the sort key among attempts for a target: best on the samples, then longest, then first."""
     return -candidate.samples, -candidate.length, candidate.order
 
@@ -136,7 +138,7 @@ def _is_solved(target: str | None, attempt: Attempt, solved: set[str]) -> bool:
 # --- a single submission -----------------------------------------------------------------------------
 
 
-def single(candidates: Iterable[Attempt]) -> Attempt | None:
+def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
     """Return the first attempt for the whole problem, else the first for the last subtask that any aims at.
 
     Neither its score nor whether it compiles matters.
@@ -146,8 +148,8 @@ def single(candidates: Iterable[Attempt]) -> Attempt | None:
 
 
 def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
-    """Return the sort key of `single`: the target in the order of a round, then the order of submission."""
-    order, target = _targets(candidate.result.subtasks), aim(candidate)
+    """Return the sort key of `select_single`: the target in the order of a round, then by submission."""
+    order, target = _round_targets(candidate.result.subtasks), known_target(candidate)
     return (order.index(target) if target in order else len(order)), candidate.order
 
 
@@ -188,8 +190,8 @@ class SubmissionPool:
 
     def add(self, candidate: Attempt) -> None:
         """Add a submission, and keep it if a selection may need it."""
-        candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
-        result, order, height = candidate.result, candidate.order, _single_rank(candidate)
+        candidate = msgspec.structs.replace(candidate, result=without_tests(candidate.result))
+        result, order, single_rank = candidate.result, candidate.order, _single_rank(candidate)
         # Keep the few submissions that decide in every mode of scoring: the best of each kind, and the last.
         subtask_kinds = [f"subtask {index}" for index in range(len(result.subtasks))]
         for kind in ("points", *(["tokened"] if candidate.tokened else []), *subtask_kinds):
@@ -198,11 +200,11 @@ class SubmissionPool:
                 self._best[kind] = ranked
         if self._last is None or order > self._last[0]:
             self._last = order, candidate
-        if self._single is None or height < self._single[0]:
-            self._single = height, candidate
+        if self._single is None or single_rank < self._single[0]:
+            self._single = single_rank, candidate
         if result.compiles:
-            queue = self._queues.setdefault(aim(candidate), [])
-            queue.append((rank(candidate), candidate))
+            queue = self._queues.setdefault(known_target(candidate), [])
+            queue.append((target_rank(candidate), candidate))
             if len(queue) >= 2 * self._submissions:
                 queue.sort(key=itemgetter(0))
                 del queue[self._submissions :]
@@ -211,13 +213,13 @@ class SubmissionPool:
         """Return the pool as bytes that `unpacked` reads."""
         attempts = dict[str, Attempt]()
 
-        def key(ranked: _RankedAttempt) -> str:
+        def add_attempt(ranked: _RankedAttempt) -> str:
             return attempts.setdefault(ranked[1].result.key, ranked[1]).result.key
 
-        queues = {target: list(map(key, queue)) for target, queue in self._queues.items()}
-        best = {kind: key(entry) for kind, entry in self._best.items()}
-        ends = (self._last and key(self._last), self._single and key(self._single))
-        return msgspec.msgpack.encode((self._submissions, queues, best, ends, attempts))
+        queues = {target: list(map(add_attempt, queue)) for target, queue in self._queues.items()}
+        best = {kind: add_attempt(entry) for kind, entry in self._best.items()}
+        last_and_single = (self._last and add_attempt(self._last), self._single and add_attempt(self._single))
+        return msgspec.msgpack.encode((self._submissions, queues, best, last_and_single, attempts))
 
     @classmethod
     def unpacked(cls, data: bytes) -> SubmissionPool:
@@ -225,7 +227,8 @@ class SubmissionPool:
         submissions, queues, best, (last, single), attempts = msgspec.msgpack.decode(data, type=_PackedPool)
         pool = cls(submissions)
         pool._queues = {
-            target: [(rank(attempts[key]), attempts[key]) for key in keys] for target, keys in queues.items()
+            target: [(target_rank(attempts[key]), attempts[key]) for key in keys]
+            for target, keys in queues.items()
         }
         pool._best = {
             kind: (_result_rank(kind, attempts[key].result), attempts[key]) for kind, key in best.items()
@@ -246,6 +249,6 @@ class SubmissionPool:
                 return sorted(distinct.values(), key=lambda attempt: attempt.order)
             case Budget.LIMITED:
                 queued = [attempt for queue in self._queues.values() for _, attempt in queue]
-                return limited(queued, self._submissions)
+                return select_limited(queued, self._submissions)
             case Budget.SINGLE:
                 return [self._single[1]] if self._single else []

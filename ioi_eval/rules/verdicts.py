@@ -18,7 +18,7 @@ from ioi_eval.model.job import OWN_LIMITS, Ending, JobResult, StageStatus
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.protocol import TestReport
 from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, Limits, Reason, TestResult, Value, Verdict
-from ioi_eval.rules.limits import BUILD_IDLE
+from ioi_eval.rules.limits import MAX_COMPILER_IDLE_S
 
 ENDINGS: tuple[str, ...] = (Reason.NO_PROGRAM, *STATUS_ORDER)
 """The outcomes under which reports count submissions, worst first."""
@@ -70,7 +70,7 @@ _CLASSIC_FEEDBACK: tuple[tuple[str, Verdict], ...] = (
 )
 
 
-def of_score(score: float) -> Verdict:
+def verdict_of_score(score: float) -> Verdict:
     """Return the verdict of a program that ran within its limits and earned `score`."""
     if score >= 1:
         return Verdict.AC
@@ -90,7 +90,7 @@ class SubmissionProcesses(Value):
 ONE_PROCESS = SubmissionProcesses()
 
 
-def test_result(
+def result_of_report(
     test_name: str, line: TestReport, *, limits: Limits, processes: SubmissionProcesses = ONE_PROCESS
 ) -> TestResult:
     """Return the result that a proctor's report about a test describes.
@@ -107,12 +107,15 @@ def test_result(
     if line.failure is not None:
         raise JudgeFailure(line.failure, phase="judging", test=test_name)
     if line.skipped:
-        return skipped(test_name)
+        return skipped_result(test_name)
     if line.end == "ok":
-        score = _in_range(test_name, line.score)
-        status, feedback = of_score(score), _STANDARD_MESSAGES.get(line.feedback.strip(), line.feedback)
+        score = _check_score_range(test_name, line.score)
+        status, feedback = (
+            verdict_of_score(score),
+            _STANDARD_MESSAGES.get(line.feedback.strip(), line.feedback),
+        )
     else:
-        score, (status, feedback) = 0.0, _failed_verdict(test_name, line, limits, processes)
+        score, (status, feedback) = 0.0, _describe_failure(test_name, line, limits, processes)
     return TestResult(
         test_name=test_name,
         score=score,
@@ -128,7 +131,7 @@ def test_result(
     )
 
 
-def _failed_verdict(
+def _describe_failure(
     test_name: str, line: TestReport, limits: Limits, processes: SubmissionProcesses
 ) -> tuple[Verdict, str]:
     """Return the verdict and the feedback for a program that exceeded a limit or failed."""
@@ -147,17 +150,17 @@ def _failed_verdict(
             measured = (
                 f"CPU time of {processes.count} processes" if has_several else f"CPU time{process_suffix}"
             )
-            return Verdict.TLE, _time_feedback(measured, line.cpu_us, limits.cpu_time)
+            return Verdict.TLE, _format_time_feedback(measured, line.cpu_us, limits.cpu_time)
         case "wall":
-            return Verdict.TLE, _time_feedback("wall time", line.wall_us, limits.wall_time)
+            return Verdict.TLE, _format_time_feedback("wall time", line.wall_us, limits.wall_time)
         case "memory":
-            limit_text = "" if limits.memory is None else _mebibytes(limits.memory)
-            used = f"{_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
+            limit_text = "" if limits.memory is None else _format_mebibytes(limits.memory)
+            used = f"{_format_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
             # The report has the sum of all processes, but the limit applies to each.
             used = f"of one of {processes.count} processes more than {limit_text}" if has_several else used
             return Verdict.MLE, f"Memory limit exceeded (resident memory{process_suffix} {used})"
         case "output":
-            limit_text = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
+            limit_text = "" if limits.output is None else f" (more than {_format_mebibytes(limits.output)})"
             return Verdict.OLE, f"Output limit exceeded{limit_text}"
         case "exit":
             return Verdict.RE, f"Runtime error (exit code {line.code}){detail}"
@@ -172,38 +175,38 @@ def _failed_verdict(
     )
 
 
-def _time_feedback(what: str, microseconds: int, limit: float | None) -> str:
+def _format_time_feedback(clock: str, microseconds: int, limit: float | None) -> str:
     """Return the feedback for a program that exceeded a time limit."""
     limit_suffix = "" if limit is None else f" of {limit:.3f} s"
-    return f"Time limit exceeded ({what} {microseconds / _MICROSECONDS:.3f} s{limit_suffix})"
+    return f"Time limit exceeded ({clock} {microseconds / _MICROSECONDS:.3f} s{limit_suffix})"
 
 
-def _mebibytes(size: int) -> str:
+def _format_mebibytes(size: int) -> str:
     return f"{size / _MEBIBYTE:.1f} MiB"
 
 
-def rescaled(result: TestResult, full: float, own: float) -> TestResult:
-    """Return a result whose score refers to `full` points, rescaled to a test with a maximum of `own` points.
+def rescale_result(result: TestResult, score_points: float, max_points: float) -> TestResult:
+    """Return a result rescaled from a score of `score_points` points to a test with at most `max_points`.
 
-    If `own` is 0, any points make the test right.
+    If `max_points` is 0, any points make the test right.
     """
-    if full == RAW_POINTS and result.status is Verdict.AC:
+    if score_points == RAW_POINTS and result.status is Verdict.AC:
         return result  # accepted without a number of points, which means all points
-    points = result.score * full
-    if not own:
+    points = result.score * score_points
+    if not max_points:
         status = Verdict.AC if points else result.status
         return msgspec.structs.replace(result, score=float(points > 0), status=status)
-    if points > own * (1 + _TOLERANCE):
-        reason = f"the score {points:g} exceeds the maximum of {own:g} points per test in this group"
+    if points > max_points * (1 + _TOLERANCE):
+        reason = f"the score {points:g} exceeds the maximum of {max_points:g} points per test in this group"
         raise JudgeFailure(reason, phase="checking", test=result.test_name)
-    if result.status is not Verdict.PA or points < own * (1 - _TOLERANCE):
-        return msgspec.structs.replace(result, score=min(points / own, 1.0))
-    standard = result.feedback in _STANDARD_MESSAGES.values()
-    feedback = _STANDARD_MESSAGES["translate:success"] if standard else result.feedback
+    if result.status is not Verdict.PA or points < max_points * (1 - _TOLERANCE):
+        return msgspec.structs.replace(result, score=min(points / max_points, 1.0))
+    is_standard_feedback = result.feedback in _STANDARD_MESSAGES.values()
+    feedback = _STANDARD_MESSAGES["translate:success"] if is_standard_feedback else result.feedback
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
 
 
-def counted(result: TestResult) -> TestResult:
+def with_raw_points(result: TestResult) -> TestResult:
     """Return a result with its points, for a grader whose points have no maximum.
 
     Raises JudgeFailure if the program accepted without printing its points.
@@ -221,7 +224,7 @@ def counted(result: TestResult) -> TestResult:
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, points=points)
 
 
-def _in_range(test_name: str, score: float) -> float:
+def _check_score_range(test_name: str, score: float) -> float:
     """Return a score in [0, 1]. Raises JudgeFailure for other numbers."""
     if not 0 <= score <= 1:  # also refuses nan
         raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
@@ -231,23 +234,23 @@ def _in_range(test_name: str, score: float) -> float:
 # --- tests without a run -----------------------------------------------------------------------------
 
 
-def skipped(test_name: str) -> TestResult:
+def skipped_result(test_name: str) -> TestResult:
     """Return the result of a test that was not run because it cannot change the score."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.SKIPPED)
 
 
-def not_submitted(test_name: str) -> TestResult:
+def missing_file_result(test_name: str) -> TestResult:
     """Return the result of a test that needs a file which the submission does not contain."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.WA, feedback=NOT_SUBMITTED)
 
 
-def not_tried(test_name: str, stalled: str) -> TestResult:
+def stalled_result(test_name: str, stalled: str) -> TestResult:
     """Return the result of a test that was not run because the program stalled twice on test `stalled`."""
     feedback = f"Time limit exceeded (wall time; not run, because the program stalls on test {stalled})"
     return TestResult(test_name=test_name, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
-def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
+def uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
     """Return the result of a test that was not run because there is no program."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)
 
@@ -265,8 +268,8 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
         if stage is not None and stage.status is StageStatus.XX:
             raise JudgeFailure(stage.message or "the sandbox failed", phase=phase)
     if result.compile is not None and result.compile.code != 0:
-        if match := _UNCOMPILED_PROGRAM.fullmatch(last_line(result.compile.stderr)):
-            raise package_failure(f"the {match[1]} does not compile on the server", result.compile)
+        if match := _UNCOMPILED_PROGRAM.fullmatch(find_last_line(result.compile.stderr)):
+            raise compilation_failure(f"the {match[1]} does not compile on the server", result.compile)
         return "0", f"{COMPILATION_ERROR} exit code {result.compile.code}\n{result.compile.stderr}"
     if result.run.code == 1 and "MemoryError" in result.run.stderr:
         return "0", "Memory limit exceeded"
@@ -285,59 +288,59 @@ _LINKER_ERROR = re.compile(r"\bld returned \d+ exit status|undefined reference")
 _MAX_MESSAGE_LENGTH = 1000  # maximum length of a failure's message, in characters
 
 
-def lacks_space(compiled: Ending | None) -> bool:
+def lacks_space(compilation: Ending | None) -> bool:
     """Return True if a compiler printed that the machine lacks disk space or memory.
 
     A source can make a compiler print this.
     """
-    if compiled is None or compiled.code in (None, 0):
+    if compilation is None or compilation.code in (None, 0):
         return False
-    return _LACK_OF_SPACE.search(compiled.stderr) is not None
+    return _LACK_OF_SPACE.search(compilation.stderr) is not None
 
 
-def may_be_judges_fault(compiled: Ending | None, source: str) -> bool:
+def may_be_judges_fault(compilation: Ending | None, source: str) -> bool:
     """Return True if a compiler's failure may not be the fault of the submission `source`.
 
 
     Such failures are errors in a file of the package and a lack of space. The submission may still have
     caused them, for instance by a macro. A job with an empty submission decides: see `check_graders`.
     """
-    if compiled is None or compiled.code in (None, 0):
+    if compilation is None or compilation.code in (None, 0):
         return False
-    files = (match[1] for match in _ERROR_IN_GRADERS.finditer(compiled.stderr))
-    return lacks_space(compiled) or any(file != source for file in files)
+    files = (match[1] for match in _ERROR_IN_GRADERS.finditer(compilation.stderr))
+    return lacks_space(compilation) or any(file != source for file in files)
 
 
-def check_graders(compiled: Ending | None) -> None:
+def check_graders(compilation: Ending | None) -> None:
     """Raise JudgeFailure if the problem's files do not compile next to an empty submission.
 
     A linker error is fine, because the empty submission lacks functions.
     """
-    if compiled is None or compiled.code in (None, 0):
+    if compilation is None or compilation.code in (None, 0):
         return
-    if lacks_space(compiled):
-        raise package_failure("the server cannot compile", compiled)
-    if not _LINKER_ERROR.search(compiled.stderr):
-        raise package_failure("the problem's grader does not compile on the server", compiled)
+    if lacks_space(compilation):
+        raise compilation_failure("the server cannot compile", compilation)
+    if not _LINKER_ERROR.search(compilation.stderr):
+        raise compilation_failure("the problem's grader does not compile on the server", compilation)
 
 
-def package_failure(what: str, compiled: Ending, test: str = "") -> JudgeFailure:
+def compilation_failure(problem: str, compilation: Ending, test: str = "") -> JudgeFailure:
     """Return the failure of a classic job that could not compile a program of the package."""
     return JudgeFailure(
-        f"{what}: {first_error(compiled)}"[:_MAX_MESSAGE_LENGTH],
+        f"{problem}: {find_first_error(compilation)}"[:_MAX_MESSAGE_LENGTH],
         phase="compiling",
         test=test,
         remedy="Correct the program, or use a server whose compiler accepts it",
     )
 
 
-def first_error(compiled: Ending) -> str:
+def find_first_error(compilation: Ending) -> str:
     """Return the first line of a compiler's output with an error, or the first line if there is no error."""
-    errors = (line for line in compiled.stderr.splitlines() if _ERROR.search(line))
-    return next(errors, "") or compiled.stderr.partition("\n")[0]
+    errors = (line for line in compilation.stderr.splitlines() if _ERROR.search(line))
+    return next(errors, "") or compilation.stderr.partition("\n")[0]
 
 
-def last_line(text: str) -> str:
+def find_last_line(text: str) -> str:
     """Return the last line that is not empty."""
     return text.rstrip("\n").rpartition("\n")[2]
 
@@ -351,9 +354,11 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
     score_text, message = score.partition("\n")[0].strip(), _STANDARD_MESSAGES.get(feedback.strip(), feedback)
     if not _NUMBER.fullmatch(score_text):
         raise JudgeFailure(f"the score {score_text[:80]!r} is not a number", phase="checking", test=test_name)
-    number = _in_range(test_name, float(score_text))
-    zero = next((status for fragment, status in _CLASSIC_FEEDBACK if fragment in message), Verdict.RE)
-    status = of_score(number) if number > 0 else zero
+    number = _check_score_range(test_name, float(score_text))
+    zero_score_status = next(
+        (status for fragment, status in _CLASSIC_FEEDBACK if fragment in message), Verdict.RE
+    )
+    status = verdict_of_score(number) if number > 0 else zero_score_status
     return TestResult(test_name=test_name, score=number, status=status, feedback=message)
 
 
@@ -400,7 +405,7 @@ class BuildEnding(StrEnum):
     MACHINE = "machine"  # the control program could not be built either
 
 
-def build_ending(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
+def classify_build(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
     """Return the outcome of a build.
 
     `refusals`: exit codes with which this compiler reports errors in the source.
@@ -416,7 +421,7 @@ def build_ending(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding
     return BuildEnding.REFUSED
 
 
-def lacked_room(ended: Ending) -> bool:
+def printed_lack_of_space(ended: Ending) -> bool:
     """Return True if a compiler's output shows a lack of space, memory or processes.
 
     A source can cause such output, but gains nothing: the outcome is only not cached.
@@ -424,9 +429,9 @@ def lacked_room(ended: Ending) -> bool:
     return _LACK_OF_SPACE.search(ended.stdout) is not None
 
 
-def lacks_library(words: str) -> bool:
+def names_missing_library(output: str) -> bool:
     """Return True if the output names a header or module that is missing; it may be installed later."""
-    return _MISSING_LIBRARY.search(words) is not None
+    return _MISSING_LIBRARY.search(output) is not None
 
 
 _ENDINGS_BY_TIMEOUT = {"wall": BuildEnding.IDLED, "hard": BuildEnding.STOPPED}
@@ -436,7 +441,7 @@ _ENDINGS_BY_CODE = {
     _KILLED_CODE: BuildEnding.KILLED,
 }
 _REASONS = {
-    "wall": f"it did nothing for {BUILD_IDLE:g} s",
+    "wall": f"it did nothing for {MAX_COMPILER_IDLE_S:g} s",
     **dict.fromkeys(("cpu", "hard"), "it took too long"),
     **dict.fromkeys(("stdout", "stderr"), "it printed too much"),
     **{limit: words for words, limit in OWN_LIMITS.items()},
@@ -446,7 +451,7 @@ _REASONS = {
 _SIGNAL_MESSAGE = "Caught fatal signal"  # of a stage that a signal ended, and it says nothing else
 
 
-def log_of(ended: Ending, limits: BuildLimits) -> str:
+def format_build_log(ended: Ending, limits: BuildLimits) -> str:
     """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
     log = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
     log = _TEMPORARY_NAME.sub("/tmp/cc", log)  # makes the output of equal sources equal
@@ -458,10 +463,10 @@ def log_of(ended: Ending, limits: BuildLimits) -> str:
         names_signal = ended.message is not None and ended.message.startswith(_SIGNAL_MESSAGE)
         message = "" if ended.exited or names_signal else ended.message
         reason = _REASONS.get(ended.limit) or message or "killed by a signal, not by a limit"
-        log = "\n".join(filter(None, (log, stopped_by(reason))))
+        log = "\n".join(filter(None, (log, stop_message(reason))))
     return log
 
 
-def stopped_by(reason: str) -> str:
+def stop_message(reason: str) -> str:
     """Return the line in the log of a build that was stopped."""
     return f"The compiler was stopped: {reason}."

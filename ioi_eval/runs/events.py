@@ -14,7 +14,7 @@ import msgspec
 from ioi_eval.benchmarks import DetectedColumns
 from ioi_eval.engines.contract import HealthCheck, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
-from ioi_eval.rules.calibration import Distance
+from ioi_eval.rules.calibration import TimeRatio
 from ioi_eval.store.folder import RUN, ActiveSubmission, MeasuredLimit, Progress, Timeline, write_progress
 
 _FIRST_STEP_S = 5.0  # initial length of a timeline's intervals, in seconds
@@ -183,7 +183,7 @@ class LimitMeasured(Value):
 class DistanceMeasured(Value):
     """The distance of a solution from its limit was measured, for a calibration."""
 
-    distance: Distance
+    distance: TimeRatio
 
 
 class Overloaded(Value):

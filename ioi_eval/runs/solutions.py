@@ -35,7 +35,14 @@ from ioi_eval.problems.package import ARCHIVES
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
 from ioi_eval.reports.validation import conclusion, differences, validation
-from ioi_eval.rules.calibration import Calibration, Distance, calibration, distance, kind_of, with_time_factor
+from ioi_eval.rules.calibration import (
+    Calibration,
+    TimeRatio,
+    expected_speed,
+    measure_time_ratio,
+    propose_time_factor,
+    with_time_factor,
+)
 from ioi_eval.rules.expectations import KeyedExpectation, max_points, of_packages
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
@@ -453,17 +460,17 @@ async def _measure_solutions(
 
     async def measure_solution(
         problem: Problem, number: int, submission: Submission
-    ) -> Distance | str | None:
+    ) -> TimeRatio | str | None:
         solution = problem.solutions[number]
-        if (kind := kind_of(problem, solution)) is None:
+        if (kind := expected_speed(problem, solution)) is None:
             return None
         async with semaphore:
             try:
                 result = await judge.judge(with_time_factor(problem, reach), submission)
             except JudgeFailure as failure:
                 return f"{submission.key}: {failure}"
-        outcome = distance(problem, solution, kind, result)
-        if not isinstance(outcome, Distance):
+        outcome = measure_time_ratio(problem, solution, kind, result)
+        if not isinstance(outcome, TimeRatio):
             return f"{submission.key}: {outcome}"
         on_event(DistanceMeasured(distance=outcome))
         return outcome
@@ -475,5 +482,5 @@ async def _measure_solutions(
             for number, submission in zip(numbers, submissions, strict=True)
         ]
     outcomes = [task.result() for task in tasks]
-    distances = [outcome for outcome in outcomes if isinstance(outcome, Distance)]
-    return calibration(distances, [outcome for outcome in outcomes if isinstance(outcome, str)])
+    distances = [outcome for outcome in outcomes if isinstance(outcome, TimeRatio)]
+    return propose_time_factor(distances, [outcome for outcome in outcomes if isinstance(outcome, str)])

@@ -32,7 +32,7 @@ from ioi_eval.model.options import AllTests, Band, Borderline, CliOption, JudgeO
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.rules.limits import read_borderline
+from ioi_eval.rules.limits import parse_borderline
 from ioi_eval.runs.engine import AnyEngine, emit_server_events, servers_found_event, set_server_callback
 from ioi_eval.runs.events import (
     EngineStarting,
@@ -84,7 +84,7 @@ class Timing(Value):
             help="Multiply all time limits; `ioi-eval validate` can propose a factor for this hardware.",
         ),
     ] = 1.0
-    borderline: Annotated[Band, CliOption(read=read_borderline, unset=str(Borderline()), file_only=True)] = (
+    borderline: Annotated[Band, CliOption(read=parse_borderline, unset=str(Borderline()), file_only=True)] = (
         Borderline()
     )
 

@@ -42,8 +42,8 @@ def heard(said: str) -> str:
 
 @contextmanager
 def words_are_believed() -> Iterator[None]:
-    """Replace `verdicts.test_result` by a reader of messages, and ignore how a compiler ended."""
-    result_of = verdicts.test_result
+    """Replace `verdicts.result_of_report` by a reader of messages, and ignore how a compiler ended."""
+    result_of = verdicts.result_of_report
 
     def naive_result(test_name: str, line: TestReport, **how: Any) -> TestResult:
         found = heard(line.feedback)
@@ -65,10 +65,10 @@ def words_are_believed() -> Iterator[None]:
         return named.get(heard(stage.stdout + stage.stderr), BuildEnding.BUILT)
 
     with (
-        mock.patch.object(verdicts, "test_result", naive_result),
-        mock.patch.object(judge, "test_result", naive_result),
-        mock.patch.object(builds, "build_ending", naive_ending),
-        mock.patch.object(http_delivery, "build_ending", naive_ending),
+        mock.patch.object(verdicts, "result_of_report", naive_result),
+        mock.patch.object(judge, "result_of_report", naive_result),
+        mock.patch.object(builds, "classify_build", naive_ending),
+        mock.patch.object(http_delivery, "classify_build", naive_ending),
     ):
         yield
 
@@ -76,6 +76,6 @@ def words_are_believed() -> Iterator[None]:
 def verdict_of(line: TestReport, limits: Limits) -> str:
     """Return what the judge makes of a line now: a verdict, or AGAIN if it blames itself."""
     try:
-        return verdicts.test_result("0", line, limits=limits).status.value
+        return verdicts.result_of_report("0", line, limits=limits).status.value
     except JudgeFailure:
         return AGAIN

@@ -112,7 +112,7 @@ def _all_that_a_compiler_says() -> Iterator[None]:
 
     with (
         _compile_script_with("cat", for_each=r"\{ head -c .*; \}"),
-        mock.patch.object(builder, "log_of", naive),
+        mock.patch.object(builder, "format_build_log", naive),
     ):
         yield
 

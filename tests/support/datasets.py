@@ -8,7 +8,7 @@ from ioi_eval.benchmarks.loaded import LoadedProblems, benchmark_of_columns, loa
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Repairs, extract
-from ioi_eval.rules.json_tests import CasesError, as_json
+from ioi_eval.rules.json_tests import CasesError, format_result
 
 __all__ = [
     "BenchmarkOptions",

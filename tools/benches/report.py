@@ -21,7 +21,7 @@ from ioi_eval.models import Blob, Problem, Submission, Subtask, Test, TestResult
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import ALL, FOLDER
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import of_score
+from ioi_eval.rules.verdicts import verdict_of_score
 from ioi_eval.store.folder import RESULTS, Fingerprint
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import result_row
@@ -50,7 +50,7 @@ def problem(number: int, tests: int) -> Problem:
 
 def outcome(name: str, dice: random.Random, skill: float) -> TestResult:
     right = dice.random() < skill
-    status = of_score(1.0) if right else dice.choice(WRONG)
+    status = verdict_of_score(1.0) if right else dice.choice(WRONG)
     return TestResult(
         test_name=name,
         score=float(right),

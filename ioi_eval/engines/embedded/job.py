@@ -39,7 +39,7 @@ from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.retry import LEFT_FOLDER
 from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import build_idle, hard_stop, patience
+from ioi_eval.rules.limits import hard_stop_after, max_compiler_idle_ms, max_wait_for_stage
 
 _log = logging.getLogger(__name__)
 
@@ -154,9 +154,9 @@ _MAX_LIMIT = 1 << 48  # ms or bytes; no machine has more
 def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
     memory = _limit(job, f"{stage}_memory_limit", none=-1)
     wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
-    hard = hard_stop(wall) if wall is not None else None
+    hard = hard_stop_after(wall) if wall is not None else None
     return SandboxLimits(
-        wall_ms=build_idle(wall, cpu) if stage == "compile" else wall,
+        wall_ms=max_compiler_idle_ms(wall, cpu) if stage == "compile" else wall,
         hard_ms=hard,
         cpu_ms=cpu,
         memory=memory,
@@ -250,7 +250,7 @@ def _proctor_job(
             file_size=limits.file_size, processes=limits.processes, disk=space.disk, names=space.names
         ),
     )
-    max_s = None if job.run_timeout is None else patience(job.run_timeout)
+    max_s = None if job.run_timeout is None else max_wait_for_stage(job.run_timeout)
     shared = tuple(file.name for file in job.files if file.content.sha256 in environment.shared)
     return ProctorJob(plan=job.plan, files=job.files, shared=shared, spec=spec, max_s=max_s)
 

@@ -55,15 +55,15 @@ from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
 from ioi_eval.model.retry import BUILD, PREBUILT, TOOLCHAIN
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.limits import milliseconds, plan_limits
+from ioi_eval.rules.limits import make_plan_limits, to_milliseconds
 from ioi_eval.rules.verdicts import (
     MACHINE_AT_FAULT,
     BuildEnding,
-    build_ending,
-    lacked_room,
-    lacks_library,
-    log_of,
-    stopped_by,
+    classify_build,
+    format_build_log,
+    names_missing_library,
+    printed_lack_of_space,
+    stop_message,
 )
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin, convert_store_errors
@@ -259,7 +259,7 @@ def _job(spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library
             JobFile(name=_SOURCE, content=Blob.of(named)),
             *waiting,
         ),
-        run_timeout=milliseconds(spec.limits.wall_time),
+        run_timeout=to_milliseconds(spec.limits.wall_time),
         plan=_PLAN,
     )
 
@@ -270,7 +270,7 @@ def _plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: s
         nonce=nonce,
         task_type="Batch",
         submission=submission,
-        limits=plan_limits(
+        limits=make_plan_limits(
             cpu_time=limits.cpu_time,
             wall_time=limits.wall_time,
             memory=limits.memory,
@@ -350,7 +350,9 @@ class ArtifactCache:
             found = read_cached(self._store, key, _Record)
             outcome = found and _outcome(*found)
             # Earlier versions cached failures for lack of a library that may be installed now
-            if outcome is not None and not (isinstance(outcome, CompileError) and lacks_library(outcome.log)):
+            if outcome is not None and not (
+                isinstance(outcome, CompileError) and names_missing_library(outcome.log)
+            ):
                 return outcome
             if found is not None:
                 self._store.remove(key)
@@ -529,8 +531,8 @@ class Builder:
         build = partial(self.delivery.build, may_stay=may_stay)
         made = await build(spec, files, capabilities)
         if made.too_large:
-            return CompileError(log=stopped_by(made.too_large), compiler=made.tool.name, lasting=False)
-        end = build_ending(made.ended, spec.refusals)
+            return CompileError(log=stop_message(made.too_large), compiler=made.tool.name, lasting=False)
+        end = classify_build(made.ended, spec.refusals)
         # With prebuilt files it may have been compiled twice within the limits of one build
         maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(spec)))
         if end not in _TRIED_AGAIN and not (end is BuildEnding.CUT_SHORT and maybe_twice):
@@ -545,9 +547,9 @@ class Builder:
         self, spec: BuildSpec, capabilities: Capabilities, made: BuildResult, *, lasting: bool
     ) -> BuildSuccess | CompileError:
         key = spec.key(capabilities.architecture, made.tool)
-        end = build_ending(made.ended, spec.refusals)
+        end = classify_build(made.ended, spec.refusals)
         fields: dict[str, Any] = {
-            "log": log_of(made.ended, spec.limits),
+            "log": format_build_log(made.ended, spec.limits),
             "compiler": made.tool.name,
             "confinement": made.confinement,
         }
@@ -593,8 +595,8 @@ class Builder:
                 if outcome is built:
                     self._cache.note(key, built, made.content.at)
                 return outcome
-            by_limits = end in _LASTING and not lacked_room(made.ended)
-            lasting = lasting and end is BuildEnding.REFUSED and not lacks_library(fields["log"])
+            by_limits = end in _LASTING and not printed_lack_of_space(made.ended)
+            lasting = lasting and end is BuildEnding.REFUSED and not names_missing_library(fields["log"])
             refused = CompileError(**fields, lasting=by_limits or lasting)
             if not refused.lasting:
                 return refused
@@ -607,7 +609,7 @@ class Builder:
         """Return True if a build succeeds."""
         made = await self.delivery.build(spec, None, capabilities, may_stay=False)
         made.discard()
-        return build_ending(made.ended, spec.refusals) is BuildEnding.BUILT
+        return classify_build(made.ended, spec.refusals) is BuildEnding.BUILT
 
     # --- files that many builds share ---
 

@@ -75,8 +75,8 @@ from ioi_eval.model.job import (
 )
 from ioi_eval.model.retry import WORKER_PROGRAM
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
-from ioi_eval.rules.verdicts import BuildEnding, build_ending
+from ioi_eval.rules.limits import count_processes, hard_stop_after, max_compiler_idle_ms, to_milliseconds
+from ioi_eval.rules.verdicts import BuildEnding, classify_build
 from ioi_eval.store.memory import LruCache, SharedCalls
 
 _log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class HttpDelivery:
             except JudgeFailure as failure:
                 raise MachineAtFault(str(failure), result) from failure
             words = " ".join((ended.stderr or ended.stdout).split())[-_MAX_ERROR_CHARS:]
-            match build_ending(ended, spec.refusals):
+            match classify_build(ended, spec.refusals):
                 case BuildEnding.MACHINE:
                     raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
                 case BuildEnding.KILLED:
@@ -147,7 +147,7 @@ class HttpDelivery:
             if spec.kind != SUBMISSION:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
-        if not made.confinement and build_ending(made.ended) in _BY_LIMITS:
+        if not made.confinement and classify_build(made.ended) in _BY_LIMITS:
             _check_limits(spec, capabilities)
         if isinstance(made.content, RemoteArtifact) and await self.refusal(made.content, capabilities):
             # It may fit if it is packed, so it is built again and sent here
@@ -193,9 +193,9 @@ class HttpDelivery:
         if problem.limits.memory is not None and program.submission.address_space:
             judges = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
             allowance = max(_RESERVED, *(each or 0 for each in judges))
-            memory = processes_of(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
+            memory = count_processes(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
         # Of all processes together. The default of servers is three seconds
-        cpu_time = None if job.run_timeout is None else job.run_timeout * (processes_of(problem) + 1)
+        cpu_time = None if job.run_timeout is None else job.run_timeout * (count_processes(problem) + 1)
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
@@ -259,7 +259,7 @@ def _read_build(
         if result.compile is None:
             raise BrokenReply("the server's package has no compile stage")
         ended = result.compile
-        if build_ending(ended) is not BuildEnding.BUILT:
+        if classify_build(ended) is not BuildEnding.BUILT:
             return BuildResult(ended=ended, tool=tool), b""
     elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
         # The sandbox ends a compiler at its limits. If the server stops it earlier, the server is at fault
@@ -275,7 +275,7 @@ def _read_build(
     ended = ended or delivery.stage
     if ended is None:
         raise BrokenReply("a build job does not report how the compiler ended")
-    if delivery.artifact is None and build_ending(ended) is BuildEnding.BUILT:
+    if delivery.artifact is None and classify_build(ended) is BuildEnding.BUILT:
         raise BrokenReply(f"a build job did not send {spec.output}")
     made = BuildResult(
         ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
@@ -287,12 +287,12 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a limit of the server, below ours, may have ended a build."""
     limits, wall = spec.limits, spec.limits.wall_time
     if capabilities.shell() == OWN:
-        needed = hard_stop(wall) if wall is not None and capabilities.strict else wall
+        needed = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
         variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "--compile-timeout"
         on_time = (capabilities.max_compile_time, needed, variables)
         on_cpu = (capabilities.max_compile_time, limits.cpu_time, variables)
     else:
-        needed, option = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS, "--run-timeout"
+        needed, option = None if wall is None else hard_stop_after(wall) + DELIVERY_SECONDS, "--run-timeout"
         on_time = (capabilities.max_run_time, needed, "PISTON_RUN_TIMEOUT")
         on_cpu = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
     for limit_ms, needed_s, variable in (on_time, on_cpu):
@@ -354,7 +354,7 @@ def build_job(
     if capabilities.shell() != OWN:
         return _job_of_one_stage(spec, tool, capabilities, prebuilt, memory)
     script = _ENVIRONMENT + compile_script(spec, tool, prebuilt=prebuilt is not None)
-    delivering = least(milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
+    delivering = least(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
@@ -362,8 +362,8 @@ def build_job(
             *(prebuilt or ()),
             *sources(spec),
         ),
-        compile_timeout=least(milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
-        compile_cpu_time=least(milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
+        compile_timeout=least(to_milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
+        compile_cpu_time=least(to_milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
         compile_memory_limit=memory,
         run_timeout=delivering,
         run_cpu_time=least(delivering, capabilities.max_run_cpu_time),
@@ -382,12 +382,12 @@ def _job_of_one_stage(
     script = whole_build(
         spec.output,
         capabilities.max_output,
-        hard_stop=None if limits.wall_time is None else hard_stop(limits.wall_time),
+        hard_stop=None if limits.wall_time is None else hard_stop_after(limits.wall_time),
         cpu_time=limits.cpu_time,
     )
     inside = compile_script(spec, tool, prebuilt=prebuilt is not None)
-    time = None if limits.wall_time is None else milliseconds(limits.wall_time + DELIVERY_SECONDS)
-    cpu = None if limits.cpu_time is None else milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
+    time = None if limits.wall_time is None else to_milliseconds(limits.wall_time + DELIVERY_SECONDS)
+    cpu = None if limits.cpu_time is None else to_milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
         files=(
             JobFile(name=_BUILD, content=Blob.of(script)),
@@ -421,7 +421,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 """ + sandboxed_build(f"{_BOX}/{spec.output}", capabilities.max_output)
     building = compile_script(spec, tool, prebuilt=is_used, brought=is_used)
     inside = (JobFile(name="compile", content=Blob.of(building)), *(prebuilt or ()), *sources(spec))
-    wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
+    wall = None if limits.wall_time is None else hard_stop_after(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
         files=(
@@ -430,8 +430,8 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
             JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(spec, brought=is_used)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),
-        run_timeout=least(milliseconds(wall), capabilities.max_run_time),
-        run_cpu_time=least(milliseconds(cpu), capabilities.max_run_cpu_time),
+        run_timeout=least(to_milliseconds(wall), capabilities.max_run_time),
+        run_cpu_time=least(to_milliseconds(cpu), capabilities.max_run_cpu_time),
     )
 
 
@@ -442,7 +442,7 @@ def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
     head.
     """
     limits, shown = spec.limits, ("@HEADERS@",) if brought and head_of(spec) == BIG else ()
-    wall, cpu = milliseconds(limits.wall_time), milliseconds(limits.cpu_time)
+    wall, cpu = to_milliseconds(limits.wall_time), to_milliseconds(limits.cpu_time)
     return SandboxSpec(
         argv=("/bin/bash", "compile"),
         env={
@@ -457,8 +457,8 @@ def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
         profile="tool",
         proc=spec.sees_proc,
         limits=SandboxLimits(
-            wall_ms=build_idle(wall, cpu),
-            hard_ms=None if wall is None else hard_stop(wall),
+            wall_ms=max_compiler_idle_ms(wall, cpu),
+            hard_ms=None if wall is None else hard_stop_after(wall),
             cpu_ms=cpu,
             memory=limits.memory,
             file_size=limits.file_size,

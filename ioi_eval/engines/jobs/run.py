@@ -53,13 +53,13 @@ from ioi_eval.model.protocol import (
 from ioi_eval.model.retry import REPLY
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
-    crowded_time,
-    expected_tests,
-    least_time,
-    milliseconds,
-    plan_limits,
-    processes_of,
-    run_time,
+    count_processes,
+    crowded_cpu_limit,
+    estimate_test_count,
+    make_plan_limits,
+    max_job_idle_time,
+    min_job_times,
+    to_milliseconds,
 )
 from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
 from ioi_eval.store.compiling import WAITING
@@ -86,7 +86,7 @@ class Frame:
             nonce="",
             task_type=problem.task_type.value,
             submission=PlanSubmission(),
-            limits=plan_limits(
+            limits=make_plan_limits(
                 cpu_time=problem.limits.cpu_time,
                 wall_time=problem.limits.wall_time,
                 memory=problem.limits.memory,
@@ -173,7 +173,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     )
     # A job that needs more time is cut short, and the other tests run in the next job
     manager, options = program.manager, batch.options
-    needed_s = run_time(
+    needed_s = max_job_idle_time(
         batch.problem.limits,
         len(chosen.tests) * batch.problem.checker.passes,
         manager=None if manager is None else manager.limits,
@@ -187,7 +187,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
             *program.files,
             *test_files,
         ),
-        run_timeout=milliseconds(min(needed_s, options.max_job_time, max_s)),
+        run_timeout=to_milliseconds(min(needed_s, options.max_job_time, max_s)),
         plan=PLAN,
         exclusive=plan.alone,
         accepted_toolchains=accepted_toolchains,
@@ -318,16 +318,16 @@ class JobSizer:
     def __init__(
         self, problem: Problem, options: JudgeOptions, capabilities: Capabilities, weigh: Weigh
     ) -> None:
-        crowded = crowded_time(problem, options.borderline)
+        crowded = crowded_cpu_limit(problem, options.borderline)
         max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
             time is not None and time < needed
-            for time, needed in zip(max_times, least_time(problem, crowded), strict=True)
+            for time, needed in zip(max_times, min_job_times(problem, crowded), strict=True)
         ):
             crowded = None  # the server would end the job earlier
         self.frame = Frame(problem, options, crowded)
         self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
-        wall, cpu = least_time(problem)
+        wall, cpu = min_job_times(problem)
         for needed, time, variable in (
             (wall, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
             (cpu, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
@@ -341,7 +341,7 @@ class JobSizer:
                 )
         self._max_tests = min(options.max_tests, capabilities.max_files)
         if (time := least(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
-            self._max_tests = min(self._max_tests, expected_tests(problem, time))
+            self._max_tests = min(self._max_tests, estimate_test_count(problem, time))
 
     def fits(self, job: Job) -> Job:
         """Return the job with at most the engine's memory, if that is enough for the problem."""
@@ -383,7 +383,7 @@ class JobSizer:
 
 def least_memory(problem: Problem) -> int:
     """Return the memory below which a server would end programs that are within the problem's limit."""
-    return processes_of(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
+    return count_processes(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"

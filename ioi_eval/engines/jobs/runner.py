@@ -39,7 +39,7 @@ from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.retry import ALONE, LOST_PROGRAM, NO_LINE
 from ioi_eval.model.values import Blob
-from ioi_eval.rules.limits import milliseconds
+from ioi_eval.rules.limits import to_milliseconds
 from ioi_eval.store import Store
 
 _log = logging.getLogger(__name__)
@@ -72,8 +72,8 @@ class LocalDelivery:
                 *(prebuilt or ()),
                 *sources(spec),
             ),
-            compile_timeout=milliseconds(limits.wall_time),
-            compile_cpu_time=milliseconds(limits.cpu_time),
+            compile_timeout=to_milliseconds(limits.wall_time),
+            compile_cpu_time=to_milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(spec.output,),
             without_proc=not spec.sees_proc,

@@ -50,7 +50,7 @@ from ioi_eval.model.options import JobShape
 from ioi_eval.model.retry import FIRST_LOOK, SERVER
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import asked, hard_stop
+from ioi_eval.rules.limits import hard_stop_after, timeout_to_request
 
 _log = logging.getLogger(__name__)
 
@@ -93,8 +93,8 @@ def at_its_pace(job: Job, times: ServerTimes) -> Job:
     compiling, running = job.compile_timeout, job.run_timeout
     return msgspec.structs.replace(
         job,
-        compile_timeout=compiling and asked(compiling, times.compile),
-        run_timeout=running and asked(running, times.run),
+        compile_timeout=compiling and timeout_to_request(compiling, times.compile),
+        run_timeout=running and timeout_to_request(running, times.run),
     )
 
 
@@ -112,7 +112,11 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     the job again while the first one still runs.
     """
     longest = stages(job, times)
-    return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST_BODY + patience.margin
+    return (
+        (longest if times.strict else hard_stop_after(longest)) / 1000
+        + body / _SLOWEST_BODY
+        + patience.margin
+    )
 
 
 def runtime_of(report: EndpointReport, job: Job) -> str:

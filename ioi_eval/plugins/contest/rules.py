@@ -32,7 +32,7 @@ from ioi_eval.reports.document import fence_for, visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.rules.selection import SUBMISSIONS, bare
+from ioi_eval.rules.selection import SUBMISSIONS, without_tests
 
 OWN = "own input"
 _HEADERS = frozenset({".h", ".hpp"})
@@ -343,7 +343,7 @@ class VisibleResult(Value):
             points, of = part.weighted_score, part.points
             parts.append(SubtaskFeedback(subtask=part.subtask, points=points, points_max=of, verdict=first))
         return cls(
-            result=bare(result),
+            result=without_tests(result),
             verdict=result.verdict,
             parts=tuple(parts),
             compiler=compiler,

@@ -29,7 +29,7 @@ from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
 from ioi_eval.reports.records import ModelSummary, Summary
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.rules.selection import Budget, bare
+from ioi_eval.rules.selection import Budget, without_tests
 from ioi_eval.store.folder import CONTEST, STOPPED, read_info, read_participants, read_results, read_stopped
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import read_tasks
@@ -125,7 +125,7 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
         if isinstance(name := row.get("participant"), str):
             at, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
             own = by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
-            own.append(_Submission(at, attempt, bare(result)))
+            own.append(_Submission(at, attempt, without_tests(result)))
             parts = sum(part.points for part in result.subtasks)
             max_points.setdefault(result.problem_id, parts or 1.0)
     return ranked(

@@ -15,7 +15,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Limits, Problem, Solution
 from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, python_checker, read_test
-from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, as_arguments
+from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, format_arguments
 
 # EvalPlus's limit is four times the reference's time, at least 1 s. The datasets do not contain that time.
 TIME_LIMIT = 4.0  # seconds
@@ -128,7 +128,7 @@ class EvalPlus(_EvalPlusBenchmark):
                     for arguments in inputs
                 ]
             function = row.text("entry_point")
-            cases = tuple(Case(as_arguments(arguments), "null") for arguments in inputs)
+            cases = tuple(Case(format_arguments(arguments), "null") for arguments in inputs)
             comparison = (_MBPP_COMPARISONS if is_mbpp else _HUMANEVAL_COMPARISONS).get(
                 function, "out == exp"
             )

@@ -14,7 +14,7 @@ from ioi_eval.reports.document import NOTHING, Section, TableBlock
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
-from ioi_eval.rules.metrics import interval
+from ioi_eval.rules.metrics import bootstrap_interval
 from ioi_eval.store.tasks import PEOPLE, ContestResults, People, read_people
 
 _MIN_RATING, _MAX_RATING = -1000.0, 5000.0
@@ -129,7 +129,7 @@ def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStandi
 
 def _mean(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
     """Return the mean and the ends of its interval."""
-    return (math.fsum(values) / len(values), *interval(values)) if values else (None, None, None)
+    return (math.fsum(values) / len(values), *bootstrap_interval(values)) if values else (None, None, None)
 
 
 def _chance(ability: float, difficulty: float) -> float:

@@ -21,7 +21,7 @@ from ioi_eval import Scorer
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.assertions import read_test
-from ioi_eval.rules.json_tests import as_arguments, as_json, literal
+from ioi_eval.rules.json_tests import evaluate_literal, format_arguments, format_result
 from ioi_eval.runs.sources import benchmark_of
 
 # Of the form of the datasets' own, as far as it matters.
@@ -164,24 +164,24 @@ _plain = st.recursive(
 @given(_plain)
 def test_answers_are_written_as_the_harness_writes_results(value: object) -> None:
     encode = json.JSONEncoder(allow_nan=False).encode
-    assert encode(harness_of_functions()["tagged"](value, encode)) == as_json(value)
+    assert encode(harness_of_functions()["tagged"](value, encode)) == format_result(value)
 
 
 @given(st.lists(_plain.filter(lambda value: "nan" not in repr(value))))
 def test_arguments_are_read_as_they_were_written(values: list[object]) -> None:
-    assert ast.literal_eval(as_arguments(values)) == tuple(values)
+    assert ast.literal_eval(format_arguments(values)) == tuple(values)
 
 
 def test_values_that_are_printed_like_calls() -> None:
     written = ast.parse("[Counter({'a': 2}), inf, -inf, set(), OrderedDict()]", mode="eval").body
-    assert literal(written) == [{"a": 2}, float("inf"), -float("inf"), set(), {}]
-    assert literal(ast.parse("OrderedDict([('a', 2), ('b', Counter())])", mode="eval").body) == {
+    assert evaluate_literal(written) == [{"a": 2}, float("inf"), -float("inf"), set(), {}]
+    assert evaluate_literal(ast.parse("OrderedDict([('a', 2), ('b', Counter())])", mode="eval").body) == {
         "a": 2,
         "b": {},
     }
     for counted in ("Counter('aab')", "Counter([1, 1])", "OrderedDict(['ab'])", "OrderedDict(zip('a', 'b'))"):
         with pytest.raises(CasesError, match="is not a literal value"):
-            literal(ast.parse(counted, mode="eval").body)
+            evaluate_literal(ast.parse(counted, mode="eval").body)
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_a_text_that_looks_like_a_list_is_parsed_once(
 ) -> None:
     """A reply of 300 KB took 8 s."""
     asked = list[str]()
-    monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.list_in", lambda text: asked.append(text))
+    monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: asked.append(text))
     row = {"problem_id": "sum", "id": 7, "response": f"[{'[], ' * 3}7]"}
     assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [None]
     assert len(asked) == 1

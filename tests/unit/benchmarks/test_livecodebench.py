@@ -20,7 +20,7 @@ from support.datasets import CasesError, open_dump
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict as V
-from ioi_eval.rules.row_tests import pickled_text, unpacked
+from ioi_eval.rules.row_tests import read_pickled_string, unpack_tests
 
 FUNCTION = {
     "starter_code": "class Solution:\n    def add(self, a: List[int], b: int) -> int:\n        ",
@@ -178,14 +178,14 @@ class Attack:
 @given(st.text(), st.integers(0, pickle.HIGHEST_PROTOCOL))
 def test_any_text_is_unpacked(text: str, protocol: int) -> None:
     data = pickle.dumps(text, protocol)
-    assert pickled_text(data) == text
-    assert unpacked(base64.b64encode(zlib.compress(data)).decode()) == text
+    assert read_pickled_string(data) == text
+    assert unpack_tests(base64.b64encode(zlib.compress(data)).decode()) == text
 
 
 @given(st.binary())
 def test_any_bytes_are_a_text_or_an_error(data: bytes) -> None:
     try:
-        assert isinstance(pickled_text(data), str)
+        assert isinstance(read_pickled_string(data), str)
     except CasesError as error:
         assert "pickle" in str(error)
 
@@ -216,17 +216,17 @@ def test_a_malicious_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
 )
 def test_pickle_with_more_than_one_string_is_refused(data: bytes) -> None:
     with pytest.raises(CasesError, match="pickle"):
-        pickled_text(data)
+        read_pickled_string(data)
 
 
 def test_packed_tests_over_the_size_limit_are_refused() -> None:
     bomb = base64.b64encode(zlib.compress(b"\0" * (9 << 20))).decode()
     assert len(bomb) < 20_000
     with pytest.raises(CasesError, match="larger than 8 MiB"):
-        unpacked(bomb, largest=8 << 20)
+        unpack_tests(bomb, max_bytes=8 << 20)
 
 
 def test_truncated_packed_tests_are_refused() -> None:
     whole = base64.b64decode(packed("x" * 1000))
     with pytest.raises(CasesError, match="cut off"):
-        unpacked(base64.b64encode(whole[:-6]).decode())
+        unpack_tests(base64.b64encode(whole[:-6]).decode())

@@ -28,7 +28,13 @@ from ioi_eval.engines import Check
 from ioi_eval.engines.jobs.http_delivery import JobPacker
 from ioi_eval.engines.jobs.run import JobSizer
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
-from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
+from ioi_eval.rules.limits import (
+    crowded_cpu_limit,
+    may_gain_by_rerun,
+    parse_borderline,
+    raise_cpu_limit,
+    select_counting_run,
+)
 from ioi_eval.testing import FakeEngine
 
 LIMIT = 0.2  # seconds
@@ -103,7 +109,7 @@ def run(share: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestR
     ],
 )
 def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> None:
-    found = settled(list(runs), PROBLEM)
+    found = select_counting_run(list(runs), PROBLEM)
     assert found.status is status and (found.score > 0) == (status in (Verdict.AC, Verdict.PA))
 
 
@@ -122,7 +128,7 @@ def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> N
     ],
 )
 def test_a_test_runs_again_if_that_could_save_points(runs: list[TestResult], is_saved: bool) -> None:
-    assert is_open(runs, PROBLEM) is is_saved
+    assert may_gain_by_rerun(runs, PROBLEM) is is_saved
 
 
 # --- by what proctors reported, in shares of the limit ---
@@ -240,9 +246,9 @@ def test_a_repeat_only_turns_what_is_too_slow_into_what_is_right(
 
 def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
     """It would end the job in the middle of the test, and nobody would know why."""
-    longer = stretched(PROBLEM, USUAL)
+    longer = raise_cpu_limit(PROBLEM, USUAL)
     options = JudgeOptions(borderline=USUAL)
-    assert crowded_time(longer, USUAL) == pytest.approx(1.6 * LIMIT)
+    assert crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for most, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=most)
         fitting = JobSizer(longer, options, profile, JobPacker().weight)
@@ -250,23 +256,23 @@ def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
 
 
 def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:
-    longer = stretched(PROBLEM, Borderline()).limits
+    longer = raise_cpu_limit(PROBLEM, Borderline()).limits
     assert longer.cpu_time == pytest.approx(1.15 * LIMIT)
     assert longer.wall_time == PROBLEM.limits.wall_time == 2 * LIMIT + 1
     steps = Problem(id="steps", limits=PROBLEM.limits, task_type=TaskType.TWO_STEPS)
-    assert stretched(steps, Borderline()) is steps and stretched(PROBLEM, None) is PROBLEM
-    assert crowded_time(steps, Borderline()) is None and crowded_time(PROBLEM, None) is None
+    assert raise_cpu_limit(steps, Borderline()) is steps and raise_cpu_limit(PROBLEM, None) is PROBLEM
+    assert crowded_cpu_limit(steps, Borderline()) is None and crowded_cpu_limit(PROBLEM, None) is None
     wide = Borderline(high=2)
-    assert crowded_time(stretched(PROBLEM, wide), wide) is None  # the band is wider
+    assert crowded_cpu_limit(raise_cpu_limit(PROBLEM, wide), wide) is None  # the band is wider
 
 
 @pytest.mark.parametrize("text", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
 def test_bands_that_mean_nothing_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="use 1:1 to switch repeated measuring off"):
-        read_borderline(text)
+        parse_borderline(text)
 
 
 def test_bands_are_read() -> None:
-    assert read_borderline("0.8:1.2") == Borderline(low=0.8, high=1.2)
-    assert read_borderline("1:1") is None
+    assert parse_borderline("0.8:1.2") == Borderline(low=0.8, high=1.2)
+    assert parse_borderline("1:1") is None
     assert str(Borderline()) == "0.9:1.15"

@@ -227,7 +227,7 @@ def test_nothing_else_changes_the_key() -> None:
 
 
 def test_all_sources_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", 100)
+    monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", 100)
     beside = (named("more.h", "/" * 60),)
     fitting, larger = (msgspec.structs.replace(submitted("x" * size), files=beside) for size in (40, 41))
     assert submission_recipe(plain_problem(), fitting, LIMITS)

@@ -8,7 +8,7 @@ from judge_samples import problem, submission
 
 from ioi_eval import Scorer
 from ioi_eval.models import Blob, NamedBlob, TaskOptions, TaskType, Verdict
-from ioi_eval.rules.limits import MOST_SOURCE
+from ioi_eval.rules.limits import MAX_SOURCE_BYTES
 from ioi_eval.testing import FakeEngine
 
 NAMES = {
@@ -33,10 +33,10 @@ async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]
     assert result.compile_output
 
 
-@pytest.mark.parametrize("most", [1 << 18, pytest.param(MOST_SOURCE, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("most", [1 << 18, pytest.param(MAX_SOURCE_BYTES, marks=pytest.mark.nightly)])
 async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    if most != MOST_SOURCE:
-        monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", most)
+    if most != MAX_SOURCE_BYTES:
+        monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", most)
     engine = FakeEngine()
     async with Scorer(engine) as scorer:
         result = await scorer.score(problem(2), submission("x" * (most + 1)))

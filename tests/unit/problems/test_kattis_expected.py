@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from package_files import sound
 
 from ioi_eval.models import Solution, TestResult, Verdict
-from ioi_eval.rules.calibration import kind_of
+from ioi_eval.rules.calibration import expected_speed
 from ioi_eval.rules.expectations import expectations, is_known, met, of_packages
 
 HEADER = """problem_format_version: 2025-09
@@ -44,7 +44,7 @@ def test_where_a_validator_gives_points_an_accepted_solution_may_have_any(
         for name, status in zip(TESTS, statuses.split(), strict=True)
     }
     assert met(expectation, results, share=statuses == "AC AC AC") is agrees
-    assert kind_of(problem, best) == "right"
+    assert expected_speed(problem, best) == "right"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_rules_mean(tmp_path: Path, word: str, statuses: tuple[Verdict, ...
 
 def test_who_must_be_too_slow(tmp_path: Path) -> None:
     found = solutions(tmp_path, "wrong_answer: {required: [TLE]}\naccepted: {permitted: [AC]}\n")
-    kinds = {name: kind_of(sound(tmp_path / "p"), one) for name, one in found.items()}
+    kinds = {name: expected_speed(sound(tmp_path / "p"), one) for name, one in found.items()}
     assert kinds == {"best.cpp": "right", "off.py": "slow"}
 
 

@@ -146,4 +146,4 @@ def test_what_does_not_compile_earns_nothing(data: dict[str, Any]) -> None:
     problem = problem_of(data, scoring=True)
     result = submission_result(problem, SUBMISSION, {}, compiles=False)
     assert result.points == 0
-    assert {test.status for test in result.tests} == {v.not_compiled("").status}
+    assert {test.status for test in result.tests} == {v.uncompiled_result("").status}

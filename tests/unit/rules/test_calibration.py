@@ -11,7 +11,7 @@ from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
 from ioi_eval.cli.calibrate import sentences
 from ioi_eval.models import Blob, Solution
 from ioi_eval.problems import Problems
-from ioi_eval.rules.calibration import Distance, Kind, calibration, with_time_factor
+from ioi_eval.rules.calibration import ExpectedSpeed, TimeRatio, propose_time_factor, with_time_factor
 from ioi_eval.runs import calibrate
 
 LIMIT = 0.1  # seconds
@@ -85,8 +85,8 @@ async def test_solutions_that_say_nothing_of_time_are_left_out(store: Store) -> 
     ]
 
 
-def at(kind: Kind, ratio: float, *, at_least: bool = False) -> Distance:
-    return Distance(
+def at(kind: ExpectedSpeed, ratio: float, *, at_least: bool = False) -> TimeRatio:
+    return TimeRatio(
         problem="p", solution=f"{kind} {ratio}", kind=kind, ratio=ratio, test="1", at_least=at_least
     )
 
@@ -96,17 +96,17 @@ def at(kind: Kind, ratio: float, *, at_least: bool = False) -> Distance:
     [(0.5, 3.0, 1.0), (0.9, 3.0, 1.6), (2.0, 8.0, 4.0), (2.0, None, 3.0), (0.1, None, 1.0), (3.0, 2.0, None)],
 )
 def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor: float | None) -> None:
-    distances = [at(Kind.RIGHT, 0.01), at(Kind.RIGHT, right)]
+    distances = [at(ExpectedSpeed.RIGHT, 0.01), at(ExpectedSpeed.RIGHT, right)]
     if slow is not None:
-        distances += [at(Kind.SLOW, slow), at(Kind.SLOW, 9.0, at_least=True)]
-    found = calibration(distances)
+        distances += [at(ExpectedSpeed.SLOW, slow), at(ExpectedSpeed.SLOW, 9.0, at_least=True)]
+    found = propose_time_factor(distances)
     assert found.factor == factor
     if factor is not None:
         assert found.margins == (factor / right, slow / factor if slow is not None else None)
 
 
 def test_margins_are_told_as_people_write_numbers() -> None:
-    found = calibration([at(Kind.RIGHT, 0.0029), at(Kind.SLOW, 5.76)])
+    found = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.0029), at(ExpectedSpeed.SLOW, 5.76)])
     assert sentences(found)[-1] == (
         "Proposed: --time-factor 1;"
         " right solutions may take 340 times as long, slow ones be 5.8 times as fast."
@@ -114,11 +114,14 @@ def test_margins_are_told_as_people_write_numbers() -> None:
 
 
 def test_a_right_solution_that_was_ended_leaves_it_open() -> None:
-    assert calibration([at(Kind.RIGHT, 5.0, at_least=True), at(Kind.SLOW, 9.0)]).factor is None
+    assert (
+        propose_time_factor([at(ExpectedSpeed.RIGHT, 5.0, at_least=True), at(ExpectedSpeed.SLOW, 9.0)]).factor
+        is None
+    )
 
 
 def test_nothing_is_proposed_without_right_solutions() -> None:
-    assert calibration([at(Kind.SLOW, 9.0)]).factor is None
+    assert propose_time_factor([at(ExpectedSpeed.SLOW, 9.0)]).factor is None
 
 
 def test_a_factor_changes_times_and_nothing_else() -> None:

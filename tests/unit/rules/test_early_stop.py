@@ -84,7 +84,7 @@ class Proctor:
         for planned in itertools.islice(batch, self.case.lines):
             name = planned.test.name
             if planned.groups and settled.issuperset(planned.groups):
-                yield planned, verdicts.skipped(name)
+                yield planned, verdicts.skipped_result(name)
                 continue
             self.ran.append(name)
             score = self.case.score(planned.test)

@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.models import Blob, Checker, CheckerKind, Problem, TaskType
-from ioi_eval.rules.json_tests import Case, Cases, CasesError, inflated, read_call, read_cases, with_cases
+from ioi_eval.rules.json_tests import (
+    Case,
+    Cases,
+    CasesError,
+    decompress_base64,
+    read_call,
+    read_cases,
+    with_cases,
+)
 
 
 def written(inputs: Any, outputs: Any, **more: Any) -> str:
@@ -102,7 +110,7 @@ def test_packed_tests_that_are_broken(tests: str, reason: str) -> None:
 
 def test_packed_tests_have_a_limit() -> None:
     with pytest.raises(CasesError, match="larger than 1 MiB"):
-        inflated(packed(" " * (2 << 20)), 1 << 20)
+        decompress_base64(packed(" " * (2 << 20)), 1 << 20)
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", "null", "{}", written([], []), '{"inputs": null}', {}])

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from ioi_eval.engines.piston.engine import Patience, ServerTimes, at_its_pace, time_for
 from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
-    asked,
-    hard_stop,
-    idle_time,
-    manager_limits,
-    milliseconds,
-    patience,
-    plan_limits,
-    run_time,
+    hard_stop_after,
+    make_manager_limits,
+    make_plan_limits,
+    max_idle_time,
+    max_job_idle_time,
+    max_wait_for_stage,
+    timeout_to_request,
+    to_milliseconds,
 )
 from ioi_eval.store.folder import with_limit
 
@@ -24,17 +24,17 @@ SECONDS = st.floats(0.1, 1000)
 
 
 def test_a_plan_has_the_hard_stop_of_its_wall_clock() -> None:
-    limits = plan_limits(cpu_time=1.0, wall_time=3.0, memory=None)
+    limits = make_plan_limits(cpu_time=1.0, wall_time=3.0, memory=None)
     assert (limits.cpu_ms, limits.wall_ms, limits.hard_ms) == (1000, 3000, 30_000)
-    assert plan_limits(cpu_time=1.0, wall_time=None, memory=None).hard_ms is None
+    assert make_plan_limits(cpu_time=1.0, wall_time=None, memory=None).hard_ms is None
 
 
 @given(SECONDS, st.integers(1, 100))
 def test_a_manager_is_never_stopped_before_the_submission(cpu_time: float, processes: int) -> None:
     """On the same clock: by idling and by the hard stop."""
     submission = Limits.contest(cpu_time, None)
-    own = plan_limits(cpu_time=cpu_time, wall_time=idle_time(submission), memory=None)
-    manager = manager_limits(submission, processes, cpu_time=10.0, more_time=10.0, memory=1)
+    own = make_plan_limits(cpu_time=cpu_time, wall_time=max_idle_time(submission), memory=None)
+    manager = make_manager_limits(submission, processes, cpu_time=10.0, more_time=10.0, memory=1)
     assert own.wall_ms is not None and own.hard_ms is not None
     assert manager.wall_ms is not None and manager.hard_ms is not None
     assert manager.wall_ms >= own.wall_ms + 9999 and manager.hard_ms >= own.hard_ms + 99_990
@@ -43,28 +43,28 @@ def test_a_manager_is_never_stopped_before_the_submission(cpu_time: float, proce
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
 def test_nobody_gives_up_before_the_one_who_knows(timeout: int, strict: bool, most: int) -> None:
     """Those who wait for a stage wait for longer than it may take by the clock of who runs it."""
-    assert patience(timeout) * 1000 > hard_stop(timeout)
+    assert max_wait_for_stage(timeout) * 1000 > hard_stop_after(timeout)
     times = ServerTimes(run=most, strict=strict)
     sent = at_its_pace(Job(files=(), run_timeout=timeout), times)
     assert sent.run_timeout is not None
-    longest = sent.run_timeout if strict else hard_stop(sent.run_timeout)
+    longest = sent.run_timeout if strict else hard_stop_after(sent.run_timeout)
     assert time_for(sent, 0, times, Patience()) * 1000 > longest
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7))
 def test_a_server_is_asked_for_no_more_than_it_gives(timeout: int, most: int) -> None:
-    assert timeout <= asked(timeout, most) <= max(timeout, most)
+    assert timeout <= timeout_to_request(timeout, most) <= max(timeout, most)
 
 
 @pytest.mark.parametrize(("checker", "seconds"), [(0.0, 10 + 5 * 3.5), (20.0, 10 + 5 * 23.5 + 20)])
 def test_a_job_may_idle_as_long_as_all_its_tests(checker: float, seconds: float) -> None:
     """A checker runs once more, on the answer, where it has run out of its time."""
-    assert run_time(Limits.contest(1.0, None), 5, manager=None, checker=checker) == seconds
+    assert max_job_idle_time(Limits.contest(1.0, None), 5, manager=None, checker=checker) == seconds
 
 
 def test_a_test_without_limits_is_reckoned_with() -> None:
-    assert idle_time(Limits()) == 60
-    assert idle_time(Limits(cpu_time=2.0)) == 5
+    assert max_idle_time(Limits()) == 60
+    assert max_idle_time(Limits(cpu_time=2.0)) == 5
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_test_without_limits_is_reckoned_with() -> None:
 )
 def test_milliseconds_are_never_less_than_the_seconds(seconds: float | None, found: int | None) -> None:
     """1.001 * 1000 is a little less than 1001 in floats; a limit of nothing would end every program."""
-    assert milliseconds(seconds) == found
+    assert to_milliseconds(seconds) == found
 
 
 def test_a_measured_limit_leaves_the_wall_clock_that_a_problem_has() -> None:

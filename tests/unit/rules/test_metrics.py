@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.errors import InputError
-from ioi_eval.rules.metrics import RESAMPLES, PassAtK, Trials, interval, pass_at, pass_at_k
+from ioi_eval.rules.metrics import RESAMPLES, PassAtK, Trials, bootstrap_interval, estimate_pass_at, pass_at_k
 
 COUNTS = st.integers(0, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
@@ -82,11 +82,11 @@ def test_impossible_counts_are_a_mistake_of_the_caller(counts: tuple[int, int]) 
 
 
 def test_problems_weigh_the_same_however_many_submissions_they_have() -> None:
-    assert only(pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
+    assert only(estimate_pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
 
 
 def test_where_a_problem_has_too_few_submissions_there_is_no_number() -> None:
-    found = pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
+    found = estimate_pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
     assert [(one.k, one.value, one.problems, one.lacking) for one in found] == [
         (1, 0.5, 2, 0),
         (2, None, 0, 1),
@@ -97,14 +97,14 @@ def test_where_a_problem_has_too_few_submissions_there_is_no_number() -> None:
 
 def test_questions_of_one_problem_are_one_problem() -> None:
     asked = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
-    found = only(pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
+    found = only(estimate_pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
     assert (found.value, found.problems) == (0.75, 2)
 
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_k_is_a_number_of_submissions(k: int) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        pass_at(trials((1, 1)), [k])
+        estimate_pass_at(trials((1, 1)), [k])
 
 
 # --- intervals ---------------------------------------------------------------------------------------
@@ -115,12 +115,12 @@ def test_neither_the_order_of_problems_nor_chance_shows(
     counts: list[tuple[int, int]], dice: random.Random
 ) -> None:
     made = trials(*counts)
-    assert pass_at(dice.sample(made, len(made)), [1, 2]) == pass_at(made, [1, 2])
+    assert estimate_pass_at(dice.sample(made, len(made)), [1, 2]) == estimate_pass_at(made, [1, 2])
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
 def test_an_interval_is_around_what_can_be_drawn(values: list[float]) -> None:
-    low, high = interval(values, resamples=50)
+    low, high = bootstrap_interval(values, resamples=50)
     assert low is not None and high is not None
     assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
 
@@ -129,7 +129,7 @@ def test_an_interval_is_that_of_all_samples_there_are() -> None:
     """Of three values all 27 samples can be written down; those drawn are spread like them."""
     values = [0.0, 0.4, 1.0]
     means = sorted(math.fsum(some) / 3 for some in itertools.product(values, repeat=3))
-    low, high = interval(values, level=0.8)
+    low, high = bootstrap_interval(values, level=0.8)
     # The shares of samples below and above are those asked for, as near as 27 samples and chance allow.
     assert low is not None and high is not None
     assert (
@@ -145,22 +145,22 @@ def test_an_interval_is_that_of_all_samples_there_are() -> None:
 
 
 def test_a_sure_thing_and_a_lone_one() -> None:
-    assert interval([0.5] * 9) == (0.5, 0.5)
-    assert interval([0.5]) == interval([]) == (None, None)
+    assert bootstrap_interval([0.5] * 9) == (0.5, 0.5)
+    assert bootstrap_interval([0.5]) == bootstrap_interval([]) == (None, None)
     assert RESAMPLES >= 1000
 
 
 def test_of_many_problems_fewer_samples_say_the_same() -> None:
     """Ten thousand problems, of which 30 % pass: against the interval of all there is to know about them."""
     values = [1.0] * 3000 + [0.0] * 7000
-    low, high = interval(values)
+    low, high = bootstrap_interval(values)
     assert low is not None and high is not None
     spread = 1.96 * math.sqrt(0.3 * 0.7 / 10_000)
     assert (low, high) == (pytest.approx(0.3 - spread, abs=0.002), pytest.approx(0.3 + spread, abs=0.002))
 
 
 def test_more_problems_are_surer() -> None:
-    few, many = interval([0.0, 1.0] * 3), interval([0.0, 1.0] * 100)
+    few, many = bootstrap_interval([0.0, 1.0] * 3), bootstrap_interval([0.0, 1.0] * 100)
     assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
     assert many[1] - many[0] < few[1] - few[0]
     # The normal approximation, for which a hundred pairs are enough.
@@ -169,7 +169,7 @@ def test_more_problems_are_surer() -> None:
 
 def test_what_counts_more_moves_the_interval_more() -> None:
     values = [0.0, 1.0, 1.0, 1.0]
-    assert interval(values, weights=[5.0] * 4) == interval(values)
-    low, high = interval(values, weights=[9.0, 1.0, 1.0, 1.0])
-    assert low is not None and low < (interval(values)[0] or 0) and high == 1.0
-    assert interval([1.0, 1.0], weights=[1.0, 2.0]) == (1.0, 1.0)
+    assert bootstrap_interval(values, weights=[5.0] * 4) == bootstrap_interval(values)
+    low, high = bootstrap_interval(values, weights=[9.0, 1.0, 1.0, 1.0])
+    assert low is not None and low < (bootstrap_interval(values)[0] or 0) and high == 1.0
+    assert bootstrap_interval([1.0, 1.0], weights=[1.0, 2.0]) == (1.0, 1.0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.rules.paired import FEWEST, Ranking, difference
+from ioi_eval.rules.paired import MIN_PROBLEMS, Ranking, compute_mean_difference
 
 SHARES = st.integers(-20, 20).map(lambda twentieth: twentieth / 20)
 
@@ -23,19 +23,19 @@ def chance(values: list[float], shift: float = 0.0) -> float:
     return sum(one >= abs(math.fsum(moved)) - 1e-9 for one in sums) / len(sums)
 
 
-@given(st.lists(SHARES, min_size=FEWEST, max_size=9))
+@given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
 def test_interval_of_few_problems_holds_zero_exactly_if_the_exact_test_accepts_it(
     values: list[float],
 ) -> None:
-    found = difference(values)
+    found = compute_mean_difference(values)
     assert found.low is not None and found.high is not None
     assert (found.sign == 0) == (chance(values) > 0.05)
     assert found.sign in (0, math.copysign(1, sum(values)))
 
 
-@given(st.lists(SHARES, min_size=FEWEST, max_size=9))
+@given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
 def test_ends_of_the_interval_are_where_the_exact_test_begins_to_reject(values: list[float]) -> None:
-    found = difference(values)
+    found = compute_mean_difference(values)
     assert found.low is not None and found.high is not None
     assert chance(values, found.low) > 0.05 and chance(values, found.high) > 0.05
     assert chance(values, found.low - 1e-6) <= 0.05 and chance(values, found.high + 1e-6) <= 0.05
@@ -43,7 +43,7 @@ def test_ends_of_the_interval_are_where_the_exact_test_begins_to_reject(values: 
 
 @given(st.lists(SHARES, max_size=60))
 def test_difference_of_b_and_a_is_that_of_a_and_b_with_the_other_sign(values: list[float]) -> None:
-    one, other = difference(values), difference([-value for value in values])
+    one, other = compute_mean_difference(values), compute_mean_difference([-value for value in values])
     assert one.sign == -other.sign
     if one.low is not None and one.high is not None and one.mean is not None:
         assert one.low <= one.mean <= one.high
@@ -52,20 +52,20 @@ def test_difference_of_b_and_a_is_that_of_a_and_b_with_the_other_sign(values: li
 
 @pytest.mark.parametrize("number", [0, 1, 5])
 def test_fewer_than_six_problems_have_no_interval(number: int) -> None:
-    found = difference([1.0] * number)
+    found = compute_mean_difference([1.0] * number)
     assert (found.low, found.high, found.sign) == (None, None, 0)
     assert found.mean == (1.0 if number else None)
 
 
 def test_six_differences_of_one_sign_are_real() -> None:
-    found = difference([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    found = compute_mean_difference([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert (found.low, found.high, found.sign) == (0.1, pytest.approx(0.6), 1)
 
 
 @pytest.mark.parametrize("number", [12, 13, 40])
 def test_difference_that_is_shown_as_zero_is_not_real(number: int) -> None:
-    assert difference([0.0004] * number).sign == 0
-    assert difference([0.0006] * number).sign == 1
+    assert compute_mean_difference([0.0004] * number).sign == 0
+    assert compute_mean_difference([0.0006] * number).sign == 1
 
 
 @pytest.mark.parametrize("alike", [8, 30])
@@ -78,7 +78,7 @@ def test_interval_of_equal_models_holds_zero_in_95_of_100_cases(alike: int) -> N
             chance_of_both = dice.random()
             a, b = (sum(dice.random() < chance_of_both for _ in range(5)) / 5 for _ in range(2))
             values.append(a - b)
-        held += difference(values).sign == 0
+        held += compute_mean_difference(values).sign == 0
     assert 0.92 <= held / 300 <= 0.985
 
 
@@ -100,7 +100,7 @@ def test_rank_is_one_more_than_the_number_of_models_that_are_really_better(
 ) -> None:
     def beats(a: list[float | None], b: list[float | None]) -> bool:
         both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-        return difference([x - y for x, y in both]).sign > 0
+        return compute_mean_difference([x - y for x, y in both]).sign > 0
 
     expected = [1 + sum(beats(other, model) for other in models) for model in models]
     assert Ranking(models).ranks() == expected

@@ -236,7 +236,7 @@ def test_a_tree_may_name_a_twin() -> None:
 
 def test_a_skipped_test_has_no_result() -> None:
     asked = make_problem("ab", make_subtask("ab"))
-    assert names(plan.Schedule(asked).live(results(a=1) | {"b": verdicts.skipped("b")})) == "b"
+    assert names(plan.Schedule(asked).live(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
 
 
 def test_a_result_of_any_twin_will_do() -> None:

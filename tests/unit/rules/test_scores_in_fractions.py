@@ -63,7 +63,7 @@ def rounded(number: float, digits: int) -> float:
 
 def judged(problem: Problem, key: str, outcomes: Sequence[float]) -> SubmissionResult:
     tests = {
-        name: TestResult(test_name=name, score=score, status=verdicts.of_score(score))
+        name: TestResult(test_name=name, score=score, status=verdicts.verdict_of_score(score))
         for name, score in zip(NAMES, outcomes, strict=True)
     }
     return scoring.submission_result(problem, Submission(key=key, problem_id="p", code=""), tests)

@@ -147,7 +147,11 @@ def test_status_of_a_subtask(kind: ScoreType, scores: dict[str, float], status: 
 
 def test_the_worst_test_gives_its_status_and_skipped_ones_do_not() -> None:
     group = subtask(tests="abc")
-    tests = {"a": result("a", 0, Verdict.TLE), "b": result("b", 0, Verdict.RE), "c": verdicts.skipped("c")}
+    tests = {
+        "a": result("a", 0, Verdict.TLE),
+        "b": result("b", 0, Verdict.RE),
+        "c": verdicts.skipped_result("c"),
+    }
     made = scoring.subtask_result(problem(group), group, tests)
     assert made.status is Verdict.RE
     assert [test.status for test in made.test_results] == ["TLE", "RE", "SKIPPED"]
@@ -197,7 +201,7 @@ def test_a_missing_test_that_matters_is_never_taken_for_zero(
     group = subtask(kind, threshold=0.5)
     with pytest.raises(JudgeFailure, match="depends on it"):
         scoring.subtask_result(problem(group), group, results(**scores))
-    skipped = results(**scores) | {"b": verdicts.skipped("b")}
+    skipped = results(**scores) | {"b": verdicts.skipped_result("b")}
     with pytest.raises(JudgeFailure, match="test b"):
         scoring.subtask_result(problem(group), group, {"a": result("a", 1)} | skipped)
 
@@ -303,7 +307,7 @@ STATUSES = st.sampled_from([Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, V
 def test_statuses_fit_scores(kind: ScoreType, outcomes: list[tuple[float, Verdict]]) -> None:
     names = "abcdef"[: len(outcomes)]
     tests = {
-        name: result(name, score, verdicts.of_score(score) if score else status)
+        name: result(name, score, verdicts.verdict_of_score(score) if score else status)
         for name, (score, status) in zip(names, outcomes, strict=True)
     }
     group = subtask(kind, tests=names, threshold=0.5)

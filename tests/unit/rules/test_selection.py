@@ -11,7 +11,15 @@ from support.runs import Mode
 
 from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim, in_rounds, limited, single
+from ioi_eval.rules.selection import (
+    Attempt,
+    Budget,
+    SubmissionPool,
+    known_target,
+    order_by_rounds,
+    select_limited,
+    select_single,
+)
 
 POINTS = {"00-samples": 0, "01-few": 30, "02-full": 70}
 TARGETS = [None, *POINTS, "no such subtask"]
@@ -75,13 +83,13 @@ def pools(draw: st.DrawFn) -> list[Attempt]:
 
 def test_rounds_go_from_the_last_subtask_to_the_first() -> None:
     made = [candidate(f"{name}{n}", target=name) for n in range(2) for name in POINTS if name != "00-samples"]
-    assert keys(limited(made)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
-    assert keys(limited(made, 3)) == ["02-full0", "01-few0", "02-full1"]
+    assert keys(select_limited(made)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
+    assert keys(select_limited(made, 3)) == ["02-full0", "01-few0", "02-full1"]
 
 
 def test_what_aims_at_the_whole_comes_first_in_a_round() -> None:
     made = [candidate("few", target="01-few"), candidate("whole"), candidate("odd", target="no such subtask")]
-    assert keys(limited(made)) == ["odd", "few", "whole"]
+    assert keys(select_limited(made)) == ["odd", "few", "whole"]
 
 
 def test_first_the_samples_then_the_length_then_who_came_first() -> None:
@@ -91,14 +99,14 @@ def test_first_the_samples_then_the_length_then_who_came_first() -> None:
         candidate("long", (1, 0, 0), length=9, number=3),
         candidate("longest", (0.5, 0, 0), length=99, number=0),
     ]
-    assert keys(limited(made)) == ["long", "early", "late", "longest"]
+    assert keys(select_limited(made)) == ["long", "early", "late", "longest"]
 
 
 def test_a_solved_subtask_uses_up_nothing_more() -> None:
     """The pipeline in use goes on handing in for subtasks that it has solved."""
     solving = [candidate(f"full{n}", (1, 0, 1), "02-full") for n in range(60)]
     trying = [candidate(f"few{n:02}", (1, 0, 0), "01-few") for n in range(60)]
-    chosen = keys(limited([*solving, *trying], 50))
+    chosen = keys(select_limited([*solving, *trying], 50))
     assert chosen == ["full0", *(f"few{n:02}" for n in range(49))]
 
 
@@ -108,43 +116,43 @@ def test_a_subtask_is_solved_by_whatever_solves_it() -> None:
         candidate("b", (1, 1, 0), "01-few"),
         candidate("c", (1, 0, 0), "02-full"),
     ]
-    assert keys(limited(made)) == ["a", "c"]
+    assert keys(select_limited(made)) == ["a", "c"]
 
 
 def test_what_is_rounded_to_full_marks_solves_nothing() -> None:
     made = [candidate(key, (1, 0, score), "02-full") for key, score in (("a", 0.999), ("b", 1), ("c", 1))]
-    assert keys(limited(made)) == ["a", "b"]
+    assert keys(select_limited(made)) == ["a", "b"]
 
 
 def test_two_halves_solve_the_whole() -> None:
     made = [candidate("a", (1, 1, 0)), candidate("b", (1, 0, 1)), candidate("c", (1, 1, 1))]
-    assert keys(limited(made)) == ["a", "b"]
+    assert keys(select_limited(made)) == ["a", "b"]
 
 
 def test_what_is_known_without_handing_in_is_not_handed_in() -> None:
     made = [candidate("ce", compiles=False), candidate("samples", (1, 0, 0), "00-samples"), candidate("a")]
-    assert keys(limited(made)) == ["a"]
+    assert keys(select_limited(made)) == ["a"]
 
 
 def test_without_subtasks_the_first_that_passes_is_the_last() -> None:
     made = [candidate(f"k{n}", (score, 0, 0), subtasks=False) for n, score in enumerate([0, 0.5, 1, 1])]
-    assert keys(limited(made)) == ["k0", "k1", "k2"]
+    assert keys(select_limited(made)) == ["k0", "k1", "k2"]
 
 
 @given(pools(), st.integers(0, 12))
 def test_fewer_submissions_are_the_first_of_more(made: list[Attempt], number: int) -> None:
-    assert limited(made, number) == list(in_rounds(made))[:number]
+    assert select_limited(made, number) == list(order_by_rounds(made))[:number]
 
 
 @given(pools(), st.randoms(use_true_random=False))
 def test_the_order_of_judging_does_not_show(made: list[Attempt], dice: random.Random) -> None:
-    assert limited(dice.sample(made, len(made)), 4) == limited(made, 4)
+    assert select_limited(dice.sample(made, len(made)), 4) == select_limited(made, 4)
 
 
 @given(pools(), st.integers(1, 6), st.data())
 def test_no_oracle(made: list[Attempt], number: int, data: st.DataObject) -> None:
     """What a submission scores, beyond the samples, shows only after it was handed in."""
-    chosen = limited(made, number)
+    chosen = select_limited(made, number)
     others = [one for one in made if one not in chosen]
     changed = [
         candidate(
@@ -158,7 +166,7 @@ def test_no_oracle(made: list[Attempt], number: int, data: st.DataObject) -> Non
         for one in others
     ]
     last = keys(chosen)[-1:]
-    again = keys(limited([*(one for one in made if one in chosen), *changed], number))
+    again = keys(select_limited([*(one for one in made if one in chosen), *changed], number))
     assert again[: len(chosen)] == keys(chosen)
     assert not last or again[len(chosen) - 1] == last[0]
 
@@ -167,7 +175,9 @@ def test_no_oracle(made: list[Attempt], number: int, data: st.DataObject) -> Non
 def test_rounds_by_another_way_to_say_it(made: list[Attempt]) -> None:
     """One turn after another: the next target in turn that is not solved and has something left."""
     turns = [None, "02-full", "01-few"]
-    left = {turn: [one for one in made if one.result.compiles and aim(one) == turn] for turn in turns}
+    left = {
+        turn: [one for one in made if one.result.compiles and known_target(one) == turn] for turn in turns
+    }
     solved: set[str] = set()
     expected: list[str] = []
     idle = at = 0
@@ -186,7 +196,7 @@ def test_rounds_by_another_way_to_say_it(made: list[Attempt]) -> None:
         left[turn].remove(best)
         expected.append(best.result.key)
         solved |= {part.subtask for part in best.result.subtasks if part.exact_score == 1}
-    assert keys(limited(made, 100)) == expected
+    assert keys(select_limited(made, 100)) == expected
 
 
 # --- one ---------------------------------------------------------------------------------------------
@@ -198,10 +208,10 @@ def test_the_single_one_is_the_first_that_aims_highest() -> None:
         candidate("full1", (1, 1, 1), "02-full", number=1),
         candidate("full0", target="02-full", number=0, compiles=False),
     ]
-    assert keys([one for one in [single(made)] if one]) == ["full0"]
-    assert keys([one for one in [single([*made, candidate("whole", number=7)])] if one]) == ["whole"]
-    assert keys([one for one in [single(made[:1])] if one]) == ["few"]
-    assert single([]) is None
+    assert keys([one for one in [select_single(made)] if one]) == ["full0"]
+    assert keys([one for one in [select_single([*made, candidate("whole", number=7)])] if one]) == ["whole"]
+    assert keys([one for one in [select_single(made[:1])] if one]) == ["few"]
+    assert select_single([]) is None
 
 
 @pytest.mark.parametrize(
@@ -216,7 +226,7 @@ def test_the_single_one_is_the_first_that_aims_highest() -> None:
 )
 def test_the_order_of_submitting(first: Attempt, second: Attempt) -> None:
     assert first.order < second.order
-    assert single([second, first]) == first
+    assert select_single([second, first]) == first
 
 
 @pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
@@ -248,15 +258,15 @@ def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: in
 
     everything = sorted(made, key=lambda one: one.order)
     assert worth(pool.chosen(Budget.UNLIMITED)) == worth(everything)
-    assert keys(pool.chosen(Budget.LIMITED)) == keys(limited(made, number))
-    assert keys(pool.chosen(Budget.SINGLE)) == keys([one for one in [single(made)] if one])
+    assert keys(pool.chosen(Budget.LIMITED)) == keys(select_limited(made, number))
+    assert keys(pool.chosen(Budget.SINGLE)) == keys([one for one in [select_single(made)] if one])
 
 
 @given(pools())
 def test_a_bigger_budget_is_never_worth_less(made: list[Attempt]) -> None:
     worth = [
         scoring.points(Mode.MAX_SUBTASK, [one.result for one in chosen])
-        for chosen in ([], limited(made, 1), limited(made, 4), limited(made), made)
+        for chosen in ([], select_limited(made, 1), select_limited(made, 4), select_limited(made), made)
     ]
     assert worth == sorted(worth)
 

@@ -92,14 +92,14 @@ def test_worst_of_nothing_is_skipped() -> None:
     ],
 )
 def test_line(fields: dict[str, Any], score: float, status: str, feedback: str) -> None:
-    result = verdicts.test_result("a", line(**fields), limits=LIMITS)
+    result = verdicts.result_of_report("a", line(**fields), limits=LIMITS)
     assert (result.test_name, result.score, result.status, result.feedback) == ("a", score, status, feedback)
     assert math.copysign(1, result.score) == 1
 
 
 @pytest.mark.parametrize("end", ["cpu", "wall", "memory", "output", "exit", "signal"])
 def test_only_a_program_that_ended_well_has_a_score(end: str) -> None:
-    assert verdicts.test_result("a", line(end=end, score=1.0, feedback="OK"), limits=LIMITS).score == 0
+    assert verdicts.result_of_report("a", line(end=end, score=1.0, feedback="OK"), limits=LIMITS).score == 0
 
 
 @pytest.mark.parametrize(
@@ -113,41 +113,41 @@ def test_only_a_program_that_ended_well_has_a_score(end: str) -> None:
 )
 def test_feedback_names_no_limit_that_is_not_known(end: str, feedback: str) -> None:
     measured = line(end=end, cpu_us=1_000_000, wall_us=2_000_000, memory=3 << 20)
-    assert verdicts.test_result("a", measured, limits=NO_LIMITS).feedback == feedback
+    assert verdicts.result_of_report("a", measured, limits=NO_LIMITS).feedback == feedback
 
 
 def test_measures_are_in_seconds_and_bytes() -> None:
     measured = line(end="ok", score=1.0, cpu_us=1200, wall_us=1700, memory=1310720)
-    result = verdicts.test_result("a", measured, limits=LIMITS)
+    result = verdicts.result_of_report("a", measured, limits=LIMITS)
     assert (result.cpu_time, result.wall_time, result.memory) == (0.0012, 0.0017, 1310720)
 
 
 def test_points_are_compared_but_for_what_binary_fractions_leave() -> None:
     part = TestResult(test_name="a", score=0.1, status=Verdict.PA)
     assert 0.1 * 3.0 > 0.3
-    whole = verdicts.rescaled(part, 3.0, 0.3)
+    whole = verdicts.rescale_result(part, 3.0, 0.3)
     assert (whole.score, whole.status) == (1.0, Verdict.AC)
     with pytest.raises(JudgeFailure, match=r"the score 0.3 exceeds the maximum of 0.2 points"):
-        verdicts.rescaled(part, 3.0, 0.2)
+        verdicts.rescale_result(part, 3.0, 0.2)
 
 
 def test_a_line_as_it_is_sent() -> None:
     sent = {"v": VERSION, "nonce": "6f", "test": 1, "end": "signal", "score": 0, "feedback": "", "signal": 11}
     text = json.dumps(sent, separators=(",", ":")) + "\n"
     (received,) = decode_lines(text, "6f")
-    assert verdicts.test_result("b", received, limits=LIMITS).status is Verdict.RE
+    assert verdicts.result_of_report("b", received, limits=LIMITS).status is Verdict.RE
 
 
 def test_a_failure_of_the_judge_is_no_verdict() -> None:
     with pytest.raises(JudgeFailure, match="the checker was killed by signal 11") as caught:
-        verdicts.test_result("a", line(failure="the checker was killed by signal 11"), limits=LIMITS)
+        verdicts.result_of_report("a", line(failure="the checker was killed by signal 11"), limits=LIMITS)
     assert caught.value.test == "a"
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.0001, math.nan, math.inf, -math.inf])
 def test_a_score_outside_the_range_is_the_judges_fault(score: float) -> None:
     with pytest.raises(JudgeFailure):
-        verdicts.test_result("a", line(end="ok", score=score), limits=LIMITS)
+        verdicts.result_of_report("a", line(end="ok", score=score), limits=LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_a_score_that_is_worth_more_in_its_group(
 ) -> None:
     words = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
     told = line(end="ok", score=score, feedback=words)
-    result = verdicts.rescaled(verdicts.test_result("t", told, limits=LIMITS), 100, own)
+    result = verdicts.rescale_result(verdicts.result_of_report("t", told, limits=LIMITS), 100, own)
     assert (result.score, result.status.value, result.feedback) == expected
 
 
 def test_a_score_above_what_its_group_is_worth_is_the_judges_fault() -> None:
-    result = verdicts.test_result("t", line(end="ok", score=0.21), limits=LIMITS)
+    result = verdicts.result_of_report("t", line(end="ok", score=0.21), limits=LIMITS)
     with pytest.raises(JudgeFailure, match=r"on test t: the score 21 exceeds the maximum of 20"):
-        verdicts.rescaled(result, 100, 20)
+        verdicts.rescale_result(result, 100, 20)
 
 
 @pytest.mark.parametrize(
@@ -186,43 +186,43 @@ def test_a_score_above_what_its_group_is_worth_is_the_judges_fault() -> None:
 )
 def test_points_that_nothing_bounds(score: float, own: float, expected: tuple[float, str]) -> None:
     told = line(end="ok", score=score)
-    result = verdicts.rescaled(verdicts.test_result("t", told, limits=LIMITS), RAW_POINTS, own)
+    result = verdicts.rescale_result(verdicts.result_of_report("t", told, limits=LIMITS), RAW_POINTS, own)
     assert (result.score, result.status.value) == expected
 
 
 def test_points_that_a_grader_counts() -> None:
-    told = verdicts.test_result("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
-    result = verdicts.counted(told)
+    told = verdicts.result_of_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
+    result = verdicts.with_raw_points(told)
     assert (result.score, result.status, result.points) == (1.0, Verdict.AC, 0.1)
-    none = verdicts.test_result("t", line(end="ok", score=0.0), limits=LIMITS)
-    assert verdicts.counted(none) == none
+    none = verdicts.result_of_report("t", line(end="ok", score=0.0), limits=LIMITS)
+    assert verdicts.with_raw_points(none) == none
     with pytest.raises(JudgeFailure, match=r"on test t: .* score\.txt was not written"):
-        verdicts.counted(verdicts.test_result("t", line(end="ok", score=1.0), limits=LIMITS))
+        verdicts.with_raw_points(verdicts.result_of_report("t", line(end="ok", score=1.0), limits=LIMITS))
 
 
 @pytest.mark.parametrize("end", [None, "", "dreaming"])
 def test_an_unknown_end_is_the_judges_fault(end: str | None) -> None:
     with pytest.raises(JudgeFailure):
-        verdicts.test_result("a", line(end=end), limits=LIMITS)
+        verdicts.result_of_report("a", line(end=end), limits=LIMITS)
 
 
 def test_a_skipped_line() -> None:
-    assert verdicts.test_result("a", line(skipped=True), limits=LIMITS) == verdicts.skipped("a")
+    assert verdicts.result_of_report("a", line(skipped=True), limits=LIMITS) == verdicts.skipped_result("a")
 
 
 # --- tests without a run -----------------------------------------------------------------------------
 
 
 def test_skipped_counts_as_nothing_and_measures_nothing() -> None:
-    result = verdicts.skipped("a")
+    result = verdicts.skipped_result("a")
     assert (result.test_name, result.score, result.status) == ("a", 0, Verdict.SKIPPED)
     assert (result.cpu_time, result.wall_time, result.memory) == (None, None, None)
 
 
 def test_not_compiled() -> None:
-    result = verdicts.not_compiled("a", verdicts.NO_CODE)
+    result = verdicts.uncompiled_result("a", verdicts.NO_CODE)
     assert (result.score, result.status, result.feedback) == (0, Verdict.CE, "no code found")
-    assert verdicts.not_compiled("a").feedback == "Compilation error"
+    assert verdicts.uncompiled_result("a").feedback == "Compilation error"
 
 
 # --- the classic job ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from ioi_eval.engines.jobs.http_delivery import hand_over, killed_while_compiling, read_delivery, whole_build
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Ending, StageStatus
-from ioi_eval.rules.verdicts import BuildEnding, build_ending
+from ioi_eval.rules.verdicts import BuildEnding, classify_build
 
 CONTENT = random.Random(7).randbytes(5000)
 
@@ -45,7 +45,7 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
     assert (good.stage, good.artifact) == (Ending(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
     assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
-    assert bad.stage.code == 1 and build_ending(bad.stage) is BuildEnding.REFUSED
+    assert bad.stage.code == 1 and classify_build(bad.stage) is BuildEnding.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
 )
 def test_what_ended_a_build_in_one_stage_is_told_apart(tmp_path: Path, script: str, end: BuildEnding) -> None:
     stage = read_delivery(built(tmp_path, script, hard_stop=0.3)).stage
-    assert stage is not None and build_ending(stage) is end
+    assert stage is not None and classify_build(stage) is end
 
 
 def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_s
 from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_spec
 from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
-from ioi_eval.rules.verdicts import log_of
+from ioi_eval.rules.verdicts import format_build_log
 
 LIMITS = BuildLimits()
 GRADER = "int add(int a, int b);\nint main() { return add(1, 2) - 3; }\n"
@@ -363,7 +363,7 @@ def test_second_try_finds_nothing_of_the_first(tmp_path: Path, lean: Path) -> No
     for name, header in (("with", lean), ("without", None)):
         told.append(run_build(tmp_path / name, build, header, refused="?"))
     assert b"file not found" in told[0]
-    logs = [log_of(Ending(stdout=words.decode()), LIMITS) for words in told]
+    logs = [format_build_log(Ending(stdout=words.decode()), LIMITS) for words in told]
     assert logs[0] == logs[1]
 
 

@@ -14,7 +14,7 @@ from support.once import seen_tool
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain
-from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, build_ending, log_of
+from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, classify_build, format_build_log
 from ioi_eval.store.resources import graders_folder
 
 LIMITS = BuildLimits()
@@ -40,7 +40,7 @@ def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
 
 def test_a_good_source_becomes_an_artifact(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() {}"), seen_tool())
-    assert (build_ending(stage), stage.stdout) == (BuildEnding.BUILT, "")
+    assert (classify_build(stage), stage.stdout) == (BuildEnding.BUILT, "")
     assert (tmp_path / "box/submission").stat().st_size > 0
 
 
@@ -50,32 +50,32 @@ def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
     limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
     for size, end in ((1 << 20, BuildEnding.BUILT), (9 << 20, BuildEnding.CRASHED)):
         stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), seen_tool())
-        assert build_ending(stage) is end, stage
+        assert classify_build(stage) is end, stage
 
 
 def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() { return x; }"), seen_tool())
-    assert build_ending(stage) is BuildEnding.REFUSED
-    told = log_of(stage, BuildLimits(log=10_000))
+    assert classify_build(stage) is BuildEnding.REFUSED
+    told = format_build_log(stage, BuildLimits(log=10_000))
     assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
 
 
 def test_a_missing_function_is_refused(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), seen_tool())
-    assert build_ending(stage) is BuildEnding.REFUSED
+    assert classify_build(stage) is BuildEnding.REFUSED
 
 
 def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path) -> None:
     recipe = submission_recipe(plain_problem(cpp_standard="gnu++99"), submitted("int main() {}"), LIMITS)
     stage = build(tmp_path, recipe, seen_tool())
-    assert build_ending(stage) is BuildEnding.MACHINE
+    assert classify_build(stage) is BuildEnding.MACHINE
     assert "-std=gnu++99" in stage.stderr
 
 
 @pytest.mark.parametrize(("code", "end"), [("print(1)", BuildEnding.BUILT), ("print(", BuildEnding.REFUSED)])
 def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: BuildEnding) -> None:
     stage = build(tmp_path, recipe_of(code, language="python"), seen_tool("python3"))
-    assert build_ending(stage) is end
+    assert classify_build(stage) is end
     if end is BuildEnding.BUILT:
         assert (tmp_path / "box/submission").read_text() == code and stage.stdout == ""
     else:
@@ -84,7 +84,7 @@ def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: Bui
 
 def test_a_compiler_that_is_gone_is_the_machines_fault(tmp_path: Path) -> None:
     gone = Toolchain(command="g++", path="/nowhere/g++", version="1", identity="1")
-    assert build_ending(build(tmp_path, recipe_of(), gone)) is BuildEnding.MACHINE
+    assert classify_build(build(tmp_path, recipe_of(), gone)) is BuildEnding.MACHINE
 
 
 def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
         tmp_path, "echo 'fatal error: error writing to x.s: No space left on device' >&2; exit 1"
     )
     stage = build(tmp_path, recipe_of(), tool)
-    assert build_ending(stage) is BuildEnding.MACHINE
+    assert classify_build(stage) is BuildEnding.MACHINE
     assert "No space left" in stage.stderr
 
 
@@ -103,7 +103,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
     """The program finds no room there, and an empty one does."""
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
-    assert build_ending(build(tmp_path, recipe_of(), tool)) is BuildEnding.BUILT
+    assert classify_build(build(tmp_path, recipe_of(), tool)) is BuildEnding.BUILT
     (tmp_path / "box/compile").write_text(compile_script(recipe_of(), tool))
     mount = 'mount -t tmpfs -o size=4m disk "$0" && cp "$1" "$0" && cd "$0" && exec sh compile'
     small, script = tmp_path / "small", tmp_path / "box" / "compile"
@@ -113,7 +113,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
     if "unshare" in done.stderr:
         pytest.skip("this user may not make namespaces")
     stage = Ending(stderr=done.stderr, code=done.returncode)
-    assert build_ending(stage) is BuildEnding.MACHINE
+    assert classify_build(stage) is BuildEnding.MACHINE
     assert "No space left on device" in done.stderr
 
 
@@ -136,7 +136,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
 )
 def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: BuildEnding) -> None:
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
-    assert build_ending(build(tmp_path, recipe_of(), tool)) is end
+    assert classify_build(build(tmp_path, recipe_of(), tool)) is end
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Bu
     recipe = recipe_of("package main", language="go")
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
     stage = build(tmp_path, recipe, msgspec.structs.replace(tool, command="go"))
-    assert build_ending(stage, recipe.refusals) is end
+    assert classify_build(stage, recipe.refusals) is end
 
 
 def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of(), compiler_in_shell(tmp_path, "exit 0"))
-    assert (build_ending(stage), stage.stdout) == (BuildEnding.REFUSED, "the compiler made no file\n")
+    assert (classify_build(stage), stage.stdout) == (BuildEnding.REFUSED, "the compiler made no file\n")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,8 @@ def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> No
     recipe = recipe_of(code, language=language)
     needs(language)
     assert (
-        build_ending(build(tmp_path, recipe, seen_tool(recipe.tool)), recipe.refusals) is BuildEnding.REFUSED
+        classify_build(build(tmp_path, recipe, seen_tool(recipe.tool)), recipe.refusals)
+        is BuildEnding.REFUSED
     )
 
 
@@ -178,7 +179,7 @@ def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) 
         tmp_path, "i=0; while [ $i -lt 20000 ]; do echo warning $i; i=$((i+1)); done; : > submission"
     )
     stage = build(tmp_path, recipe_of(limits=BuildLimits(log=1000)), tool)
-    assert (build_ending(stage), len(stage.stdout)) == (BuildEnding.BUILT, 1000)
+    assert (classify_build(stage), len(stage.stdout)) == (BuildEnding.BUILT, 1000)
 
 
 def test_names_are_quoted(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_names_are_quoted(tmp_path: Path) -> None:
     recipe = submission_recipe(
         problem, submitted('#include "it\'s; touch owned .h"\nint main() { return x; }'), LIMITS
     )
-    assert build_ending(build(tmp_path, recipe, seen_tool())) is BuildEnding.BUILT
+    assert classify_build(build(tmp_path, recipe, seen_tool())) is BuildEnding.BUILT
     assert not list(tmp_path.rglob("owned*"))
 
 
@@ -209,13 +210,13 @@ def test_the_control_program_takes_the_place_of_all_sources() -> None:
 def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> None:
     message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
     stage = Ending(stdout="half a ", signal="SIGKILL", status=status, message=message)
-    assert build_ending(stage) is BuildEnding.CUT_SHORT
-    assert log_of(stage, BuildLimits(log=100)) == f"half a \nThe compiler was stopped: {words}."
+    assert classify_build(stage) is BuildEnding.CUT_SHORT
+    assert format_build_log(stage, BuildLimits(log=100)) == f"half a \nThe compiler was stopped: {words}."
 
 
 def test_the_log_is_printable_and_bounded() -> None:
     stage = Ending(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1)
-    assert log_of(stage, BuildLimits(log=20)) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
+    assert format_build_log(stage, BuildLimits(log=20)) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
 
 
 def test_no_compilers_own_code_is_ours() -> None:
@@ -226,7 +227,7 @@ def test_a_log_has_the_same_words_each_time() -> None:
     """Names of the compiler's own files are made up anew for each build."""
     places = ("/tmp/ccaB3dE9", "/tmp/ccZz00Qq", "/dev/shm/ioi-eval-0-1-x_y/box-12/ccaB3dE9")
     said = (f"ld: {place}.o: undefined reference to `f()'\n" for place in places)
-    logs = {log_of(Ending(stdout=words, code=1), LIMITS) for words in said}
+    logs = {format_build_log(Ending(stdout=words, code=1), LIMITS) for words in said}
     assert logs == {"ld: /tmp/cc.o: undefined reference to `f()'"}
 
 
@@ -236,4 +237,4 @@ def test_a_log_has_the_same_words_each_time() -> None:
 )
 def test_only_a_limit_that_a_source_exceeds_cuts_it_short(killed: str, found: BuildEnding) -> None:
     """A source whose build waited, or was slow beside others, is built once more."""
-    assert build_ending(Ending.by_limit(killed)) is found
+    assert classify_build(Ending.by_limit(killed)) is found
