@@ -21,7 +21,7 @@ from ioi_eval.benchmarks.benchmark import (
 )
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
-from ioi_eval.rules.assertions import python_checker
+from ioi_eval.rules.assertions import make_python_checker
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, unparsable_tests, with_cases
 from ioi_eval.store.tasks import People
 
@@ -130,7 +130,7 @@ class Codeforces(Benchmark):
             ),
             limits=Limits.contest(row.number("time_limit", above=0), memory),
             # Problems without a checker have one answer, so tokens are compared.
-            checker=python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
+            checker=make_python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
             tests=tuple(tests.values()),
             difficulty=candidate.difficulty,
             tags=candidate.tags,

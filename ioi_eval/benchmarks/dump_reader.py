@@ -39,7 +39,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
-from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, text_of
+from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, join_answer_text
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
 from ioi_eval.store.packed import Keys, NamedKeys
@@ -220,7 +220,7 @@ class DumpRow(Fields):
         if not _is_message(message):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
         content = _message_content(message)
-        text = text_of(content) if isinstance(content, list) else content or ""
+        text = join_answer_text(content) if isinstance(content, list) else content or ""
         return (
             text
             if message["role"].lower() in ANSWERS and message.get("channel") not in _HIDDEN_CHANNELS
@@ -384,7 +384,7 @@ def _prompt_text(message: Any) -> str:
     if str(message.get("role") or "user").lower() in ANSWERS:
         return ""
     content = _message_content(message)
-    return text_of(content) if isinstance(content, list) else str(content or "")
+    return join_answer_text(content) if isinstance(content, list) else str(content or "")
 
 
 def _is_message(value: Any) -> bool:

@@ -56,11 +56,11 @@ from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.rules.extraction import (
     Extraction,
+    explain_missing_program,
     extract,
-    named_extraction,
+    name_extraction,
     parse,
     repair,
-    why_no_program,
 )
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, replace
@@ -752,7 +752,7 @@ def _extract_code(
     if (completion_of_code := _continue_prompt(prompt, code)) and parse(completion_of_code) is not None:
         return completion_of_code, (CONTINUED,)
     repaired, repairs = repair(code, problem, language, options.repairs)
-    return repaired, (*named_extraction(extraction), *repairs)
+    return repaired, (*name_extraction(extraction), *repairs)
 
 
 def _no_program_reason(entry: UsableRow) -> str:
@@ -761,7 +761,7 @@ def _no_program_reason(entry: UsableRow) -> str:
         return "the program is empty"
     if entry.code is not None:
         return "the column of programs holds a reply with a fenced block"
-    return why_no_program(entry.generation)
+    return explain_missing_program(entry.generation)
 
 
 def _function_prompt(entry: UsableRow, problem: Problem, language: Language) -> str:

@@ -19,9 +19,9 @@ from ioi_eval.rules.expectations import (
     Expectation,
     ExpectedScore,
     KeyedExpectation,
-    counting_tests,
-    is_known,
-    max_points,
+    is_known_keyword,
+    list_counting_tests,
+    max_problem_points,
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
@@ -142,7 +142,7 @@ def _make_case(
     problem, value = problems[submission.problem_id], submission.row.get(column)
     number, score, expectation = as_number(value), None, None
     if number is not None:
-        maximum = 1.0 if is_fraction else max_points(problem)
+        maximum = 1.0 if is_fraction else max_problem_points(problem)
         if not 0 <= number <= maximum + _ROUNDING_ERROR:
             reason = f"{number:g} is no score between 0 and {maximum:g}"
             raise _row_error(row, column, reason, "Is it the right column, and scale=... the right one?")
@@ -151,13 +151,13 @@ def _make_case(
     elif isinstance(value, str) and value.strip():
         verdict = value.strip().lower().replace("-", "_").replace(" ", "_")
         expectation = Expectation(
-            subtask="", word=_VERDICTS.get(verdict, verdict), tests=counting_tests(problem)
+            subtask="", word=_VERDICTS.get(verdict, verdict), tests=list_counting_tests(problem)
         )
     else:
         reason = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
         raise _row_error(row, column, reason, "Fill it in, or leave the row out")
     location, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
-    is_known_verdict = expectation is not None and is_known(expectation.word)
+    is_known_verdict = expectation is not None and is_known_keyword(expectation.word)
     return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,

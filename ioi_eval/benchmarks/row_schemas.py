@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ioi_eval.benchmarks.row_files import INSPECT, PLACE, FileRow
 from ioi_eval.model.errors import FailedRequest
 from ioi_eval.model.languages import LANGUAGES
-from ioi_eval.rules.extraction import THOUGHTS, text_of
+from ioi_eval.rules.extraction import REASONING_TYPES, join_answer_text
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
@@ -161,7 +161,7 @@ _ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists 
 _BATCH_ANSWER_KEYS = ("body", "candidates", "promptFeedback", "usageMetadata")
 _CHOICE_KEYS = {"message", "content", "finish_reason", "finishReason"}  # a reply has one of these keys
 # Types of an answer's parts.
-_PART_TYPES = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
+_PART_TYPES = REASONING_TYPES | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _EVALPLUS_ID = re.compile(r"(HumanEval|Mbpp)/\d+")
 _METADATA_COLUMNS = (
     "problem_id",
@@ -225,21 +225,24 @@ def _problems_of_request(columns: Mapping[str, Any]) -> Iterator[Any]:
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
     """Return the replies in a server's answer. The answer of a failed request contains none."""
     if isinstance(output := body.get("output"), list):
-        return [text_of(_answer_parts(output))]
+        return [join_answer_text(_answer_parts(output))]
     if isinstance(content := body.get("content"), list):
-        return [text_of(content)]
+        return [join_answer_text(content)]
     if isinstance(candidates := body.get("candidates"), list):
         contents = [
             candidate.get("content") if isinstance(candidate, dict) else None for candidate in candidates
         ]
-        return [text_of(_as_list(item.get("parts"))) if isinstance(item, dict) else None for item in contents]
+        return [
+            join_answer_text(_as_list(item.get("parts"))) if isinstance(item, dict) else None
+            for item in contents
+        ]
     choices = [choice if isinstance(choice, dict) else {} for choice in _as_list(body.get("choices") or [])]
     messages = [(choice, choice.get("message")) for choice in choices]
     replies = [
         reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in messages
     ]
     return [
-        text_of(reply_content) if isinstance(reply_content, list) else reply_content
+        join_answer_text(reply_content) if isinstance(reply_content, list) else reply_content
         for reply_content in replies
     ]
 
@@ -276,7 +279,7 @@ def replies_in(answer: Any, *, several: bool = False) -> Any:
             parsed = json.loads(answer)
             return replies_in(parsed) if _is_server_answer(parsed) else answer
     if _is_list_of_parts(answer, several):
-        return text_of(_answer_parts(answer))
+        return join_answer_text(_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:

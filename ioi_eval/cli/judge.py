@@ -32,7 +32,7 @@ from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, TestResult, Verdict
 from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
-from ioi_eval.rules.expectations import max_points
+from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.runs import BenchmarkOptions, Timing
 from ioi_eval.runs.engine import servers_found_event, set_server_callback
 from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
@@ -210,7 +210,7 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
         "verdict": result.verdict,
         "solved": result.solved,
         "points": result.points,
-        "of": max_points(problem),
+        "of": max_problem_points(problem),
         "subtasks": [
             {
                 "name": subtask.subtask,
@@ -235,7 +235,7 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
 
 def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
     compiler = f" ({result.compiler})" if result.compiler else ""
-    worth = f"{result.verdict}, {result.points:g} of {max_points(problem):g} points"
+    worth = f"{result.verdict}, {result.points:g} of {max_problem_points(problem):g} points"
     for line in console.wrapped(f"{problem.id}, {language}{compiler}: {worth}"):
         console.show(console.verdict_coloured(line, result.verdict))
     if not result.compiles:

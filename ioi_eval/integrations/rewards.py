@@ -28,7 +28,7 @@ from ioi_eval.models import (
     Verdict,
 )
 from ioi_eval.rules.extraction import ANSWERS
-from ioi_eval.rules.extraction import text_of as text_of_parts
+from ioi_eval.rules.extraction import join_answer_text as text_of_parts
 from ioi_eval.scoring import (
     PUBLIC_AND_PRIVATE,
     Deduplication,

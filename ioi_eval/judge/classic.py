@@ -32,8 +32,8 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.plan import PlannedTest, share
-from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.plan import PlannedTest, copy_to_duplicates
+from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.verdicts import (
     BuildEnding,
     check_graders,
@@ -278,7 +278,7 @@ async def judge_by_classic_jobs(
     run = _ClassicRun(tests, setup, submission, await tests.capabilities())
     await run.run_all()
     compile_error = next((result for result in run.results.values() if result.status is Verdict.CE), None)
-    return submission_result(
+    return score_submission(
         problem,
         submission,
         run.results,
@@ -344,7 +344,7 @@ class _ClassicRun:
                     ]
             results = [task.result() for task in tasks]
             for planned, result in zip(open_tests, results, strict=False):
-                self.results |= share(planned, result)
+                self.results |= copy_to_duplicates(planned, result)
             if any(result.status is Verdict.CE for result in results):
                 return
             concurrency = min(2 * concurrency, _MAX_CONCURRENT_TESTS)

@@ -19,8 +19,8 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Test, TestResult
-from ioi_eval.rules.grading import Grade, GraderQuestion, answered, asks
-from ioi_eval.rules.plan import distinct_tests, spread
+from ioi_eval.rules.grading import Grade, GraderQuestion, list_grader_questions, parse_grader_answer
+from ioi_eval.rules.plan import add_duplicate_results, distinct_tests
 
 _MAX_ANSWER_BYTES = 1 << 10
 _PHASE = "grading with the problem's own grader"
@@ -38,10 +38,14 @@ async def grade_groups(
     Inner groups are graded first, because outer groups need their grades.
     """
     grades_by_question: dict[GraderQuestion, Grade] = {}
-    all_results = spread(problem, results)
+    all_results = add_duplicate_results(problem, results)
     grading_trees = [subtask.grading for subtask in problem.subtasks if subtask.grading is not None]
     while questions := sorted(
-        {question for tree in grading_trees for question in asks(tree, all_results, grades_by_question)}
+        {
+            question
+            for tree in grading_trees
+            for question in list_grader_questions(tree, all_results, grades_by_question)
+        }
     ):
         for flags, question_group in groupby(questions, key=lambda question: question.flags):
             grades_by_question |= await _run_grader(
@@ -103,7 +107,7 @@ def _parse_grade(report: TestReport) -> Grade:
     """Return the grade in a grader's output. Raises JudgeFailure for invalid output."""
     if report.failure is not None:
         raise JudgeFailure(report.failure, phase=_PHASE)
-    grade = answered(report.output) if report.end == "ok" else None
+    grade = parse_grader_answer(report.output) if report.end == "ok" else None
     if grade is None:
         description = (
             f"wrote {report.output[:60]!r}"

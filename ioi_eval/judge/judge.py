@@ -67,11 +67,11 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.expectations import right_solution
-from ioi_eval.rules.grading import NOTHING_GRADED, Graded
+from ioi_eval.rules.expectations import find_right_solution
+from ioi_eval.rules.grading import NO_GRADER_ANSWERS, GraderAnswers
 from ioi_eval.rules.limits import may_gain_by_rerun, select_counting_run
-from ioi_eval.rules.plan import PlannedTest, is_by_file, share
-from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.plan import PlannedTest, copy_to_duplicates, is_answered_by_file
+from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.verdicts import (
     missing_file_result,
     rescale_result,
@@ -181,7 +181,7 @@ class Judge:
             language_refusal = await self._unsupported_language_reason(problem, submission)
         has_code = has_program(problem, submission)
         if language_refusal or (not has_code and is_empty(problem, submission)):
-            result = submission_result(
+            result = score_submission(
                 problem,
                 replace(submission, code=None),
                 {},
@@ -237,7 +237,7 @@ class Judge:
             programs = await self._artifacts.build_problem_programs(prepared)
             program = setup.program(submission, None, programs)
             # Tests that need a program, which a submission of files does not have.
-            names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
+            names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
             missing_results = {
                 name: missing_file_result(name) for name in names if name not in program.outputs
             }
@@ -257,9 +257,7 @@ class Judge:
             if isinstance(built, BaseException):
                 raise built
             if isinstance(built, CompileError):
-                result = submission_result(
-                    problem, submission, {}, compiles=False, checker=setup.checker_name
-                )
+                result = score_submission(problem, submission, {}, compiles=False, checker=setup.checker_name)
                 return _add_build_details(result, submission, built)
             program = setup.program(submission, built, programs)
             control = None
@@ -317,7 +315,9 @@ class _SubmissionJudging:
                 ]
                 if stall is StallOutcome.AGAIN and tests_with_program:
                     for planned in tests_with_program:
-                        results |= share(planned, stalled_result(planned.test.name, stalled_test))
+                        results |= copy_to_duplicates(
+                            planned, stalled_result(planned.test.name, stalled_test)
+                        )
                 else:
                     batch = Batch(
                         problem=setup.stretched_problem,
@@ -334,13 +334,13 @@ class _SubmissionJudging:
                         stall, stalled_test = answers.stall, [*answers.lines][-1]
                     confinement = answers.confinement or confinement
                 remaining_tests = setup.schedule.live(results)
-        grades_by_question: Graded = NOTHING_GRADED
+        grades_by_question: GraderAnswers = NO_GRADER_ANSWERS
         if self.programs.grader is not None:
             grades_by_question = await grade_groups(
                 self.tests, setup.problem, results, self.programs, setup.options
             )
         refuse_edited_files(setup.original_problem, results)
-        return submission_result(
+        return score_submission(
             setup.problem,
             self.submission,
             results,
@@ -370,7 +370,7 @@ class _SubmissionJudging:
                 runs[name] += [new_results[name]] if name in new_results else []
         results = dict[str, TestResult]()
         for planned in tests:
-            results |= share(planned, select_counting_run(runs[planned.test.name], problem))
+            results |= copy_to_duplicates(planned, select_counting_run(runs[planned.test.name], problem))
         return results
 
     async def _run_batch(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
@@ -401,7 +401,7 @@ class _SubmissionJudging:
             elif test.full is not None and not is_partial:
                 result = rescale_result(result, judge.full, test.full)
             log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)
-            results |= share(planned, result)
+            results |= copy_to_duplicates(planned, result)
         return answers, results
 
 
@@ -479,7 +479,7 @@ class ControlSolution:
     async def _create_control_batch(self, batch: Batch) -> Batch | None:
         """Return the batch with this solution instead of the submission; `None` if no solution compiles."""
         problem = self._prepared.problem
-        if (solution := right_solution(problem)) is None:
+        if (solution := find_right_solution(problem)) is None:
             return None
         setup = self._prepared.setup(find(solution.language), self._options)
         submission = Submission(

@@ -12,7 +12,7 @@ from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, Ju
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
-from ioi_eval.rules.plan import MANAGED, refuse_impossible
+from ioi_eval.rules.plan import MANAGED_TASK_TYPES, refuse_invalid_problem
 
 PYTHON = "python3"  # the interpreter that must have the packages of a benchmark, unlike PyPy
 
@@ -24,7 +24,7 @@ def refuse_language(problem: Problem, language: Language) -> None:
         JudgeFailure: (final) if programs in this language cannot be judged.
         InputError: if no program can be judged, because the problem is incomplete or contradictory.
     """
-    refuse_impossible(problem)
+    refuse_invalid_problem(problem)
     refuse_unsupported_language(problem, language)
 
 
@@ -65,7 +65,10 @@ def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
     A built-in comparison needs no program, and a problem with a manager needs no checker. Raises InputError
     if a needed program has no source.
     """
-    has_manager, needed_programs = problem.task_type in MANAGED, dict[str, Checker | Manager | None]()
+    has_manager, needed_programs = (
+        problem.task_type in MANAGED_TASK_TYPES,
+        dict[str, Checker | Manager | None](),
+    )
     if problem.checker.kind.is_program and (problem.checker.sources or not has_manager):
         needed_programs[CHECKER] = problem.checker
     if has_manager:
@@ -104,7 +107,7 @@ def find_unmet_needs(
         return
     try:
         if language is None:
-            refuse_impossible(problem)
+            refuse_invalid_problem(problem)
         else:
             refuse_language(problem, language)
             tool, *_ = [

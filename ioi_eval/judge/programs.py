@@ -57,7 +57,7 @@ from ioi_eval.model.values import (
     Value,
 )
 from ioi_eval.rules.limits import count_processes, make_manager_limits, make_plan_limits, raise_cpu_limit
-from ioi_eval.rules.plan import Schedule, refuse_impossible
+from ioi_eval.rules.plan import Schedule, refuse_invalid_problem
 from ioi_eval.rules.verdicts import SubmissionProcesses
 from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
 from ioi_eval.store.resources import graders_folder, proctor_sources
@@ -167,7 +167,7 @@ class PreparedProblem:
 
     def __init__(self, problem: Problem, limits: BuildLimits) -> None:
         if not problem.unusable:
-            refuse_impossible(problem)
+            refuse_invalid_problem(problem)
         self.problem, self._limits = problem, limits
         self._computed_values: dict[Hashable, Any] = {}
 

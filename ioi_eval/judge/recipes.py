@@ -22,7 +22,7 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
-from ioi_eval.rules.languages import grader_name, grader_of, suffixes
+from ioi_eval.rules.languages import find_grader, grader_name, source_suffixes
 from ioi_eval.rules.limits import MAX_SOURCE_BYTES
 from ioi_eval.store.compiling import proctor_arguments
 
@@ -108,7 +108,7 @@ class Sources:
 
         # The main source is in the folder of the grader's header. It is named after the problem only if a
         # grader may need that and the id is a valid file name: some names have a meaning in Go and Pascal.
-        suffix, name = suffixes(language)[0], "graders/submission"
+        suffix, name = source_suffixes(language)[0], "graders/submission"
         if language.links_grader:
             default_name = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
             name = f"graders/{next(iter(problem.options.source_names), default_name)}"
@@ -231,7 +231,7 @@ def proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -> Bui
 
 
 def _is_compilable(file: NamedBlob, language: Language) -> bool:
-    return PurePosixPath(file.name).suffix.lower() in suffixes(language)
+    return PurePosixPath(file.name).suffix.lower() in source_suffixes(language)
 
 
 def linked_grader(problem: Problem, language: Language) -> str:
@@ -244,15 +244,15 @@ def linked_grader(problem: Problem, language: Language) -> str:
     if (reason := problem.left_out.get(language.name)) is not None:
         message = f"problem {problem.id} is not judged in {language.name}: {reason}"
         raise JudgeFailure(message, phase="compiling", final=True)
-    if (grader := grader_of(problem, language)) is not None:
+    if (grader := find_grader(problem, language)) is not None:
         return grader
     if not language.links_grader:
         message = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
         raise JudgeFailure(message, final=True)
     grader_stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
-    missing_message = f"there is no {grader_stem}{suffixes(language)[0]}"
+    missing_message = f"there is no {grader_stem}{source_suffixes(language)[0]}"
     other_languages = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
-    if any(grader_stem + suffix in names for other in other_languages for suffix in other.suffixes):
+    if any(grader_stem + suffix in names for other in other_languages for suffix in other.source_suffixes):
         raise JudgeFailure(
             f"problem {problem.id} has no grader in {language.name}: {missing_message}",
             phase="compiling",

@@ -65,7 +65,7 @@ from ioi_eval.problems.package import (
     visible,
 )
 from ioi_eval.rules.languages import grader_name
-from ioi_eval.rules.plan import Selector, group_tests, needs_answers
+from ioi_eval.rules.plan import Selector, needs_answers, select_group_tests
 
 _CHECKERS = ("checker/checker", "checker/validator", "checker/validate")
 _MANAGER_SOURCES = {
@@ -691,7 +691,7 @@ def _tests_by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tu
             return [() for _ in groups]
     counts: list[Selector] = [group.tests for group in groups]
     try:
-        return list(group_tests(tests, counts))
+        return list(select_group_tests(tests, counts))
     except InputError as error:
         groups[-1].fields.fault(groups[-1].tests_field, error.problem, "Correct the numbers of tests")
         return [() for _ in groups]
@@ -701,7 +701,7 @@ def _tests_by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
     """Return the group's tests, which are listed or match a regular expression."""
     if isinstance(group.tests, str):
         try:
-            return group_tests(tests, [group.tests])[0]
+            return select_group_tests(tests, [group.tests])[0]
         except InputError as error:
             group.fields.fault(
                 group.tests_field, error.problem, "It must match from the start of the tests' names"

@@ -15,7 +15,7 @@ import msgspec
 
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import NamedBlob, Problem
-from ioi_eval.rules.languages import grader_of
+from ioi_eval.rules.languages import find_grader
 
 _REMEDY = "Write it in Python 3"
 _OLD_NAMES = frozenset(
@@ -48,13 +48,13 @@ def without_broken_grader(problem: Problem) -> tuple[Problem, tuple[Finding, ...
     If that grader cannot run and the problem has a grader in another language, Python is excluded from the
     problem.
     """
-    name = grader_of(problem, find("python"))
+    name = find_grader(problem, find("python"))
     grader = next((file for file in problem.grader_files if name and file.name == name), None)
     modules = problem.options.source_names or (problem.id.lower(),)
     other_files = (file for file in problem.grader_files if file != grader)
     findings = tuple(_findings_in_program((grader, *other_files), modules)) if grader else ()
     failing = next((finding for finding in findings if finding.fails), None)
-    other_graders = (grader_of(problem, language) for language in LANGUAGES if language.syntax != "python")
+    other_graders = (find_grader(problem, language) for language in LANGUAGES if language.syntax != "python")
     if failing is None or not any(other_graders):
         return problem, findings
     python_languages = [language.name for language in LANGUAGES if language.syntax == "python"]

@@ -28,7 +28,7 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
 from ioi_eval.rules.paired import MIN_PROBLEMS, MeanDifference, Ranking, compute_mean_difference
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import Budget
 
 NO_NAME = "(no name)"
@@ -46,7 +46,7 @@ def measure_of(models: Iterable[ModelSummary]) -> Measure:
     return Measure.SOLVED if told else Measure.PASS_AT_1
 
 
-def value_of(problem: ProblemSummary, measure: Measure, mode: Mode) -> float | None:
+def value_of(problem: ProblemSummary, measure: Measure, mode: ScoreMode) -> float | None:
     """Return a model's value for a problem, in [0, 1]; None if nothing was scored."""
     if not problem.scored:
         return None
@@ -59,7 +59,7 @@ def value_of(problem: ProblemSummary, measure: Measure, mode: Mode) -> float | N
             return (problem.points or 0.0) / problem.max_points if problem.max_points else None
 
 
-def values_by_problem(model: ModelSummary, measure: Measure, mode: Mode) -> dict[str, float]:
+def values_by_problem(model: ModelSummary, measure: Measure, mode: ScoreMode) -> dict[str, float]:
     """Return a model's value for each problem with a scored submission."""
     values = ((problem.problem_id, value_of(problem, measure, mode)) for problem in model.problems)
     return {name: value for name, value in values if value is not None}
@@ -76,7 +76,7 @@ class Entry(Value):
     name: str
     model: ModelSummary
     limit: int  # submissions per problem of the budget `limited`
-    mode: Mode
+    mode: ScoreMode
 
 
 def ranks(of: Sequence[Entry], measure: Measure) -> list[int]:
@@ -98,7 +98,7 @@ def best_first(models: Iterable[ModelSummary]) -> tuple[ModelSummary, ...]:
     return tuple(sorted(models, key=place))
 
 
-def headline(models: Sequence[ModelSummary], mode: Mode, limit: int) -> Headline:
+def headline(models: Sequence[ModelSummary], mode: ScoreMode, limit: int) -> Headline:
     """Return the headline of a run. `models`: the best first."""
     measure = measure_of(models)
     of = [Entry(name=model.model or NO_NAME, model=model, limit=limit, mode=mode) for model in models]

@@ -73,7 +73,7 @@ from ioi_eval.reports.summary import (
 from ioi_eval.reports.tables import TESTS, TestsTableState, writing_tests
 from ioi_eval.reports.trust import trust_section
 from ioi_eval.reports.validation import sections as validation_sections
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.store.files import draft_path, read_value, remove_stale_drafts, replace
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
@@ -83,9 +83,10 @@ _LONG, _MANY = 40, 150  # rows: a longer table is folded; if all tables of model
 _MAX_PAGES = 20_000  # submissions; in a larger run only a sample has pages, unless the user says otherwise
 _DRAFT_LIFETIME_S = 3600  # after so long without a write, a draft of a report is removed
 _MODES = {
-    Mode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions (max_subtask).",
-    Mode.MAX: "Points are the score of the best submission (max).",
-    Mode.MAX_TOKENED_LAST: "Points are the best score of the tokened submissions and the last one "
+    ScoreMode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions "
+    "(max_subtask).",
+    ScoreMode.MAX: "Points are the score of the best submission (max).",
+    ScoreMode.MAX_TOKENED_LAST: "Points are the best score of the tokened submissions and the last one "
     "(max_tokened_last).",
 }
 _UNSCORED = (

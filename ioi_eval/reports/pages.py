@@ -57,7 +57,7 @@ from ioi_eval.reports.statements import StatementHtml
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
 from ioi_eval.reports.summary import uses_of
 from ioi_eval.reports.trust import TRUST
-from ioi_eval.rules.scoring import ending
+from ioi_eval.rules.scoring import outcome_name
 from ioi_eval.store.files import draft_path, read_value, write_error
 from ioi_eval.store.folder import (
     FAILURES,
@@ -461,7 +461,7 @@ class ListRow(NamedTuple):
             result.key,
             model,
             result.problem_id,
-            ending(result),
+            outcome_name(result),
             result.points,
             shorten(feedback, MAX_FEEDBACK),
             msgspec.json.encode(parts),

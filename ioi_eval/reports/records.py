@@ -18,7 +18,7 @@ from ioi_eval.reports.document import counted, drawn, percent, visible
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
-from ioi_eval.rules.scoring import BestSubtask, Mode, reason, worth_points
+from ioi_eval.rules.scoring import BestSubtask, ScoreMode, find_unjudged_reason, select_scored_subtasks
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.folder import MeasuredLimit
@@ -35,8 +35,8 @@ class PageChoice(StrEnum):
 
 
 class ReportOptions(Value):
-    mode: Annotated[Mode, CliOption(help="How several submissions make a problem's points.")] = (
-        Mode.MAX_SUBTASK
+    mode: Annotated[ScoreMode, CliOption(help="How several submissions make a problem's points.")] = (
+        ScoreMode.MAX_SUBTASK
     )
     submissions: Annotated[
         Count, CliOption(metavar="N", help="Submissions per problem, where their number is limited.")
@@ -123,12 +123,12 @@ class ProblemSummary(Value):
             return self.mean_points
         return self.mean_points / self.max_points if self.max_points else None
 
-    def is_solved(self, mode: Mode) -> bool:
+    def is_solved(self, mode: ScoreMode) -> bool:
         """Return True if the problem has full points. Several submissions may earn its subtasks."""
         if self.max_points is None:
             return self.solved > 0
-        if mode is Mode.MAX_SUBTASK:
-            counting = worth_points(self.subtasks)
+        if mode is ScoreMode.MAX_SUBTASK:
+            counting = select_scored_subtasks(self.subtasks)
             return bool(counting) and all(best.exact_score >= 1 for best in counting)
         return self.points is not None and self.points >= self.max_points - 1e-9
 
@@ -263,7 +263,7 @@ class Settings(Value):
 
 class Summary(Value, kw_only=True):
     version: int = VERSION
-    mode: Mode = Mode.MAX_SUBTASK
+    mode: ScoreMode = ScoreMode.MAX_SUBTASK
     submission_limit: int = 0  # submission limit of the budget `limited`
     submissions: int
     complete: bool = True  # False: some submissions of the run have no result and are in no number
@@ -397,7 +397,7 @@ def cause(result: SubmissionResult) -> str:
         return ""
     if not result.compiles:
         lines = [line for line in result.compile_output.splitlines() if line.strip()]
-        if reason(result) is Reason.NO_PROGRAM:
+        if find_unjudged_reason(result) is Reason.NO_PROGRAM:
             return _caused(Reason.NO_PROGRAM, lines[0] if lines else "")
         line = next(filter(_ERROR.search, lines), lines[0] if lines else "")
         return _caused(verdict, _QUOTED.sub("‘…’", _PLACE.sub("", line.strip())))  # noqa: RUF001
@@ -495,7 +495,7 @@ class EndingCounts(msgspec.Struct):
 
     def add(self, result: SubmissionResult) -> None:
         self.scored += 1
-        why = reason(result)
+        why = find_unjudged_reason(result)
         output = result.compile_output
         if why is None:
             crashed = (test.feedback for test in result.tests if test.status is Verdict.RE)

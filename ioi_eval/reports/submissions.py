@@ -37,8 +37,8 @@ from ioi_eval.reports.document import (
     submission_page,
     visible,
 )
-from ioi_eval.rules.extraction import extract, extraction_of
-from ioi_eval.rules.scoring import ending, reason
+from ioi_eval.rules.extraction import extract, find_extraction
+from ioi_eval.rules.scoring import find_unjudged_reason, outcome_name
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, model_of_row, shorten
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
 def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     """Return a submission's result in a sentence or two."""
     failed_test = first_failed(result)
-    lead = f"{ending(result)}: {number(result.points)} of {number(_max_points(result))} points."
+    lead = f"{outcome_name(result)}: {number(result.points)} of {number(_max_points(result))} points."
     if result.compiles and failed_test is not None:
         feedback = f": {shorten(visible(failed_test.feedback), MAX_FEEDBACK)}" if failed_test.feedback else ""
         lead += f" The first failed test is {failed_test.test_name} ({failed_test.status}){feedback}"
@@ -151,7 +151,7 @@ def _facts(
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
         ["Model", model_of_row(row) or NOTHING],
-        ["Verdict", ending(result)],
+        ["Verdict", outcome_name(result)],
         ["Points", f"{number(result.points)} of {number(_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],
@@ -200,7 +200,7 @@ def _text(title: str, text: str) -> Section:
 
 def _compiled(result: SubmissionResult) -> Iterator[Section]:
     if result.compile_output:
-        title = "No program" if reason(result) is Reason.NO_PROGRAM else "Compiler"
+        title = "No program" if find_unjudged_reason(result) is Reason.NO_PROGRAM else "Compiler"
         yield Section(title=title, lines=[CodeLines(lines=result.compile_output.splitlines())])
     if result.subtasks:
         yield Section(
@@ -268,7 +268,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         code = None
     else:
         if not (isinstance(code, str) and code.strip()):
-            code = extract(written, language, extraction_of(row.get("repairs") or ())) if written else None
+            code = extract(written, language, find_extraction(row.get("repairs") or ())) if written else None
         yield (
             Section(title="Code", text=["The run's rows contain no code."], side=_CODE)
             if code is None

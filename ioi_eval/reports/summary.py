@@ -48,7 +48,7 @@ from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.metrics import Trials, bootstrap_interval, estimate_pass_at, mean
-from ioi_eval.rules.scoring import BestSubtask, Mode, ending, pass_rate
+from ioi_eval.rules.scoring import BestSubtask, ScoreMode, outcome_name, pass_rate
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, known_target
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import has_incomplete_line, read_value
@@ -211,11 +211,11 @@ class LanguageTally(msgspec.Struct):
         for part in result.subtasks:
             self.best_parts[part.subtask] = max(self.best_parts.get(part.subtask, 0.0), part.weighted_score)
 
-    def points(self, mode: Mode) -> float | None:
+    def points(self, mode: ScoreMode) -> float | None:
         """Return the points of these submissions alone; None if the mode has no such number."""
-        if not self.best_parts or mode is Mode.MAX_TOKENED_LAST:
+        if not self.best_parts or mode is ScoreMode.MAX_TOKENED_LAST:
             return None
-        return math.fsum(self.best_parts.values()) if mode is Mode.MAX_SUBTASK else self.best
+        return math.fsum(self.best_parts.values()) if mode is ScoreMode.MAX_SUBTASK else self.best
 
 
 class Tally(msgspec.Struct):
@@ -238,7 +238,7 @@ class Tally(msgspec.Struct):
         self.scored += 1
         self.compiled += result.compiles
         self.solved += status is Verdict.AC
-        self.verdicts[ending(result)] += 1
+        self.verdicts[outcome_name(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self.points += Fraction(result.points)
         self.languages.setdefault(language, LanguageTally()).add(candidate, why)
@@ -473,7 +473,7 @@ class ModelAccount:
 
     def _worth(self, chosen: Sequence[Attempt]) -> float:
         tokened = {run.result.key for run in chosen if run.tokened}
-        return scoring.points(self._options.mode, results(chosen), tokened)
+        return scoring.compute_problem_points(self._options.mode, results(chosen), tokened)
 
     def _trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
         names = [problem.problem_id for problem in problems]
@@ -510,7 +510,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
 
 
 def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
-    bests = scoring.best_of_subtasks(results(tally.pool.chosen(Budget.UNLIMITED)))
+    bests = scoring.collect_best_subtasks(results(tally.pool.chosen(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
 
 

@@ -16,10 +16,10 @@ from ioi_eval.rules.expectations import (
     Expectation,
     ExpectedScore,
     KeyedExpectation,
-    counting_tests,
-    max_points,
-    met,
-    score_class,
+    classify_expected_score,
+    is_expectation_met,
+    list_counting_tests,
+    max_problem_points,
 )
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import shorten
@@ -64,7 +64,7 @@ def validation(
             # Each check with its keyword in the confusion matrix.
             counted += [(check.expected, check) for check in solution.checks[: len(case.words)]]
             if case.score is not None:
-                counted.append((score_class(case, problem), solution.checks[-1]))
+                counted.append((classify_expected_score(case, problem), solution.checks[-1]))
     differ = sum(not check.agrees for _, check in counted)
     return Validation(
         solutions=tuple(judged),
@@ -118,7 +118,7 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
         compiles=result.compiles,
         compile_output="" if result.compiles else shorten(result.compile_output, _MAX_COMPILE_OUTPUT),
         points=result.points,
-        max_points=max_points(problem),
+        max_points=max_problem_points(problem),
         subtasks=tuple(
             SubtaskCheck(
                 subtask=part.subtask,
@@ -142,7 +142,7 @@ def _points_share(problem: Problem, result: SubmissionResult) -> float:
     """
     if result.solved:
         return 1.0
-    most = max_points(problem) if result.subtasks else 0.0
+    most = max_problem_points(problem) if result.subtasks else 0.0
     return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
 
 
@@ -153,7 +153,7 @@ def _word_check(word: Expectation, tests: Mapping[str, TestResult], share: float
         word.word,
         inside,
         score=min((test.score for test in inside), default=0.0),
-        agrees=met(word, tests, share=share),
+        agrees=is_expectation_met(word, tests, share=share),
     )
     return msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not word.subtask else check
 
@@ -165,10 +165,10 @@ def _score_check(
     result: SubmissionResult,
     tests: Mapping[str, TestResult],
 ) -> Check:
-    inside = _ran(counting_tests(problem), tests)
+    inside = _ran(list_counting_tests(problem), tests)
     # Exact points, and the sum of rounded subtasks: expectations are written with either.
     rounded = math.fsum(part.weighted_score for part in result.subtasks) if result.subtasks else result.points
-    whole = max_points(problem) if expected.fraction else 1.0
+    whole = max_problem_points(problem) if expected.fraction else 1.0
     candidates = (result.points / whole, rounded / whole) if whole else (0.0,)
     least, most = expected.value, expected.value if expected.most is None else expected.most
     slack = 0.5 * 0.1**expected.digits + _BINARY

@@ -88,13 +88,13 @@ class Asserted(NamedTuple):
         return replace(tested, checker=self.checker)
 
 
-def python_checker(source: str, *, decides: bool = False) -> Checker:
+def make_python_checker(source: str, *, decides: bool = False) -> Checker:
     """Return a checker that prints 1 for right and 0 for wrong. For `decides` see `Checker`."""
     file = NamedBlob(name="checker.py", content=Blob.of(source))
     return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python", decides=decides)
 
 
-def parsed(source: str) -> ast.Module:
+def parse_test_program(source: str) -> ast.Module:
     """Return the syntax tree of a test program. If a function is defined twice, keep the last definition.
 
     Raises CasesError if the program is not Python.
@@ -141,7 +141,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     Raises:
         CasesError: if the program has no assertions or uses a form that is not supported.
     """
-    module = parsed(source)
+    module = parse_test_program(source)
     helpers = [node for node in module.body if _is_helper(node)]
     tested_names = {"candidate", function} if function else {_tested_function(module, helpers)}
     asserting_helpers = _asserting_helpers(module)
@@ -161,7 +161,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
         answers = [ast.unparse(statement) for _, statement in assertions]
         helper_source = "\n\n".join(map(ast.unparse, helpers))
         _check_names("\n".join([helper_source, *answers]))
-        checker = python_checker(f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", decides=True)
+        checker = make_python_checker(f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", decides=True)
     pairs = zip(assertions, answers, strict=True)
     return Asserted(
         _imported_names(module).get(name, name),
@@ -254,7 +254,7 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
             and call.func.id not in defined_names
         ]
         for body in [*_bodies(module), *(node.body for node in helpers if isinstance(node, ast.FunctionDef))]
-        for node, values in _statements_with_values(body)
+        for node, values in _list_statements_with_values(body)
         if not isinstance(node, ast.FunctionDef | ast.ClassDef)
         for part in ast.walk(node)
         if isinstance(part, ast.Assert)
@@ -286,8 +286,8 @@ def _argument_assertions(
         tested_names: names of the tested function.
         asserting_helpers: names of helper functions that assert something.
     """
-    for node, values in _statements_with_values(body):
-        if isinstance(node, ast.For) and (loop_tests := _loop_tests(node)) is not None:
+    for node, values in _list_statements_with_values(body):
+        if isinstance(node, ast.For) and (loop_tests := _find_loop_tests(node)) is not None:
             yield from loop_tests
             continue
         if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _is_other_assertion(
@@ -298,7 +298,7 @@ def _argument_assertions(
         if isinstance(node, ast.Assert):
             # The assertion's message is dropped: it is never shown, and it often uses names that are unknown
             # here.
-            result_calls = Result(lambda name, _: name in tested_names)
+            result_calls = ResultReplacer(lambda name, _: name in tested_names)
             statement = result_calls.visit(
                 _NameReplacer(values).visit(copy.deepcopy(ast.Assert(node.test, None)))
             )
@@ -376,7 +376,7 @@ class _Values(dict[str, ast.expr]):
     free_nodes = 300_000
 
 
-def _statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
+def _list_statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
     """Yield each statement with the values that names have before it."""
     values = _Values()
     for node in body:
@@ -416,7 +416,7 @@ class _NameReplacer(ast.NodeTransformer):
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
 
-class Result(ast.NodeTransformer):
+class ResultReplacer(ast.NodeTransformer):
     """Replaces each call of the tested function by the name `out`.
 
     `calls` and `names` collect the replaced calls and the names by which they called the function.
@@ -513,7 +513,7 @@ def _parse_assert(source: str) -> ast.Assert:
     return node
 
 
-def _polynomials() -> _LoopTests:
+def _make_polynomial_tests() -> _LoopTests:
     """Return tests of HumanEval/32: coefficients of a polynomial, whose root is wanted."""
     draw = random.Random("HumanEval/32")
     lists = [
@@ -523,7 +523,7 @@ def _polynomials() -> _LoopTests:
     return [([coefficients], is_root) for coefficients in lists]
 
 
-def _words(problem_id: str, encoded: Callable[[str], str]) -> _LoopTests:
+def _make_word_tests(problem_id: str, encoded: Callable[[str], str]) -> _LoopTests:
     """Return tests with encoded random words of lower-case letters, which the program decodes."""
     draw = random.Random(problem_id)
     words = (
@@ -533,23 +533,23 @@ def _words(problem_id: str, encoded: Callable[[str], str]) -> _LoopTests:
     return [([encoded(word)], _parse_assert(f"assert out == {word!r}")) for word in words]
 
 
-def _rotated(word: str) -> str:
+def _rotate_letters(word: str) -> str:
     """Return the word with its groups of three letters rotated, as `encode_cyclic` of HumanEval/38."""
     groups = [word[start : start + 3] for start in range(0, len(word), 3)]
     return "".join(group[1:] + group[0] if len(group) == 3 else group for group in groups)
 
 
-def _shifted(word: str) -> str:
+def _shift_letters(word: str) -> str:
     """Return the word with its letters shifted by five, as `encode_shift` of HumanEval/50."""
     return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in word)
 
 
-def _bases() -> _LoopTests:
+def _make_base_tests() -> _LoopTests:
     """Return tests of HumanEval/44: a number in the base that is the next number."""
     return [([number, number + 1], _parse_assert(f"assert out == '{number}'")) for number in range(2, 8)]
 
 
-def _sums() -> _LoopTests:
+def _make_sum_tests() -> _LoopTests:
     """Return tests of HumanEval/53: two numbers, whose sum is wanted."""
     draw = random.Random("HumanEval/53")
     pairs = [[draw.randint(0, 1000), draw.randint(0, 1000)] for _ in range(_RANDOM_TESTS)]
@@ -571,33 +571,33 @@ for _ in range(100):
         coeffs.append(coeff)
     solution = candidate(copy.deepcopy(coeffs))
     assert math.fabs(poly(coeffs, solution)) < 1e-4
-""": _polynomials,
+""": _make_polynomial_tests,
         """
 for _ in range(100):
     str = ''.join(choice(letters) for i in range(randint(10, 20)))
     encoded_str = encode_cyclic(str)
     assert candidate(encoded_str) == str
-""": partial(_words, "HumanEval/38", _rotated),
+""": partial(_make_word_tests, "HumanEval/38", _rotate_letters),
         """
 for x in range(2, 8):
     assert candidate(x, x + 1) == str(x)
-""": _bases,
+""": _make_base_tests,
         """
 for _ in range(100):
     str = ''.join(choice(letters) for i in range(randint(10, 20)))
     encoded_str = encode_shift(str)
     assert candidate(copy.deepcopy(encoded_str)) == str
-""": partial(_words, "HumanEval/50", _shifted),
+""": partial(_make_word_tests, "HumanEval/50", _shift_letters),
         """
 for i in range(100):
     x, y = random.randint(0, 1000), random.randint(0, 1000)
     assert candidate(x, y) == x + y
-""": _sums,
+""": _make_sum_tests,
     }
 )
 
 
-def _loop_tests(node: ast.For) -> _LoopTests | None:
+def _find_loop_tests(node: ast.For) -> _LoopTests | None:
     """Return the tests that replace a loop of HumanEval's tests, or None for other loops."""
     make = _loops_by_syntax().get(ast.dump(node))
     return None if make is None else make()
@@ -617,12 +617,12 @@ _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 
 
 @_reject_deep_nesting
-def read_test(source: str, function: str) -> Asserted:
+def read_evalplus_test(source: str, function: str) -> Asserted:
     """Return the test cases of a test in EvalPlus's form: lists of inputs and results, and a loop over them.
 
     Raises CasesError for other forms.
     """
-    module = parsed(source)
+    module = parse_test_program(source)
     defined = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
     body = defined["check"].body if "check" in defined else module.body
     assigned = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
@@ -635,7 +635,7 @@ def read_test(source: str, function: str) -> Asserted:
     results = evaluate_literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)
     if not inputs or len(inputs) != len(results):
         raise unparsable_tests(f"the test has {len(inputs)} inputs and {len(results)} results")
-    result_calls = Result(
+    result_calls = ResultReplacer(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
     )
     statement = result_calls.visit(loops[-1].body[-1])
@@ -710,4 +710,4 @@ def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
         # HumanEval/32 unpacks the root instead of the coefficients. EvalPlus's runner does not.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
-    return python_checker(source, decides=True)
+    return make_python_checker(source, decides=True)

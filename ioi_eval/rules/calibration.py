@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from ioi_eval.model.values import Problem, Solution, SubmissionResult, Value, Verdict
-from ioi_eval.rules.expectations import expectations, must_be_right
+from ioi_eval.rules.expectations import list_expectations, must_be_right
 
 _SLOW_KEYWORDS = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
 _MIN_MARGIN = 1.2  # minimum margin on both sides for keeping the factor 1
@@ -81,7 +81,8 @@ def with_time_factor(problem: Problem, factor: float) -> Problem:
 def expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed | None:
     """Return which speed the author expects of a solution, or None if the package has no expectation."""
     keywords = [
-        expectation.word.strip().lower().replace("-", "_") for expectation in expectations(problem, solution)
+        expectation.word.strip().lower().replace("-", "_")
+        for expectation in list_expectations(problem, solution)
     ]
     if any(expectation in _SLOW_KEYWORDS for expectation in keywords):
         return ExpectedSpeed.SLOW

@@ -25,7 +25,7 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestResult, Value, Verdict
-from ioi_eval.rules.grading import Ungraded, grade
+from ioi_eval.rules.grading import GraderAnswerMissing, compute_grade
 
 _ACCEPTED_GROUP = "ac"
 _ROUNDING = 1e-9  # rounding error of a multiple of the time resolution
@@ -101,7 +101,7 @@ class Expectation(Value, kw_only=True):
     grading: Grading | None = None  # decides whether the scope is accepted
 
 
-def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
+def list_expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
     """Return all expectations of a solution's author; nothing if the package has none.
 
     The keyword for the whole solution is skipped if every subtask has its own keyword.
@@ -115,11 +115,11 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
             subtask=subtask.name, word=keywords[subtask.name], tests=subtask.tests, grading=subtask.grading
         )
         for subtask in problem.subtasks
-        if is_known(keywords.get(subtask.name, "")) and subtask.tests
+        if is_known_keyword(keywords.get(subtask.name, "")) and subtask.tests
     ]
-    if is_known(solution.expected) and not is_per_subtask:
+    if is_known_keyword(solution.expected) and not is_per_subtask:
         expectation_list.append(
-            Expectation(subtask="", word=solution.expected, tests=counting_tests(problem))
+            Expectation(subtask="", word=solution.expected, tests=list_counting_tests(problem))
         )
     expectation_list += [
         Expectation(subtask=test_keyword.subtask, word=test_keyword.keyword, tests=test_keyword.tests)
@@ -128,15 +128,15 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
     return tuple(expectation_list)
 
 
-def unknown_words(solution: Solution) -> tuple[str, ...]:
+def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
     """Return the author's keywords that are not supported."""
     keywords = dict.fromkeys((solution.expected, *solution.exceptions.values()))
-    return tuple(word for word in keywords if word.strip() and not is_known(word))
+    return tuple(word for word in keywords if word.strip() and not is_known_keyword(word))
 
 
-def is_known(word: str) -> bool:
+def is_known_keyword(word: str) -> bool:
     """Return True if a keyword is supported, that is, results can be compared with it."""
-    alternatives = _alternatives(word)
+    alternatives = _split_alternatives(word)
     return bool(alternatives) and all(
         alternative in _SUPPORTED_KEYWORDS or _is_rule(alternative) for alternative in alternatives
     )
@@ -148,7 +148,7 @@ def _is_rule(word: str) -> bool:
     return rule in _RULES and _RULE_STATUSES.keys() >= set(verdicts)
 
 
-def counting_tests(problem: Problem) -> tuple[str, ...]:
+def list_counting_tests(problem: Problem) -> tuple[str, ...]:
     """Return the names of the tests in subtasks, each once, or of all tests if there are no subtasks."""
     if not problem.subtasks:
         return tuple(test.name for test in problem.tests)
@@ -156,7 +156,7 @@ def counting_tests(problem: Problem) -> tuple[str, ...]:
     return tuple(test.name for test in problem.tests if test.name in counting)
 
 
-def met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
+def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
     """Return True if results for all tests agree with an expectation.
 
     `share` is the fraction of all points that the submission earned; ICPC keywords for a whole submission use
@@ -171,15 +171,17 @@ def met(expectation: Expectation, results: Mapping[str, TestResult], *, share: f
         and Verdict.CE not in statuses
     ):
         # Answers of the custom grader are not stored; the tests' results are enough then
-        with suppress(Ungraded):
-            return grade(expectation.grading, results).accepted
-    is_partial = bool(_PARTIAL_KEYWORDS.intersection(_alternatives(expectation.word)))
+        with suppress(GraderAnswerMissing):
+            return compute_grade(expectation.grading, results).accepted
+    is_partial = bool(_PARTIAL_KEYWORDS.intersection(_split_alternatives(expectation.word)))
     if is_partial and any(result.points is not None for result in scope_results):
         score = min(score, 0.5)  # only the grader knows the number of points, so count them as partial
-    return agrees(expectation.word, score, statuses, share=score if expectation.subtask else share)
+    return agrees_with_keyword(
+        expectation.word, score, statuses, share=score if expectation.subtask else share
+    )
 
 
-def agrees(word: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
+def agrees_with_keyword(word: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
     """Return True if the results of a scope agree with an author's keyword.
 
     Args:
@@ -188,33 +190,33 @@ def agrees(word: str, score: float, statuses: Collection[Verdict], *, share: flo
         statuses: statuses of the scope's tests.
         share: fraction of the scope's points; it may be 1 although some tests have partial scores.
     """
-    alternatives, seen_statuses = _alternatives(word), frozenset(statuses)
+    alternatives, seen_statuses = _split_alternatives(word), frozenset(statuses)
     return not alternatives or any(
-        _agrees(alternative, score, seen_statuses, share) for alternative in alternatives
+        _agrees_with_alternative(alternative, score, seen_statuses, share) for alternative in alternatives
     )
 
 
-def _alternatives(word: str) -> list[str]:
+def _split_alternatives(word: str) -> list[str]:
     """Return the alternatives in a keyword such as `WRONG-ANSWER, TIMELIMIT`, as `wrong_answer`."""
     return [part.strip().lower().replace("-", "_") for part in word.split(",") if part.strip()]
 
 
-def _agrees(word: str, score: float, seen: frozenset[Verdict], share: float) -> bool:
-    """Return True if results agree with one keyword: see `agrees`."""
+def _agrees_with_alternative(word: str, score: float, statuses: frozenset[Verdict], share: float) -> bool:
+    """Return True if results agree with one keyword: see `agrees_with_keyword`."""
     has_full_points = share >= 1
-    if word in _COMPILE_ERROR_KEYWORDS or Verdict.CE in seen:
-        return word in _COMPILE_ERROR_KEYWORDS and seen == {Verdict.CE}
+    if word in _COMPILE_ERROR_KEYWORDS or Verdict.CE in statuses:
+        return word in _COMPILE_ERROR_KEYWORDS and statuses == {Verdict.CE}
     if _is_rule(word):
         rule, *verdicts = word.split()
         rule_statuses = frozenset[Verdict]().union(*(_RULE_STATUSES[verdict] for verdict in verdicts))
-        return seen <= rule_statuses if rule == _PERMITTED else not seen.isdisjoint(rule_statuses)
+        return statuses <= rule_statuses if rule == _PERMITTED else not statuses.isdisjoint(rule_statuses)
     match word:
         case "accepted":
             return has_full_points
         case "correct" | "model_solution":
             return score >= 1
         case "ac":  # a group that its validator accepted, with any number of points
-            return score > 0 and seen <= _PASSED_STATUSES
+            return score > 0 and statuses <= _PASSED_STATUSES
         case "partially_correct":
             return 0 < score < 1
         case "partially_accepted":
@@ -223,21 +225,23 @@ def _agrees(word: str, score: float, seen: frozenset[Verdict], share: float) -> 
             return not has_full_points
     if word in _ZERO_SCORE_KEYWORDS:
         return score <= 0
-    return not has_full_points and not seen.isdisjoint(_REQUIRED_STATUSES.get(word, ()))
+    return not has_full_points and not statuses.isdisjoint(_REQUIRED_STATUSES.get(word, ()))
 
 
 def must_be_right(word: str) -> bool:
     """Return True if only full marks agree with a keyword."""
     failed = {Verdict.WA, Verdict.TLE, Verdict.RE}
-    return agrees(word, 1.0, {Verdict.AC}, share=1.0) and not agrees(word, 0.0, failed, share=0.0)
+    return agrees_with_keyword(word, 1.0, {Verdict.AC}, share=1.0) and not agrees_with_keyword(
+        word, 0.0, failed, share=0.0
+    )
 
 
 def must_be_wrong(word: str) -> bool:
     """Return True if full marks disagree with a word."""
-    return is_known(word) and not agrees(word, 1.0, {Verdict.AC}, share=1.0)
+    return is_known_keyword(word) and not agrees_with_keyword(word, 1.0, {Verdict.AC}, share=1.0)
 
 
-def right_solution(problem: Problem) -> Solution | None:
+def find_right_solution(problem: Problem) -> Solution | None:
     """Return the package's first program that must be right on all tests, or None."""
     right_solutions = (
         solution
@@ -247,7 +251,7 @@ def right_solution(problem: Problem) -> Solution | None:
     return next((solution for solution in right_solutions if solution.code), None)
 
 
-def measured_limit(slowest: float, multiplier: float, resolution: float | None = None) -> float:
+def compute_time_limit(slowest: float, multiplier: float, resolution: float | None = None) -> float:
     """Return the time limit, in seconds, of a package that derives it from its accepted solutions.
 
     Args:
@@ -291,12 +295,14 @@ class KeyedExpectation(ExpectedSolution, kw_only=True):
     score: ExpectedScore | None = None
 
 
-def max_points(problem: Problem) -> float:
+def max_problem_points(problem: Problem) -> float:
     """Return the points of full marks; 1 for a problem without subtasks."""
     return sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
 
 
-def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list[KeyedExpectation]]:
+def collect_package_solutions(
+    problems: Mapping[str, Problem],
+) -> tuple[list[Submission], list[KeyedExpectation]]:
     """Return the submissions and expectations of all solutions in packages.
 
     A submission's key is problem/expected/name.
@@ -319,7 +325,7 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                     row={"solution": solution.name, "expected": solution.expected},
                 )
             )
-            expectation_list = expectations(problem, solution)
+            expectation_list = list_expectations(problem, solution)
             whole_keyword = next((word.word for word in expectation_list if not word.subtask), "")
             solution_cases.append(
                 KeyedExpectation(
@@ -329,7 +335,7 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                     expected=whole_keyword
                     or " to ".join(f"{bound:g}" for bound in dict.fromkeys(solution.score or ())),
                     words=expectation_list,
-                    unknown=unknown_words(solution),
+                    unknown=list_unknown_keywords(solution),
                     score=None
                     if solution.score is None
                     else ExpectedScore(value=solution.score[0], most=solution.score[1]),
@@ -338,13 +344,13 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
     return submissions, solution_cases
 
 
-def score_class(case: KeyedExpectation, problem: Problem) -> str:
+def classify_expected_score(case: KeyedExpectation, problem: Problem) -> str:
     """Return which class of scores a case expects: no points, part of it, or full marks.
 
     The confusion matrix has these classes. The case must have an expected score.
     """
     assert case.score is not None, "only for cases with a score"
-    full_value = 1.0 if case.score.fraction else max_points(problem)
+    full_value = 1.0 if case.score.fraction else max_problem_points(problem)
     if case.score.value <= 0:
         return "no points"
     return "full marks" if case.score.value >= full_value else "part of it"

@@ -44,10 +44,10 @@ _REASONING = re.compile(
 # other roles.
 ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
 # types of message parts that hold reasoning
-THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})
+REASONING_TYPES = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})
 
 
-def text_of(parts: Iterable[Any]) -> str:
+def join_answer_text(parts: Iterable[Any]) -> str:
     """Return the text of an answer's parts, without the parts that hold reasoning.
 
     Servers split text at arbitrary positions, so neighbouring parts are joined directly. Parts with something
@@ -55,7 +55,9 @@ def text_of(parts: Iterable[Any]) -> str:
     """
     pieces, is_separate = list[str](), False
     for part in parts:
-        is_answer = isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
+        is_answer = (
+            isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in REASONING_TYPES
+        )
         text = part.get("text") if is_answer else part if isinstance(part, str) else None
         text = text.get("value") if isinstance(text, Mapping) else text
         if text is None:
@@ -66,7 +68,7 @@ def text_of(parts: Iterable[Any]) -> str:
     return "".join(pieces)
 
 
-def _without_reasoning(text: str) -> str:
+def _remove_reasoning(text: str) -> str:
     """Return the generation without its reasoning, whether the reasoning is finished or cut off."""
     pieces: list[str] = []
     is_open, position = False, 0
@@ -83,7 +85,7 @@ def _without_reasoning(text: str) -> str:
     return "".join(pieces if is_open else [*pieces, text[position:]])
 
 
-def _lines(generation: str) -> str:
+def _normalize_line_ends(generation: str) -> str:
     """Return the text with Unix line ends and without a byte order mark."""
     text = generation.removeprefix("\ufeff").replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n")
@@ -178,18 +180,18 @@ def _opened_block(text: str, line: _Line) -> _Block | None:
     """Return the block that this line opens, or None. The line is outside of any block."""
     fence = text[line.first[0] : line.first[1]]
     if _is_blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
-        return _block(text, line, line.first, indent=line.first[0] - line.start)
+        return _make_block(text, line, line.first, indent=line.first[0] - line.start)
     if line.runs == 1 and _LIST_OR_QUOTE_MARK.fullmatch(text, line.start, line.first[0]):
-        return _block(text, line, line.first, indent=None)
+        return _make_block(text, line, line.first, indent=None)
     # Models also write "the code: ```cpp". An even number of runs is inline code. If more than a word follows
     # the run, the line is a sentence about fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
-        return _block(text, line, line.last, indent=None)
+        return _make_block(text, line, line.last, indent=None)
     return None
 
 
-def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int | None) -> _Block:
+def _make_block(text: str, line: _Line, run: tuple[int, int], *, indent: int | None) -> _Block:
     """Return the block that the fence `run` in this line opens."""
     tag = _TAG.match(text, run[1], line.end)
     assert tag is not None, "every part of the pattern may be empty"
@@ -215,15 +217,15 @@ def _block_after_unclosed(text: str, line: _Line, block: _Block) -> _Block | Non
     fence = text[line.first[0] : line.first[1]]
     if line.runs > 1 or not fence.startswith(block.fence) or not _is_blank(text, line.start, line.first[0]):
         return None
-    opened = _block(text, line, line.first, indent=line.first[0] - line.start)
+    opened = _make_block(text, line, line.first, indent=line.first[0] - line.start)
     return opened if opened.tag else None
 
 
-def _blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
+def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
     """Yield all blocks in order. A Markdown block is replaced by the blocks inside it."""
-    for block in _flat_blocks(text, begin, stop):
+    for block in _find_flat_blocks(text, begin, stop):
         if block.tag in _MARKDOWN_TAGS and not nested:
-            yield from _blocks(text, block.start, block.end, nested=True)
+            yield from _find_blocks(text, block.start, block.end, nested=True)
         else:
             yield block
 
@@ -254,7 +256,7 @@ def _end_of_documentation(text: str, start: int, position: int, stop: int, ends:
     return start
 
 
-def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
+def _find_flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
     """Yield the blocks between two positions, without looking into Markdown blocks."""
     block: _Block | None = None
     ends: dict[str, int] = {}
@@ -536,14 +538,17 @@ def extract(generation: str, language: Notation, how: Extraction = Extraction.LA
             fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
             return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
         case _:
-            return _block_of(generation, language, first=how is Extraction.FIRST)
+            return _extract_block(generation, language, first=how is Extraction.FIRST)
 
 
 _LanguageT = TypeVar("_LanguageT", bound=Notation)
 
 
-def language_of_reply(
-    generation: str, languages: Iterable[_LanguageT], usual: _LanguageT, how: Extraction = Extraction.LAST
+def detect_reply_language(
+    generation: str,
+    languages: Iterable[_LanguageT],
+    default_language: _LanguageT,
+    how: Extraction = Extraction.LAST,
 ) -> _LanguageT | None:
     """Return the language of a reply's program if it is not the default language, else None.
 
@@ -553,30 +558,30 @@ def language_of_reply(
     Args:
         generation: the model's reply.
         languages: all languages that a reply may be in.
-        usual: the default language.
+        default_language: the default language.
         how: the part of the generation that is the program.
     """
     if how is Extraction.WHOLE:
         return None
     is_first = how is Extraction.FIRST
-    text = _without_reasoning(_lines(generation))
-    all_blocks = list(_blocks(text, 0, len(text)))
+    text = _remove_reasoning(_normalize_line_ends(generation))
+    all_blocks = list(_find_blocks(text, 0, len(text)))
     blocks = [block for block in all_blocks if not _is_blank(text, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if is_first else -1] if block.tag not in _AMBIGUOUS_TAGS]
     language_list = tuple(languages)
     tagged_language = next(
         (language for tag in tags for language in language_list if tag in language.tags), None
     )
-    if any(block.tag in usual.tags for block in blocks):
+    if any(block.tag in default_language.tags for block in blocks):
         return None
     if tagged_language is None:
-        return _untagged_python(generation, language_list, usual, how, tagged=bool(tags))
-    if _may_start_with_code(text, blocks, usual) and _is_program(text, usual):
+        return _untagged_python(generation, language_list, default_language, how, tagged=bool(tags))
+    if _may_start_with_code(text, blocks, default_language) and _is_program(text, default_language):
         return None
-    if _is_program(_text_before_fence(text, all_blocks, whole=False), usual):
+    if _is_program(_text_before_fence(text, all_blocks, whole=False), default_language):
         return None
     ambiguous_code = (block.code(text) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
-    return None if any(_may_be_code(code, usual) for code in ambiguous_code) else tagged_language
+    return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
 
 
 def _untagged_python(
@@ -606,14 +611,16 @@ def _untagged_python(
     return None if any(_has_mark(code, language) for language in script_languages) else python
 
 
-def why_no_program(generation: str | None) -> str:
+def explain_missing_program(generation: str | None) -> str:
     """Return the reason why no program was found in a reply."""
     if not (generation or "").strip():
         return "the reply is empty"
-    text = _without_reasoning(_lines(generation or ""))
+    text = _remove_reasoning(_normalize_line_ends(generation or ""))
     if not text.strip():
         return "the reply is cut off in its reasoning"
-    blocks = [block for block in _blocks(text, 0, len(text)) if not _is_blank(text, block.start, block.end)]
+    blocks = [
+        block for block in _find_blocks(text, 0, len(text)) if not _is_blank(text, block.start, block.end)
+    ]
     if not blocks:
         return "the reply has no fenced block"
     tags = [block.tag for block in blocks if block.tag not in _AMBIGUOUS_TAGS]
@@ -625,12 +632,12 @@ def why_no_program(generation: str | None) -> str:
 _EXTRACTION_PREFIX = "extract:"
 
 
-def named_extraction(how: Extraction) -> tuple[str, ...]:
+def name_extraction(how: Extraction) -> tuple[str, ...]:
     """Return the name of a non-default extraction for a row's repairs; nothing for the default extraction."""
     return () if how is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{how}",)
 
 
-def extraction_of(repairs: Iterable[str]) -> Extraction:
+def find_extraction(repairs: Iterable[str]) -> Extraction:
     """Return the extraction that a row's repairs name."""
     extraction_names = (
         name.removeprefix(_EXTRACTION_PREFIX) for name in repairs if name.startswith(_EXTRACTION_PREFIX)
@@ -638,15 +645,15 @@ def extraction_of(repairs: Iterable[str]) -> Extraction:
     return Extraction(next(extraction_names, Extraction.LAST))
 
 
-def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
+def _extract_block(generation: str, language: Notation, *, first: bool) -> str | None:
     """Return the program in a generation, with Unix line ends, or None.
 
     The whole text is the program if it is code throughout; fences in its comments and strings are ignored
     then. Otherwise a block is the program. Without blocks, it is the content of the answer tags. Text before
     the first fence is the program if the prompt opened that block.
     """
-    text = _without_reasoning(_lines(generation))
-    blocks, tags = list(_blocks(text, 0, len(text))), language.tags
+    text = _remove_reasoning(_normalize_line_ends(generation))
+    blocks, tags = list(_find_blocks(text, 0, len(text))), language.tags
     for candidate in (text,) if blocks else dict.fromkeys((text, _answer_content(text))):
         if _may_start_with_code(candidate, blocks, language) and _is_program(candidate, language):
             return candidate.strip("\n") + "\n"
@@ -766,7 +773,7 @@ def repair(code: str, problem: Problem, language: Notation, options: Repairs) ->
         called = problem.task_type is TaskType.FUNCTION
         if not options.add_imports or called or PYTHON_IMPORTS in code:
             return code, ()
-        return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
+        return insert_after_future_imports(code, PYTHON_IMPORTS), ("add_imports",)
     if not language.header:
         return code, ()
     lines = [(name, line) for name, line in _missing_lines(code, problem, language) if getattr(options, name)]
@@ -787,7 +794,7 @@ def _missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[
         yield "add_namespace", "using namespace std;"
 
 
-def behind_futures(code: str, lines: str) -> str:
+def insert_after_future_imports(code: str, lines: str) -> str:
     """Return Python code with `lines` inserted at the top, but after any `from __future__` imports."""
     tree = parse(code) if "__future__" in code else None
     futures = (

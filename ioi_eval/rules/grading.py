@@ -52,72 +52,80 @@ class GraderQuestion(NamedTuple):
     lines: str
 
 
-Graded = Mapping[GraderQuestion, Grade]  # answers of the problem's custom grader
-NOTHING_GRADED: Graded = MappingProxyType({})
+GraderAnswers = Mapping[GraderQuestion, Grade]  # answers of the problem's custom grader
+NO_GRADER_ANSWERS: GraderAnswers = MappingProxyType({})
 
 
-class Ungraded(JudgeFailure):
+class GraderAnswerMissing(JudgeFailure):
     """Raised when a group needs the custom grader's answer and that answer is missing."""
 
-    def __init__(self, ask: GraderQuestion) -> None:
-        self.ask = ask
+    def __init__(self, question: GraderQuestion) -> None:
+        self.ask = question
         super().__init__(
             "the custom grader has not graded this group; only batched jobs can call it", phase="grading"
         )
 
 
-def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> Grade:
+def compute_grade(
+    group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers = NO_GRADER_ANSWERS
+) -> Grade:
     """Return a group's grade. Parts after the one that stopped the judging are ignored."""
-    judged = list[Grade]()
+    part_grades = list[Grade]()
     for part in group.parts:
-        judged.append(
-            grade(part, results, graded) if isinstance(part, Grading) else _test_grade(group, results[part])
+        part_grades.append(
+            compute_grade(part, results, graded)
+            if isinstance(part, Grading)
+            else _test_grade(group, results[part])
         )
-        if group.stops and not judged[-1].accepted:
+        if group.stops and not part_grades[-1].accepted:
             break
-    if group.flags is None or not judged:
-        return _combined(group, judged)
-    ask = GraderQuestion(
-        group.flags, "".join(f"{_ICPC_NAMES[result.verdict]} {result.points!r}\n" for result in judged)
+    if group.flags is None or not part_grades:
+        return _combine_grades(group, part_grades)
+    question = GraderQuestion(
+        group.flags, "".join(f"{_ICPC_NAMES[result.verdict]} {result.points!r}\n" for result in part_grades)
     )
-    if ask not in graded:
-        raise Ungraded(ask)
-    answer = graded[ask]
+    if question not in graded:
+        raise GraderAnswerMissing(question)
+    grader_answer = graded[question]
     if group.points is Points.ACCEPTED:
-        return Grade(answer.verdict, float(answer.accepted))
-    return Grade(answer.verdict, answer.points if group.rejected_earns or answer.accepted else 0.0)
+        return Grade(grader_answer.verdict, float(grader_answer.accepted))
+    return Grade(
+        grader_answer.verdict, grader_answer.points if group.rejected_earns or grader_answer.accepted else 0.0
+    )
 
 
-def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[GraderQuestion]:
+def list_grader_questions(
+    group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers
+) -> Iterator[GraderQuestion]:
     """Yield the next calls of the custom grader that the grade needs; nothing once all answers are known."""
     for part in group.parts:
         if isinstance(part, Grading):
-            yield from asks(part, results, graded)
+            yield from list_grader_questions(part, results, graded)
     try:
-        grade(group, results, graded)
-    except Ungraded as ungraded:
+        compute_grade(group, results, graded)
+    except GraderAnswerMissing as ungraded:
         yield ungraded.ask
 
 
-def answered(text: str) -> Grade | None:
+def parse_grader_answer(output: str) -> Grade | None:
     """Return the verdict and the points in a custom grader's output, or None if it has another form."""
-    match = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", text, re.ASCII)
+    match = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", output, re.ASCII)
     verdicts = {name: verdict for verdict, name in _ICPC_NAMES.items()}
     if match is None or match[1] not in verdicts:
         return None
     return Grade(verdicts[match[1]], float(match[2]))
 
 
-def _combined(group: Grading, judged: Sequence[Grade]) -> Grade:
+def _combine_grades(group: Grading, part_grades: Sequence[Grade]) -> Grade:
     """Return a group's grade from the grades of the parts that were judged."""
     if group.last_counts:
-        judged = judged[-1:]
-    if not judged:
+        part_grades = part_grades[-1:]
+    if not part_grades:
         return Grade(Verdict.AC, 0.0)
-    verdict = _combined_verdict(group, [result.verdict for result in judged])
+    verdict = _combine_verdicts(group, [result.verdict for result in part_grades])
     if group.points is Points.ACCEPTED:
         return Grade(verdict, (1.0 if group.worth is None else group.worth) * (verdict is Verdict.AC))
-    points = _COMBINE_POINTS[group.points]([result.points for result in judged])
+    points = _COMBINE_POINTS[group.points]([result.points for result in part_grades])
     earns = group.rejected_earns or verdict is Verdict.AC
     return Grade(verdict, points if earns else 0.0)
 
@@ -136,7 +144,7 @@ def _test_grade(group: Grading, result: TestResult) -> Grade:
     return Grade(status, group.reject_score)
 
 
-def _combined_verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
+def _combine_verdicts(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
     """Return a group's verdict from the verdicts of its parts."""
     if group.any_accepted and Verdict.AC in verdicts:
         return Verdict.AC
@@ -178,7 +186,7 @@ class Bounds(NamedTuple):
 _NO_RESULTS: Mapping[str, TestResult] = MappingProxyType({})
 
 
-def bounds(
+def compute_bounds(
     group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, partial: bool = True
 ) -> Bounds:
     """Return the points that a group can still earn over all outcomes of the tests without a result.
@@ -187,22 +195,22 @@ def bounds(
     maximum is known. A fast wrong answer may earn more than a right one.
     """
     if group.flags is not None:
-        full = 1.0 if group.points is Points.ACCEPTED else group.full
-        return Bounds((0.0, full), (0.0, full))
+        max_points = 1.0 if group.points is Points.ACCEPTED else group.full
+        return Bounds((0.0, max_points), (0.0, max_points))
     parts = [
-        bounds(part, results, partial=partial)
+        compute_bounds(part, results, partial=partial)
         if isinstance(part, Grading)
         else _test_bounds(group, results.get(part), partial)
         for part in group.parts
     ]
     range_by_verdict: dict[bool, Range] = {}
     for outcomes in _extreme_outcomes(group, parts):
-        fewest = _combined(group, [Grade(verdict, ends[0]) for verdict, ends in outcomes])
-        most_points = _combined(group, [Grade(verdict, ends[1]) for verdict, ends in outcomes])
-        old_range = range_by_verdict.get(fewest.accepted, (fewest.points, most_points.points))
-        range_by_verdict[fewest.accepted] = (
-            min(old_range[0], fewest.points),
-            max(old_range[1], most_points.points),
+        lowest_grade = _combine_grades(group, [Grade(verdict, ends[0]) for verdict, ends in outcomes])
+        highest_grade = _combine_grades(group, [Grade(verdict, ends[1]) for verdict, ends in outcomes])
+        old_range = range_by_verdict.get(lowest_grade.accepted, (lowest_grade.points, highest_grade.points))
+        range_by_verdict[lowest_grade.accepted] = (
+            min(old_range[0], lowest_grade.points),
+            max(old_range[1], highest_grade.points),
         )
     return Bounds(range_by_verdict.get(True), range_by_verdict.get(False))
 
@@ -260,24 +268,24 @@ def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[
             yield outcomes
 
 
-def most(group: Grading) -> float:
+def max_group_points(group: Grading) -> float:
     """Return the maximum points that a group can earn."""
-    return bounds(group).points[1]
+    return compute_bounds(group).points[1]
 
 
-def needed(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+def list_needed_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     """Yield the tests without a result that can still change what a group earns.
 
     If the group has a custom grader, these are all tests without a result, because the grader reads every
     result.
     """
     if has_grader(group):
-        yield from (name for name in tests_of(group) if name not in results)
-    elif not settled_share(group, results):
-        yield from _unsettled(group, results)
+        yield from (name for name in list_tests(group) if name not in results)
+    elif not is_share_settled(group, results):
+        yield from _list_unsettled_tests(group, results)
 
 
-def _unsettled(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+def _list_unsettled_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     """Yield the tests without a result that may still change the group's grade."""
     for part in group.parts:
         if not isinstance(part, Grading):
@@ -285,17 +293,21 @@ def _unsettled(group: Grading, results: Mapping[str, TestResult]) -> Iterator[st
             if part not in results:
                 yield part
         else:
-            part_bounds = bounds(part, results)
+            part_bounds = compute_bounds(part, results)
             if not part_bounds.settled:
-                yield from _unsettled(part, results)
+                yield from _list_unsettled_tests(part, results)
         if group.stops and part_bounds.accepted is None:
             return
 
 
-def settled_share(group: Grading, results: Mapping[str, TestResult]) -> bool:
+def is_share_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
     """Return True if no test without a result can change the share of its points that a group earns."""
-    group_bounds = bounds(group, results)
-    return None in group_bounds if most(group) <= 0 else group_bounds.points[0] == group_bounds.points[1]
+    group_bounds = compute_bounds(group, results)
+    return (
+        None in group_bounds
+        if max_group_points(group) <= 0
+        else group_bounds.points[0] == group_bounds.points[1]
+    )
 
 
 def has_grader(group: Grading) -> bool:
@@ -305,19 +317,21 @@ def has_grader(group: Grading) -> bool:
     )
 
 
-def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> float:
+def compute_share(
+    group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers = NO_GRADER_ANSWERS
+) -> float:
     """Return the share of its points that a group earns, in [0, 1].
 
     A group without points earns 1 if it is accepted. A test may be SKIPPED if its outcome cannot change the
     share. Otherwise JudgeFailure is raised.
     """
-    ends = bounds(group, results)
+    group_bounds = compute_bounds(group, results)
     skipped = any(result.status is Verdict.SKIPPED for result in results.values())
-    if skipped and not has_grader(group) and settled_share(group, results):
-        earned = Grade(Verdict.WA if ends.accepted is None else Verdict.AC, ends.points[1])
+    if skipped and not has_grader(group) and is_share_settled(group, results):
+        earned = Grade(Verdict.WA if group_bounds.accepted is None else Verdict.AC, group_bounds.points[1])
     else:
-        earned = grade(group, results, graded)
-    max_points = most(group)
+        earned = compute_grade(group, results, graded)
+    max_points = max_group_points(group)
     if max_points <= 0:
         return float(earned.accepted)
     if earned.points > max_points * (1 + _TOLERANCE):
@@ -327,35 +341,41 @@ def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     return 1.0 if math.isclose(share_earned, 1.0, rel_tol=_TOLERANCE) else share_earned
 
 
-def each_behind(worths: Mapping[str, float], before: Sequence[str], *, whole_only: bool = False) -> Grading:
-    """Return a tree that awards each test's points, but only if all tests in `before` pass.
+def award_each_if_passed(
+    points_by_test: Mapping[str, float], required_tests: Sequence[str], *, whole_only: bool = False
+) -> Grading:
+    """Return a tree that awards each test's points, but only if all tests in `required_tests` pass.
 
     Args:
-        worths: points of each test by name.
-        before: names of the tests that must pass first.
-        whole_only: a test in `before` passes only with its full score.
+        points_by_test: points of each test by name.
+        required_tests: names of the tests that must pass first.
+        whole_only: a test in `required_tests` passes only with its full score.
     """
     graded_tests = Grading(
-        parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in worths.items()),
+        parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in points_by_test.items()),
         acceptance=Acceptance.ALWAYS,
         stops=False,
     )
-    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0, whole_only=whole_only)
-    return Grading(parts=(gate, graded_tests)) if before else graded_tests
+    gate = Grading(parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0, whole_only=whole_only)
+    return Grading(parts=(gate, graded_tests)) if required_tests else graded_tests
 
 
-def least_behind(tests: Sequence[str], worth: float, before: Sequence[str]) -> Grading:
-    """Return a tree that awards the minimum of `tests`, scaled to `worth`, if all tests in `before` pass."""
-    graded_tests = Grading(parts=tuple(tests), accept_score=worth, points=Points.LEAST, rejected_earns=False)
-    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0)
-    return Grading(parts=(gate, graded_tests)) if before else graded_tests
+def award_minimum_if_passed(
+    tests: Sequence[str], max_points: float, required_tests: Sequence[str]
+) -> Grading:
+    """Return a tree that awards the minimum of `tests`, scaled to `max_points`, if the required tests pass."""
+    graded_tests = Grading(
+        parts=tuple(tests), accept_score=max_points, points=Points.LEAST, rejected_earns=False
+    )
+    gate = Grading(parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0)
+    return Grading(parts=(gate, graded_tests)) if required_tests else graded_tests
 
 
-def tests_of(group: Grading) -> Iterable[str]:
+def list_tests(group: Grading) -> Iterable[str]:
     """Yield the names of all tests in a tree in the order of judging."""
     for part in group.parts:
         if isinstance(part, Grading):
-            yield from tests_of(part)
+            yield from list_tests(part)
         else:
             yield part
 
@@ -364,7 +384,7 @@ def tests_of(group: Grading) -> Iterable[str]:
 # These functions return False if they are not sure, because judging by the tree is always right.
 
 
-def adds_up(group: Grading, *, earns: bool) -> bool:
+def is_sum_of_parts(group: Grading, *, earns: bool) -> bool:
     """Return True if a group's points are the sum of its parts'. `earns`: also if it is rejected."""
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
@@ -376,21 +396,21 @@ def adds_up(group: Grading, *, earns: bool) -> bool:
 
 def _judges_all(group: Grading) -> bool:
     """Return True if no part can stop the judging of the parts after it."""
-    group_bounds = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
+    group_bounds = (compute_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
     has_tests = any(isinstance(part, str) for part in group.parts[:-1])
     return not group.stops or (not has_tests and all(part.rejected is None for part in group_bounds))
 
 
 def _rejected_parts_earn_nothing(group: Grading) -> bool:
     """Return True if every rejected part earns 0 points."""
-    rejected_ranges = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
+    rejected_ranges = (compute_bounds(part).rejected for part in group.parts if isinstance(part, Grading))
     has_tests = any(isinstance(part, str) for part in group.parts)
     return not (has_tests and group.reject_score) and all(
         point_range is None or point_range[1] == 0 for point_range in rejected_ranges
     )
 
 
-def all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
+def is_worst_test(group: Grading, *, graded_tests: bool) -> bool:
     """Return True if a group's score is that of its worst test. `graded_tests`: tests have partial scores."""
     test_points = _points_of_minimum(group)
     if graded_tests or test_points is not None:
@@ -399,11 +419,12 @@ def all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
         return False
     bounds_with_one_wrong = list(_bounds_with_one_wrong(group))
     return all(case_bounds.points[1] == 0 for case_bounds in bounds_with_one_wrong) and (
-        most(group) > 0 or all(case_bounds.accepted is None for case_bounds in bounds_with_one_wrong)
+        max_group_points(group) > 0
+        or all(case_bounds.accepted is None for case_bounds in bounds_with_one_wrong)
     )
 
 
-def is_strict(group: Grading) -> bool:
+def rejects_any_failure(group: Grading) -> bool:
     """Return True if a group is rejected whenever one of its tests is."""
     return not has_grader(group) and all(
         case_bounds.accepted is None for case_bounds in _bounds_with_one_wrong(group)
@@ -413,8 +434,8 @@ def is_strict(group: Grading) -> bool:
 def _bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
     """Yield the group's possible points if one test is rejected, for each representative test."""
     for name in _representative_tests(group):
-        wrong = TestResult(test_name=name, score=0.0, status=Verdict.WA)
-        yield bounds(group, {name: wrong}, partial=False)
+        wrong_result = TestResult(test_name=name, score=0.0, status=Verdict.WA)
+        yield compute_bounds(group, {name: wrong_result}, partial=False)
 
 
 def _representative_tests(group: Grading) -> Iterator[str]:
@@ -460,12 +481,14 @@ def is_mean(group: Grading) -> bool:
     )
 
 
-def may_exceed(group: Grading) -> bool:
+def may_wrong_answer_earn_more(group: Grading) -> bool:
     """Return True if an early wrong answer may earn more than a right one.
 
     This happens because tests that were not judged count neither in an average nor in a minimum.
     """
     if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
         return False
-    part_points = {most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}
+    part_points = {
+        max_group_points(part) if isinstance(part, Grading) else group.accept_score for part in group.parts
+    }
     return len(part_points) > 1 and not (group.points is Points.LEAST and _rejected_parts_earn_nothing(group))

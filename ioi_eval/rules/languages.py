@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.values import LanguageFrom, Problem, TaskType
-from ioi_eval.rules.extraction import Extraction, language_of_reply
+from ioi_eval.rules.extraction import Extraction, detect_reply_language
 
 _GRADERS: Mapping[TaskType, str] = MappingProxyType(
     {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
 )
 
 
-def suffixes(language: Language) -> tuple[str, ...]:
+def source_suffixes(language: Language) -> tuple[str, ...]:
     """Return the suffixes of a language's source files. Python modules have `.py` for any interpreter."""
     return (".py",) if language.syntax == "python" else language.suffixes
 
@@ -25,7 +25,7 @@ def grader_name(task: TaskType) -> str:
     return _GRADERS.get(task, "graders/grader")
 
 
-def grader_of(problem: Problem, language: Language) -> str | None:
+def find_grader(problem: Problem, language: Language) -> str | None:
     """Return the grader that submissions are compiled with.
 
     Empty if the task has no grader, None if the problem lacks it in this language.
@@ -35,15 +35,17 @@ def grader_of(problem: Problem, language: Language) -> str | None:
     if not language.links_grader:
         return None
     stem, grader_names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
-    return next((stem + suffix for suffix in suffixes(language) if stem + suffix in grader_names), None)
+    return next(
+        (stem + suffix for suffix in source_suffixes(language) if stem + suffix in grader_names), None
+    )
 
 
-def admitted(problem: Problem) -> tuple[Language, ...]:
+def list_allowed_languages(problem: Problem) -> tuple[Language, ...]:
     """Return the languages in which a problem can be solved."""
     languages = [language for language in LANGUAGES if language.name not in problem.left_out]
     if problem.task_type is TaskType.FUNCTION:
         return tuple(language for language in languages if language.syntax == "python")
-    return tuple(language for language in languages if grader_of(problem, language) is not None)
+    return tuple(language for language in languages if find_grader(problem, language) is not None)
 
 
 class ChosenLanguage(NamedTuple):
@@ -82,7 +84,7 @@ def choose_language(
         return ChosenLanguage(row, LanguageFrom.ROW)
     if option:
         return ChosenLanguage(option, LanguageFrom.OPTION)
-    accepted = {language.name: language for language in admitted(problem)}
+    accepted = {language.name: language for language in list_allowed_languages(problem)}
     if format in accepted:
         return ChosenLanguage(format, LanguageFrom.FORMAT)
     distinct_names = {
@@ -91,7 +93,7 @@ def choose_language(
     if len(distinct_names) == 1:
         return ChosenLanguage(distinct_names.pop(), LanguageFrom.PROBLEM)
     if reply is not None:
-        reply_language = language_of_reply(reply, accepted.values(), find(default), extraction)
+        reply_language = detect_reply_language(reply, accepted.values(), find(default), extraction)
         if reply_language is not None:
             return ChosenLanguage(reply_language.name, LanguageFrom.REPLY)
     return ChosenLanguage(default, LanguageFrom.DEFAULT)

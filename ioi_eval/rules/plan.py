@@ -44,7 +44,7 @@ _START_COST = 1 << 16
 _TYPES_ANSWERED_BY_NAME = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
-def is_by_file(problem: Problem, test_name: str) -> bool:
+def is_answered_by_file(problem: Problem, test_name: str) -> bool:
     """Return True if a test is judged by a submitted file, even if that file is missing."""
     if problem.task_type is TaskType.BATCH_AND_OUTPUT:
         return test_name in problem.options.output_tests
@@ -62,7 +62,7 @@ class PlannedTest(Value):
 # --- settled subtasks ----------------------------------------------------------------------------
 
 
-def settles(subtask: Subtask, score: float) -> bool:
+def settles_subtask(subtask: Subtask, score: float) -> bool:
     """Return True if a test with this score fixes the subtask's score, whatever the other tests earn."""
     match subtask.score_type:
         case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
@@ -73,7 +73,7 @@ def settles(subtask: Subtask, score: float) -> bool:
             return False
 
 
-def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...]:
+def make_plan_groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...]:
     """Return the proctor's stop rule of each subtask. With `all_tests` the rules never stop a subtask."""
     rules = {
         ScoreType.GROUP_MIN: "zero",
@@ -98,15 +98,15 @@ def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...
 # as no limit.
 _MAX_LIMITS = {"cpu_time": 1e9, "wall_time": 1e9, "memory": 1 << 50, "output": 1 << 50}
 # Task types in which a manager answers the submission
-MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})
+MANAGED_TASK_TYPES = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})
 
 
 def needs_answers(task: TaskType, checker: Checker) -> bool:
     """Return True if outputs are compared. A manager, interactor or checker needs no answers."""
-    return task not in MANAGED and not checker.kind.is_program
+    return task not in MANAGED_TASK_TYPES and not checker.kind.is_program
 
 
-def refuse_impossible(problem: Problem) -> None:
+def refuse_invalid_problem(problem: Problem) -> None:
     """Raise InputError if a problem has values that would give meaningless scores.
 
     Only problems made in Python can have such values, packages cannot.
@@ -188,17 +188,20 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
                     remedy="Add the test or remove its name from the subtask",
                 )
             subtasks_of_tests[name].append(index)
-    twins: dict[object, list[Test]] = {}
+    tests_by_outcome_key: dict[object, list[Test]] = {}
     for test in problem.tests:
-        twins.setdefault(_outcome_key(problem, test), []).append(test)
-    named_twins = ((same, tuple(dict.fromkeys(test.name for test in same))) for same in twins.values())
+        tests_by_outcome_key.setdefault(_outcome_key(problem, test), []).append(test)
+    named_duplicates = (
+        (duplicates, tuple(dict.fromkeys(test.name for test in duplicates)))
+        for duplicates in tests_by_outcome_key.values()
+    )
     planned = (
         PlannedTest(
-            test=same[0],
+            test=duplicates[0],
             names=names,
             groups=tuple(sorted({index for name in names for index in subtasks_of_tests[name]})),
         )
-        for same, names in named_twins
+        for duplicates, names in named_duplicates
     )
     return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
 
@@ -228,27 +231,27 @@ class Schedule:
         A SKIPPED result does not count as a result. Settled subtasks are removed from each test's `groups`,
         so that the next job, which does not know them, can stop as early as possible.
         """
-        tests_with_outcomes = [(test, outcome(test, results)) for test in self.tests]
-        waiting = [test for test, result in tests_with_outcomes if result is None]
-        if not waiting:
+        tests_with_outcomes = [(test, find_outcome(test, results)) for test in self.tests]
+        unfinished = [test for test, result in tests_with_outcomes if result is None]
+        if not unfinished:
             return ()
         if not self._groups:
-            return order(self._problem, waiting, as_given=self._keeps_order)
+            return order_tests(self._problem, unfinished, as_given=self._keeps_order)
         finished = [(test, result) for test, result in tests_with_outcomes if result is not None]
         settled_groups = {
             index
             for test, result in finished
             for index in test.groups
-            if settles(self._groups[index], result.score)
+            if settles_subtask(self._groups[index], result.score)
         }
         results_by_name = {name: result for test, result in finished for name in test.names}
         needed_in_trees = {
-            index: set(grading.needed(subtask.grading, results_by_name))
+            index: set(grading.list_needed_tests(subtask.grading, results_by_name))
             for index, subtask in enumerate(self._groups)
             if subtask.grading is not None
         }
         live_tests = list[PlannedTest]()
-        for test in waiting:
+        for test in unfinished:
             live_groups = tuple(
                 group
                 for group in test.groups
@@ -257,10 +260,10 @@ class Schedule:
             )
             if live_groups:
                 live_tests.append(msgspec.structs.replace(test, groups=live_groups))
-        return order(self._problem, live_tests, as_given=self._keeps_order)
+        return order_tests(self._problem, live_tests, as_given=self._keeps_order)
 
 
-def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
+def find_outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
     """Return the result of a test or of one of its duplicates; None if none of them ran."""
     own_results = (results[name] for name in planned.names if name in results)
     return next((result for result in own_results if result.status is not Verdict.SKIPPED), None)
@@ -269,7 +272,7 @@ def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResu
 # --- order of tests ------------------------------------------------------------------------------
 
 
-def order(
+def order_tests(
     problem: Problem, tests: Iterable[PlannedTest], *, as_given: bool = False
 ) -> tuple[PlannedTest, ...]:
     """Return the tests in the order that fails fast: first tests that can settle the most points per cost.
@@ -284,7 +287,7 @@ def order(
         cost = _START_COST + test.input.size + (test.answer.size if test.answer else 0)
         # Points that a score of 0 would settle. Each subtask adds 1, because some subtasks have no points.
         subtasks = (problem.subtasks[index] for index in planned.groups)
-        return -sum(part.points + 1 for part in subtasks if settles(part, 0.0)) / cost, cost
+        return -sum(part.points + 1 for part in subtasks if settles_subtask(part, 0.0)) / cost, cost
 
     return tuple(tests) if as_given else tuple(sorted(tests, key=rank))
 
@@ -292,12 +295,12 @@ def order(
 # --- shared outcomes -----------------------------------------------------------------------------
 
 
-def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
+def copy_to_duplicates(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
     """Return the result of a test under its name and under the names of its duplicates."""
     return {name: msgspec.structs.replace(result, test_name=name) for name in planned.names}
 
 
-def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
+def add_duplicate_results(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """Return the results completed by results for duplicates, in the problem's order."""
     contents = {test.name: _outcome_key(problem, test) for test in problem.tests}
     result_by_content = dict[object, TestResult]()
@@ -318,49 +321,49 @@ Selector = Sequence[str] | str | int
 """The tests of a group: a list of names, a regular expression, or a count."""
 
 
-def group_tests(names: Iterable[str], selectors: Sequence[Selector]) -> tuple[tuple[str, ...], ...]:
+def select_group_tests(names: Iterable[str], selectors: Sequence[Selector]) -> tuple[tuple[str, ...], ...]:
     """Return the tests of each group.
 
     A regular expression must match at the start of a name. A count takes the next tests in the order of
     names, so counts cannot be combined with the other selectors.
     """
-    pool = sorted(names)
+    sorted_names = sorted(names)
     if any(isinstance(selector, int) for selector in selectors):
-        return tuple(_groups_by_count(pool, selectors))
-    return tuple(_group_by_name(pool, selector) for selector in selectors)
+        return tuple(_groups_by_count(sorted_names, selectors))
+    return tuple(_group_by_name(sorted_names, selector) for selector in selectors)
 
 
-def _groups_by_count(pool: Sequence[str], selectors: Sequence[Selector]) -> Iterator[tuple[str, ...]]:
+def _groups_by_count(sorted_names: Sequence[str], selectors: Sequence[Selector]) -> Iterator[tuple[str, ...]]:
     """Yield the tests of groups that are given as counts."""
     start = 0
     for selector in selectors:
         if not isinstance(selector, int):
             raise InputError("groups by count and groups by name cannot be combined")
         end = start + selector
-        if selector < 0 or end > len(pool):
-            raise InputError(f"groups count {end} tests, but there are {len(pool)}")
-        yield tuple(pool[start:end])
+        if selector < 0 or end > len(sorted_names):
+            raise InputError(f"groups count {end} tests, but there are {len(sorted_names)}")
+        yield tuple(sorted_names[start:end])
         start = end
 
 
-def _group_by_name(pool: Sequence[str], selector: Selector) -> tuple[str, ...]:
+def _group_by_name(sorted_names: Sequence[str], selector: Selector) -> tuple[str, ...]:
     """Return the tests of a group that is given as names or as a regular expression."""
     if isinstance(selector, str):
-        return _group_by_pattern(pool, selector)
-    assert not isinstance(selector, int), "`group_tests` handles counts"
-    unknown = [name for name in selector if name not in pool]
+        return _group_by_pattern(sorted_names, selector)
+    assert not isinstance(selector, int), "`select_group_tests` handles counts"
+    unknown = [name for name in selector if name not in sorted_names]
     if unknown:
         raise InputError(f"a group names a test {unknown[0]!r} that does not exist")
     return tuple(dict.fromkeys(selector))
 
 
-def _group_by_pattern(pool: Sequence[str], pattern: str) -> tuple[str, ...]:
+def _group_by_pattern(sorted_names: Sequence[str], pattern: str) -> tuple[str, ...]:
     """Return the tests whose names match a regular expression."""
     try:
         expression = re.compile(pattern)
     except re.error as error:
         raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
-    matching = tuple(name for name in pool if expression.match(name))
+    matching = tuple(name for name in sorted_names if expression.match(name))
     if not matching:
         raise InputError(f"no test's name matches the group's regular expression {pattern!r}")
     return matching

@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.model.nesting import NestedTooDeep, shallow
 from ioi_eval.model.values import Blob, Problem
-from ioi_eval.rules.assertions import INPUTS, Asserted, read_assertions, read_test
+from ioi_eval.rules.assertions import INPUTS, Asserted, read_assertions, read_evalplus_test
 from ioi_eval.rules.json_tests import (
     MAX_UNPACKED_BYTES,
     NO_CASES,
@@ -211,7 +211,11 @@ def _read_json_lists(written: Any, function: str) -> dict[str, Any] | None:
 def _tests_in_program(source: str, function: str, setup: str) -> Asserted:
     """Return the tests in a Python test program."""
     program = "\n".join(filter(None, [setup, source]))
-    return read_test(program, function) if INPUTS.search(program) else read_assertions(program, function)
+    return (
+        read_evalplus_test(program, function)
+        if INPUTS.search(program)
+        else read_assertions(program, function)
+    )
 
 
 def _read_test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -34,7 +34,7 @@ from ioi_eval.rules import grading, plan, verdicts
 # --- one subtask -------------------------------------------------------------------------------------
 
 
-def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
+def compute_subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
     """Return the fraction of its points that a subtask earns, not rounded.
 
     `scores` are the scores of all its tests. For the score type Sum the fraction is their mean. A threshold
@@ -57,11 +57,11 @@ def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
             return float(all(0 < score <= subtask.threshold for score in scores))
 
 
-def subtask_result(
+def score_subtask(
     problem: Problem,
     subtask: Subtask,
     tests: Mapping[str, TestResult],
-    graded: grading.Graded = grading.NOTHING_GRADED,
+    graded: grading.GraderAnswers = grading.NO_GRADER_ANSWERS,
 ) -> SubtaskResult:
     """Return a subtask's result from the results of its tests.
 
@@ -77,40 +77,42 @@ def subtask_result(
     results = tuple(tests.get(name) or verdicts.skipped_result(name) for name in dict.fromkeys(subtask.tests))
     status = worst(result.status for result in results)
     if subtask.grading is not None:  # the tree itself detects missing results
-        exact = grading.share(subtask.grading, {result.test_name: result for result in results}, graded)
-        if exact >= 1:  # with full points, only tests that do not count were wrong
+        exact_score = grading.compute_share(
+            subtask.grading, {result.test_name: result for result in results}, graded
+        )
+        if exact_score >= 1:  # with full points, only tests that do not count were wrong
             status = Verdict.AC
     else:
         skipped = [result.test_name for result in results if result.status is Verdict.SKIPPED]
         ran = (result.score for result in results if result.status is not Verdict.SKIPPED)
-        if skipped and not any(plan.settles(subtask, score) for score in ran):
+        if skipped and not any(plan.settles_subtask(subtask, score) for score in ran):
             raise _missing_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
-        exact = subtask_score(subtask, [result.score for result in results])
+        exact_score = compute_subtask_score(subtask, [result.score for result in results])
         # A score within the threshold is AC, a score beyond it is WA.
         if subtask.score_type is ScoreType.GROUP_THRESHOLD and status in (Verdict.PA, Verdict.AC):
-            status = Verdict.AC if exact else Verdict.WA
+            status = Verdict.AC if exact_score else Verdict.WA
     return SubtaskResult(
         problem=problem.id,
         subtask=subtask.name,
         points=subtask.points,
-        score=round(exact, problem.score_precision),
-        weighted_score=round(exact * subtask.points, problem.score_precision),
-        exact_score=exact,
+        score=round(exact_score, problem.score_precision),
+        weighted_score=round(exact_score * subtask.points, problem.score_precision),
+        exact_score=exact_score,
         score_precision=problem.score_precision,
         status=status,
         test_results=results,
     )
 
 
-def _missing_result(test_name: str, of: str) -> JudgeFailure:
+def _missing_result(test_name: str, scope: str) -> JudgeFailure:
     """Return the failure for a test without a result whose score is needed."""
-    return JudgeFailure(f"no result, but the score of {of} depends on it", phase="scoring", test=test_name)
+    return JudgeFailure(f"no result, but the score of {scope} depends on it", phase="scoring", test=test_name)
 
 
 # --- one submission ----------------------------------------------------------------------------------
 
 
-def submission_result(
+def score_submission(
     problem: Problem,
     submission: Submission,
     tests: Mapping[str, TestResult],
@@ -120,7 +122,7 @@ def submission_result(
     checker: str = "",
     compiler: str = "",
     confinement: Mapping[str, Any] | None = None,
-    graded: grading.Graded = grading.NOTHING_GRADED,
+    graded: grading.GraderAnswers = grading.NO_GRADER_ANSWERS,
 ) -> SubmissionResult:
     """Return a submission's score, with the results it is based on.
 
@@ -148,14 +150,14 @@ def submission_result(
             test.name: tests.get(test.name) or verdicts.skipped_result(test.name) for test in problem.tests
         }
         if any(result.status is Verdict.SKIPPED for result in complete.values()):
-            shared = plan.spread(problem, tests)
+            shared = plan.add_duplicate_results(problem, tests)
             complete = {name: shared.get(name) or verdicts.skipped_result(name) for name in complete}
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
         complete = {test.name: verdicts.uncompiled_result(test.name, feedback) for test in problem.tests}
         # A tree could accept rejected tests, but no test was judged here.
         judged_subtasks = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged_subtasks)
-    subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged_subtasks)
+    subtasks = tuple(score_subtask(problem, subtask, complete, graded) for subtask in judged_subtasks)
     if subtasks:
         points = sum(result.exact_score * result.points for result in subtasks)
     elif not complete:
@@ -180,7 +182,7 @@ def submission_result(
     )
 
 
-def reason(result: SubmissionResult) -> Reason | None:
+def find_unjudged_reason(result: SubmissionResult) -> Reason | None:
     """Return why no test ran, or None if tests ran."""
     if result.compiles:
         return None
@@ -188,9 +190,9 @@ def reason(result: SubmissionResult) -> Reason | None:
     return Reason.NO_PROGRAM if empty else Reason.NOT_COMPILED
 
 
-def ending(result: SubmissionResult) -> str:
+def outcome_name(result: SubmissionResult) -> str:
     """Return the outcome under which reports count a submission: its verdict, or `no program`."""
-    return Reason.NO_PROGRAM if reason(result) is Reason.NO_PROGRAM else result.verdict
+    return Reason.NO_PROGRAM if find_unjudged_reason(result) is Reason.NO_PROGRAM else result.verdict
 
 
 class PassRate(Value):
@@ -240,7 +242,7 @@ class BestSubtask(Value):
 _SubtaskT = TypeVar("_SubtaskT", SubtaskResult, BestSubtask)
 
 
-def worth_points(parts: Sequence[_SubtaskT]) -> Sequence[_SubtaskT]:
+def select_scored_subtasks(parts: Sequence[_SubtaskT]) -> Sequence[_SubtaskT]:
     """Return the subtasks with points, or all subtasks if none has points. Full marks depend on these."""
     return [part for part in parts if part.points] or parts
 
@@ -263,7 +265,7 @@ class BestSubmission(Value):
     key: str  # among equal submissions the smallest key
 
 
-def best_of_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSubtasks]:
+def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSubtasks]:
     """Return each problem's points by `max_subtask` (IOI since 2017): the sum of each subtask's rounded best.
 
     Results are read one by one and not stored. The order of results and problems does not matter.
@@ -308,7 +310,7 @@ def _better_submission(best: BestSubmission | None, result: SubmissionResult) ->
     return min(best or new, new, key=lambda submission: (-submission.points, submission.key))
 
 
-def best_submission(results: Iterable[SubmissionResult]) -> dict[str, BestSubmission]:
+def select_best_submissions(results: Iterable[SubmissionResult]) -> dict[str, BestSubmission]:
     """Return each problem's points by `max` (IOI 2013 to 2016): the best single submission."""
     bests: dict[str, BestSubmission] = {}
     for result in results:
@@ -316,7 +318,7 @@ def best_submission(results: Iterable[SubmissionResult]) -> dict[str, BestSubmis
     return dict(sorted(bests.items()))
 
 
-def best_tokened_or_last(
+def select_best_tokened_or_last(
     results: Iterable[SubmissionResult], tokened: Collection[str]
 ) -> dict[str, BestSubmission]:
     """Return each problem's points by `max_tokened_last`: the best of the last and the tokened submissions.
@@ -332,7 +334,7 @@ def best_tokened_or_last(
     return {problem: _better_submission(bests.get(problem), last[problem]) for problem in sorted(last)}
 
 
-class Mode(StrEnum):
+class ScoreMode(StrEnum):
     """The rule by which several submissions give a problem's points."""
 
     MAX_SUBTASK = "max_subtask"
@@ -340,14 +342,16 @@ class Mode(StrEnum):
     MAX_TOKENED_LAST = "max_tokened_last"
 
 
-def points(mode: Mode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()) -> float:
+def compute_problem_points(
+    mode: ScoreMode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()
+) -> float:
     """Return a problem's points from its submissions in the order of submission; 0 without submissions."""
     best_results: Mapping[str, BestOfSubtasks | BestSubmission]
     match mode:
-        case Mode.MAX_SUBTASK:
-            best_results = best_of_subtasks(results)
-        case Mode.MAX:
-            best_results = best_submission(results)
-        case Mode.MAX_TOKENED_LAST:
-            best_results = best_tokened_or_last(results, tokened)
+        case ScoreMode.MAX_SUBTASK:
+            best_results = collect_best_subtasks(results)
+        case ScoreMode.MAX:
+            best_results = select_best_submissions(results)
+        case ScoreMode.MAX_TOKENED_LAST:
+            best_results = select_best_tokened_or_last(results, tokened)
     return math.fsum(best.points for best in best_results.values())

@@ -41,7 +41,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.rules.extraction import extract, why_no_program
+from ioi_eval.rules.extraction import explain_missing_program, extract
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.scoring import pass_rate
 from ioi_eval.runs.engine import AnyEngine
@@ -443,7 +443,7 @@ def _submission_of_generation(
         key=row["uuid"],
         problem_id=problems.label(problem),
         code=code,
-        no_program=why_no_program(row["generation"]) if code is None else "",
+        no_program=explain_missing_program(row["generation"]) if code is None else "",
         language=language.name,
         language_from=requested.source if language.name == requested.language else LanguageFrom.ROW,
         year=problem.year,

@@ -16,7 +16,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.reports.document import counted
-from ioi_eval.rules.languages import admitted, choose_language
+from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.sources import check_source_problems, language_of, packages_of
 from ioi_eval.runs.work import synchronous
@@ -94,7 +94,9 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
     needs = [_need_from_error(problem, error) for error in errors]
     if not problem.unusable and any(_is_final_failure(error) for error in errors):
         other_languages = [
-            other.name for other in admitted(problem) if not await judge.find_unmet_needs(problem, other)
+            other.name
+            for other in list_allowed_languages(problem)
+            if not await judge.find_unmet_needs(problem, other)
         ]
         needs = [need for need, error in zip(needs, errors, strict=True) if not _is_final_failure(error)]
         detail = (

@@ -418,7 +418,7 @@ class _JudgingRun:
         verdicts = Counter(test.status for test in own_result.tests)
         tests_run = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
         self._numbers.update(judged=1, repeated=int(repeated), tests=tests_run)
-        self._verdicts[scoring.ending(own_result)] += 1
+        self._verdicts[scoring.outcome_name(own_result)] += 1
         self._on_event(
             SubmissionJudged(
                 key=own_result.key,
@@ -428,7 +428,7 @@ class _JudgingRun:
                 verdicts=verdicts,
                 tests=tests_run,
                 repeated=repeated,
-                reason=scoring.reason(own_result),
+                reason=scoring.find_unjudged_reason(own_result),
             )
         )
         if not repeated and (overloaded := self._overload_detector.add(result)) is not None:

@@ -43,7 +43,7 @@ from ioi_eval.rules.calibration import (
     propose_time_factor,
     with_time_factor,
 )
-from ioi_eval.rules.expectations import KeyedExpectation, max_points, of_packages
+from ioi_eval.rules.expectations import KeyedExpectation, collect_package_solutions, max_problem_points
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
@@ -244,7 +244,9 @@ def read_solutions(
 
 def _as_solution(submission: Submission, case: KeyedExpectation, problems: Problems) -> Solution:
     score = case.score
-    points = max_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
+    points = (
+        max_problem_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
+    )
     return Solution(
         name=submission.key,
         language=submission.language,
@@ -272,7 +274,7 @@ def _plan_of_packages(
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave it out")
         problems, excluded_counts = with_references(loaded, most)
-        submissions, cases_of_all = of_packages(problems)
+        submissions, cases_of_all = collect_package_solutions(problems)
         if not cases_of_all:
             raise InputError("no solutions in it", where=where, remedy="Is it the right source?")
         cases = _select_cases(cases_of_all, selected_keys, where)
@@ -456,7 +458,7 @@ async def _measure_solutions(
     problems: Problems, judge: SubmissionJudge, reach: float, semaphore: asyncio.Semaphore, on_event: OnEvent
 ) -> Calibration:
     """Judge all solutions with extended time limits, and return the calibration."""
-    submissions, _ = of_packages(problems)
+    submissions, _ = collect_package_solutions(problems)
 
     async def measure_solution(
         problem: Problem, number: int, submission: Submission

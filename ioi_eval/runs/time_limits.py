@@ -15,7 +15,7 @@ from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing, ToolM
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
 from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.rules.expectations import measured_limit
+from ioi_eval.rules.expectations import compute_time_limit
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.store.folder import (
     MeasuredLimit,
@@ -154,7 +154,7 @@ class TimeLimits:
             problem=problem.id,
             processes=processes,
             forks_by=problem.forks_by,
-            cpu_time=measured_limit(slowest, multiplier, problem.time_resolution)
+            cpu_time=compute_time_limit(slowest, multiplier, problem.time_resolution)
             if is_timed(problem)
             else package_limit,
             slowest=slowest,

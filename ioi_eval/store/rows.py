@@ -158,7 +158,7 @@ def _create_row(
         "language": submission.language or None,
         "language_from": submission.language_from,
         "verdict": verdict,
-        "reason": scoring.reason(result),
+        "reason": scoring.find_unjudged_reason(result),
         "solved": verdict is Verdict.AC,
         "points": result.points,
         "max_points": math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0,

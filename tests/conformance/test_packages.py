@@ -17,7 +17,7 @@ from ioi_eval.model.errors import JudgeFailure, ProgramBroken
 from ioi_eval.models import Ending, StageStatus, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
-from ioi_eval.rules.expectations import of_packages
+from ioi_eval.rules.expectations import collect_package_solutions
 from ioi_eval.runs import EngineChoice, ValidatedSolutions, generating
 from ioi_eval.runs.generating import generate
 from ioi_eval.sources import Problems
@@ -79,7 +79,7 @@ async def test_full_points_are_solved_whatever_a_sample_earns(
     swapped = {"accepted": "partially_accepted", "partially_accepted": "accepted", "wrong_answer": "rejected"}
     swapped["accepted, AC"] = "partially_accepted"
     wrong = [replace(one, expected=swapped[one.expected]) for one in problem.solutions]
-    submissions, cases = of_packages({package: replace(problem, solutions=tuple(wrong))})
+    submissions, cases = collect_package_solutions({package: replace(problem, solutions=tuple(wrong))})
     results = {sent.key: result_of(rows[sent.row["solution"]]) for sent in submissions}
     found = validation(cases, {package: problem}, results, {})
     assert {one.solution for one in found.differing} == {"all.py", "half.py"}

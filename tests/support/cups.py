@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioi_eval import load_problems
 from ioi_eval.plugins.contest import Rules, open_contest
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine, FakeTest
 
@@ -19,7 +19,7 @@ def outcome(test: FakeTest) -> float:
 
 
 async def hold(
-    folder: Path, steps: Iterable[tuple[float, str, str, str]], mode: Mode = Mode.MAX_SUBTASK
+    folder: Path, steps: Iterable[tuple[float, str, str, str]], mode: ScoreMode = ScoreMode.MAX_SUBTASK
 ) -> None:
     problems = load_problems(
         examples_folder() / "problems", only={"lanterns", "tide"}, cache=folder / "cache"

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 from ioi_eval.reports import ReportOptions, Summary, summary, write_reports
-from ioi_eval.rules.scoring import Mode, submission_result
+from ioi_eval.rules.scoring import ScoreMode, score_submission
 from ioi_eval.runs.events import RunSummary
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.store.folder import Fingerprint, read_failures, read_rows

@@ -17,7 +17,7 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.tasks import open_source
 from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 from ioi_eval.rules.extraction import Extraction, extract
-from ioi_eval.rules.languages import admitted, choose_language
+from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.authors import Asking, create_prompts
 from ioi_eval.scoring import find_language
 from ioi_eval.store.rows import submission_identity
@@ -148,9 +148,9 @@ def test_untagged_python_is_not_chosen_if_the_problem_does_not_admit_it() -> Non
 
 
 def test_a_problem_admits_what_its_graders_are_written_in() -> None:
-    assert {one.name for one in admitted(FUNCTION)} == {"python", "pypy"}
-    assert {one.name for one in admitted(graded(".cpp", ".c"))} == {"c++", "c"}
-    assert find_language("rust") in admitted(PLAIN)
+    assert {one.name for one in list_allowed_languages(FUNCTION)} == {"python", "pypy"}
+    assert {one.name for one in list_allowed_languages(graded(".cpp", ".c"))} == {"c++", "c"}
+    assert find_language("rust") in list_allowed_languages(PLAIN)
 
 
 # --- rows --------------------------------------------------------------------------------------------

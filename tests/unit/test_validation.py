@@ -32,7 +32,12 @@ from ioi_eval.models import (
 )
 from ioi_eval.reports.records import VALIDATION, Validation, read_validation, write_json
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
-from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
+from ioi_eval.rules.expectations import (
+    ExpectedScore,
+    KeyedExpectation,
+    collect_package_solutions,
+    max_problem_points,
+)
 from ioi_eval.runs.events import ignore
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.runs.work import RunOptions, RunSetup, create_time_limits
@@ -65,7 +70,7 @@ def judged(problem: Problem, submission: Submission, statuses: Mapping[str, Verd
 
 def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -> Validation:
     """A validation of solutions that end as `statuses` says, by name; others could not be judged."""
-    submissions, cases = of_packages({"sum": problem})
+    submissions, cases = collect_package_solutions({"sum": problem})
     names = {case.key: case.solution for case in cases}
     results = {
         one.key: judged(problem, one, statuses[names[one.key]])
@@ -98,7 +103,7 @@ def test_a_difference_shows_the_first_tests_that_are_not_right() -> None:
 
 def test_a_difference_without_a_wrong_test_shows_the_slowest() -> None:
     problem = with_solutions(solution("a.cpp", "time_limit"))
-    (submission,), cases = of_packages({"sum": problem})
+    (submission,), cases = collect_package_solutions({"sum": problem})
     times = dict(zip(run_samples.TESTS, (0.1, 0.4, 0.2, 0.3), strict=True))
     tests = {
         name: msgspec.structs.replace(run_samples.outcome(name, AC), cpu_time=time)
@@ -174,7 +179,7 @@ def test_what_could_not_be_judged_is_no_difference() -> None:
 def test_a_skipped_test_decides_nothing() -> None:
     """A result of a run with early stops: what did not run is neither right nor wrong."""
     problem = with_solutions(solution("a.cpp", "correct"))
-    (submission,), cases = of_packages({"sum": problem})
+    (submission,), cases = collect_package_solutions({"sum": problem})
     result = submission_result(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
     found = validation(cases, {"sum": problem}, {submission.key: result}, {})
     assert (found.differences, found.solutions) == (0, ())
@@ -183,7 +188,7 @@ def test_a_skipped_test_decides_nothing() -> None:
 
 def test_what_does_not_compile_is_wrong_whatever_was_expected() -> None:
     problem = with_solutions(solution("a.cpp", "incorrect"), solution("b.cpp", "compile_error"))
-    submissions, cases = of_packages({"sum": problem})
+    submissions, cases = collect_package_solutions({"sum": problem})
     results = {
         one.key: submission_result(problem, one, {}, compiles=False, compile_output="a.cpp:1: error\n")
         for one in submissions
@@ -200,7 +205,7 @@ def test_a_solution_of_which_nothing_is_expected_agrees_with_nothing() -> None:
 
 def test_solutions_of_one_name_have_keys_of_their_own() -> None:
     twins = [solution("a.cpp", "correct"), solution("a.cpp", "incorrect"), solution("a.cpp", "correct")]
-    submissions, cases = of_packages({"sum@2024": with_solutions(*twins)})
+    submissions, cases = collect_package_solutions({"sum@2024": with_solutions(*twins)})
     assert [case.key for case in cases] == [one.key for one in submissions]
     assert len({case.key for case in cases}) == 3
 
@@ -285,7 +290,7 @@ def test_without_subtasks_points_are_the_share_of_tests() -> None:
     case = KeyedExpectation(
         key="a", problem="sum", solution="a", score=ExpectedScore(value=0.75, fraction=True)
     )
-    assert max_points(problem) == 1
+    assert max_problem_points(problem) == 1
     assert compared(case, problem, result).differences == ()
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from ioi_eval.models import Blob, Problem, Submission, Subtask, Test, TestResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import ALL, FOLDER
-from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.verdicts import verdict_of_score
 from ioi_eval.store.folder import RESULTS, Fingerprint
 from ioi_eval.store.result_log import ResultLog
@@ -77,7 +77,7 @@ def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[s
         )
         skill = dice.random() ** (1 / (2 + model))
         judged = {test.name: outcome(test.name, dice, skill) for test in of.tests}
-        yield result_row(submission, of, submission_result(of, submission, judged, compiler="g++ 12.2.0"))
+        yield result_row(submission, of, score_submission(of, submission, judged, compiler="g++ 12.2.0"))
 
 
 # The layout is drawn two frames later.

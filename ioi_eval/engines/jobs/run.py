@@ -61,7 +61,7 @@ from ioi_eval.rules.limits import (
     min_job_times,
     to_milliseconds,
 )
-from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
+from ioi_eval.rules.plan import PlannedTest, is_answered_by_file, make_plan_groups
 from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders_folder
 
@@ -81,7 +81,7 @@ class Frame:
         self.problem, self.options = problem, options
         self._index = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
         names = self._index if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
-        self.by_file = frozenset(name for name in names if is_by_file(problem, name))
+        self.by_file = frozenset(name for name in names if is_answered_by_file(problem, name))
         self.plan = Plan(
             nonce="",
             task_type=problem.task_type.value,
@@ -99,7 +99,7 @@ class Frame:
             checker=PlanChecker(kind=CheckerKind.WHITE_DIFF.value),
             processes=problem.options.processes,
             user_io=problem.options.user_io,
-            groups=groups(problem, all_tests=options.all_tests),
+            groups=make_plan_groups(problem, all_tests=options.all_tests),
             tests=(),
             layers=options.layers,
             allow_unconfined=options.allow_unconfined,

@@ -53,8 +53,8 @@ from ioi_eval.plugins.contest.rules import (
 )
 from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
-from ioi_eval.rules.expectations import max_points
-from ioi_eval.rules.languages import admitted, choose_language
+from ioi_eval.rules.expectations import max_problem_points
+from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.store.rows import (
     MAX_COMPILE_OUTPUT,
     failure_row,
@@ -109,10 +109,10 @@ class _Attempts:
         self.gained: float | None = None  # seconds from the start to the last gain of points
         self.steps: list[tuple[float, float, float | None]] = []  # per submission: time, points, last gain
 
-    def add(self, code: str, worth: VisibleResult, at: float, mode: scoring.Mode) -> None:
+    def add(self, code: str, worth: VisibleResult, at: float, mode: scoring.ScoreMode) -> None:
         self.worths.append(worth)
         self.by_code[code] = len(self.worths)
-        points = scoring.points(mode, [attempt.result for attempt in self.worths])
+        points = scoring.compute_problem_points(mode, [attempt.result for attempt in self.worths])
         if points > self.points:
             self.gained = at
         self.points, self.last = points, at
@@ -125,12 +125,12 @@ class _Attempts:
         shown = [step for step in self.steps if step[0] < time_s]
         return shown[-1][1:] if shown else (0.0, None)
 
-    def solve(self, mode: scoring.Mode) -> bool:
+    def solve(self, mode: scoring.ScoreMode) -> bool:
         """Return True if the problem has full marks. Several submissions may solve its subtasks."""
-        counting = self.worths[-1:] if mode == scoring.Mode.MAX_TOKENED_LAST else self.worths
-        if mode == scoring.Mode.MAX_SUBTASK and any(worth.result.subtasks for worth in counting):
-            bests = scoring.best_of_subtasks(worth.result for worth in counting)
-            parts = (scoring.worth_points(best.subtasks) for best in bests.values())
+        counting = self.worths[-1:] if mode == scoring.ScoreMode.MAX_TOKENED_LAST else self.worths
+        if mode == scoring.ScoreMode.MAX_SUBTASK and any(worth.result.subtasks for worth in counting):
+            bests = scoring.collect_best_subtasks(worth.result for worth in counting)
+            parts = (scoring.select_scored_subtasks(best.subtasks) for best in bests.values())
             return all(part.exact_score >= 1 for each in parts for part in each)
         return any(worth.verdict is Verdict.AC for worth in counting)
 
@@ -368,7 +368,7 @@ class Session:
             raise RefusedCall(
                 f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
             )
-        if find(submission.language) not in admitted(own):
+        if find(submission.language) not in list_allowed_languages(own):
             raise RefusedCall(
                 f"{problem} hands out no grader for {submission.language}: own inputs cannot be run"
             )
@@ -479,7 +479,9 @@ class Session:
             self._refuse_late()  # the contest may have ended while the call waited
             before, last = attempts.by_code.get(same), len(attempts.worths)
             # If the last submission counts, an earlier program again is a new submission.
-            if before is not None and (before == last or self._rules.mode != scoring.Mode.MAX_TOKENED_LAST):
+            if before is not None and (
+                before == last or self._rules.mode != scoring.ScoreMode.MAX_TOKENED_LAST
+            ):
                 return self._told(about, attempts, before, repeats=True)
             at, limit = self._contest.seconds, self._rules.submissions
             if limit is not None and len(attempts.worths) >= limit:
@@ -635,7 +637,11 @@ class Session:
         return usual if usual in there or not there else there[0]
 
     def _there(self, problem: Problem) -> list[str]:
-        return [language.name for language in admitted(problem) if language.name in self._contest.languages]
+        return [
+            language.name
+            for language in list_allowed_languages(problem)
+            if language.name in self._contest.languages
+        ]
 
     def _language(self, problem: Problem, asked: str) -> str:
         if not isinstance(asked, str):
@@ -761,7 +767,7 @@ class Session:
         return ProblemState(
             id=label,
             title=visible(problem.name) or label,
-            points_max=max_points(problem),
+            points_max=max_problem_points(problem),
             points=points if shown else None,
             attempts=done,
             submissions_left=None if limit is None else limit - done,

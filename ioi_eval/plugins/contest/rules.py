@@ -29,9 +29,9 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.plugins.contest.medals import MedalRule
 from ioi_eval.reports.document import fence_for, visible
-from ioi_eval.rules.expectations import max_points
-from ioi_eval.rules.languages import admitted
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.expectations import max_problem_points
+from ioi_eval.rules.languages import list_allowed_languages
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import SUBMISSIONS, without_tests
 
 OWN = "own input"
@@ -83,9 +83,9 @@ class Rules(Value):
         ),
     ] = 200
     mode: Annotated[
-        Mode,
+        ScoreMode,
         CliOption(name="points_by", help="The rule by which several submissions make a problem's points."),
-    ] = Mode.MAX_SUBTASK
+    ] = ScoreMode.MAX_SUBTASK
     times: Annotated[bool, CliOption(name="show_times", help="Show the longest time of hidden tests.")] = (
         False
     )
@@ -146,7 +146,7 @@ class Rules(Value):
 
     def told(self) -> str:
         """Return the rules as text for a participant."""
-        again = "The last code" if self.mode == Mode.MAX_TOKENED_LAST else "The same code"
+        again = "The last code" if self.mode == ScoreMode.MAX_TOKENED_LAST else "The same code"
         return "\n".join(
             [
                 "Take part in a programming contest: read statements, try programs, submit them for points.",
@@ -384,7 +384,7 @@ def in_hand(problem: Problem) -> Problem | None:
         grader_files=_building_blocks(problem, _SAMPLE_GRADERS, "grader"),
         options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
     )
-    return _managed(problem) or (graded if admitted(graded) else None)
+    return _managed(problem) or (graded if list_allowed_languages(graded) else None)
 
 
 def _managed(problem: Problem) -> Problem | None:
@@ -400,7 +400,7 @@ def _managed(problem: Problem) -> Problem | None:
     sources += [file for file in files if PurePosixPath(file.name).suffix in _HEADERS]
     manager = Manager(sources=tuple(sources), kind=own.kind, language=own.language, full=own.full)
     found = msgspec.structs.replace(problem, manager=manager, included=(), grader_files=files)
-    return found if admitted(found) else None
+    return found if list_allowed_languages(found) else None
 
 
 def _building_blocks(problem: Problem, stems: Collection[str], called: str) -> tuple[NamedBlob, ...]:
@@ -448,7 +448,7 @@ def statement_of(
         sample_bytes: Maximum length of a sample's input, and of its output.
     """
     limits, options = problem.limits, problem.options
-    spoken = () if problem.task_type is TaskType.OUTPUT_ONLY else admitted(problem)
+    spoken = () if problem.task_type is TaskType.OUTPUT_ONLY else list_allowed_languages(problem)
     return Statement(
         id=label,
         title=visible(problem.name) or label,
@@ -456,7 +456,7 @@ def statement_of(
         kind=problem.task_type.value,
         seconds=limits.cpu_time,
         megabytes=None if limits.memory is None else limits.memory >> 20,
-        points_max=max_points(problem),
+        points_max=max_problem_points(problem),
         languages=tuple(each.name for each in spoken if each.name in languages),
         language=language if spoken else "",
         input_file=options.input_file,

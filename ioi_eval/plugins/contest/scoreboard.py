@@ -28,7 +28,7 @@ from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
 from ioi_eval.reports.records import ModelSummary, Summary
 from ioi_eval.rules import scoring
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import Budget, without_tests
 from ioi_eval.store.folder import CONTEST, STOPPED, read_info, read_participants, read_results, read_stopped
 from ioi_eval.store.rows import as_number
@@ -113,9 +113,9 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
     """
     info = read_info(folder)
     options = {} if info is None else info.fingerprint.options
-    if options.get(_MODE) not in set(Mode):
+    if options.get(_MODE) not in set(ScoreMode):
         return None
-    mode, rule = Mode(options[_MODE]), MedalRule(options.get(_MEDALS, MedalRule.NONE))
+    mode, rule = ScoreMode(options[_MODE]), MedalRule(options.get(_MEDALS, MedalRule.NONE))
     max_points = {
         name: sum(subtask.points for subtask in task.subtasks) or 1.0
         for name, task in read_tasks(folder).items()
@@ -160,7 +160,7 @@ def _rank_key(entrant: Entrant) -> tuple[float, float]:
 
 
 def _entrant(
-    name: str, by_problem: Mapping[str, list[_Submission]], mode: Mode, frozen_from: float | None
+    name: str, by_problem: Mapping[str, list[_Submission]], mode: ScoreMode, frozen_from: float | None
 ) -> Entrant:
     """Return a participant's row of the scoreboard, without place and medal."""
     problems, changes = list[ProblemProgress](), list[tuple[float, float]]()
@@ -196,13 +196,13 @@ def _entrant(
     )
 
 
-def _steps(submissions: Iterable[_Submission], mode: Mode) -> Iterator[tuple[float, float]]:
+def _steps(submissions: Iterable[_Submission], mode: ScoreMode) -> Iterator[tuple[float, float]]:
     """Yield the time of each submission, and the problem's points from then on."""
     counting, points = list[SubmissionResult](), 0.0
     for submission in submissions:
-        new_points = scoring.points(mode, [*counting, submission.result])
-        if mode is Mode.MAX_TOKENED_LAST:
-            new_points = scoring.points(mode, [submission.result])
+        new_points = scoring.compute_problem_points(mode, [*counting, submission.result])
+        if mode is ScoreMode.MAX_TOKENED_LAST:
+            new_points = scoring.compute_problem_points(mode, [submission.result])
         if new_points != points:
             counting.append(submission.result)  # a result that changes nothing now never will
             points = new_points

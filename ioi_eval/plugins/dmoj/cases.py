@@ -25,7 +25,7 @@ from ioi_eval.plugins.dmoj.keys import (
 from ioi_eval.plugins.dmoj.programs import check_program_keys, read_program
 from ioi_eval.problems.keys import time_limit
 from ioi_eval.problems.package import Executable, GeneratedTest
-from ioi_eval.rules.grading import each_behind, least_behind
+from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 
 _GENERATED = "generated"  # folder of the files that generators wrote
 
@@ -313,7 +313,7 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
                     tests=tuple(dict.fromkeys([*earlier, *part.tests])),
                     score_type=ScoreType.SUM if earlier else ScoreType.GROUP_MIN,
                     # A case that earns some of its points has passed.
-                    grading=least_behind(part.tests, part.points, earlier) if earlier else None,
+                    grading=award_minimum_if_passed(part.tests, part.points, earlier) if earlier else None,
                 )
                 required += part.tests if not part.points else ()
             continue
@@ -326,7 +326,7 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
                 points=sum(points.values()),
                 tests=tuple(dict.fromkeys([*required, *points])),
                 score_type=ScoreType.SUM,
-                grading=each_behind(points, required) if has_tree else None,
+                grading=award_each_if_passed(points, required) if has_tree else None,
             )
             required += points if is_worthless else ()
 

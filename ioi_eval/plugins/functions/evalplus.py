@@ -14,7 +14,7 @@ from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Limits, Problem, Solution
-from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, python_checker, read_test
+from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, make_python_checker, read_evalplus_test
 from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, format_arguments
 
 # EvalPlus's limit is four times the reference's time, at least 1 s. The datasets do not contain that time.
@@ -48,7 +48,9 @@ class _EvalPlusBenchmark(Benchmark):
         row = tables.main[candidate.rows[0]]
 
         def finish(problem: Problem) -> Problem:
-            return read_test(row.text("test"), row.text("entry_point", "")).of(problem, contents.store)
+            return read_evalplus_test(row.text("test"), row.text("entry_point", "")).of(
+                problem, contents.store
+            )
 
         return self.problem_of_row(
             row,
@@ -138,7 +140,7 @@ class EvalPlus(_EvalPlusBenchmark):
                 absolute=row.number("atol", 0.0),
                 comparison=comparison,
             )
-            checker = python_checker(READ_VALUES + source, decides=True)
+            checker = make_python_checker(READ_VALUES + source, decides=True)
             return Asserted(function, cases, checker).of(problem, contents.store)
 
         return self.problem_of_row(

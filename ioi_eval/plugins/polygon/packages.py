@@ -57,7 +57,7 @@ from ioi_eval.problems.package import (
     named_by_place,
     solution,
 )
-from ioi_eval.rules.grading import each_behind
+from ioi_eval.rules.grading import award_each_if_passed
 
 _INCLUDED = frozenset({".h", ".hh", ".hpp", ".inc"})
 # Expected results by the tag of a solution.
@@ -165,7 +165,7 @@ class _Group(NamedTuple):
         if self.is_complete:  # a test that earns only some of its points has not passed
             tree = Grading(parts=names, whole_only=True, rejected_earns=False)
         elif required or not has_equal_points:
-            tree = each_behind(self.tests, required, whole_only=True)
+            tree = award_each_if_passed(self.tests, required, whole_only=True)
         return Subtask(
             name=self.name, points=self.points, tests=names, score_type=ScoreType.SUM, grading=tree
         )

@@ -15,7 +15,15 @@ from ioi_eval.problems.kattis.groups import DataGroup, is_custom
 from ioi_eval.problems.kattis.keys import CUSTOM, DOMJUDGE, NUMBER, SAMPLE, SECRET, LegacyGroupKeys
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.keys import misspelt
-from ioi_eval.rules.grading import adds_up, all_or_nothing, is_mean, is_strict, may_exceed, most, tests_of
+from ioi_eval.rules.grading import (
+    is_mean,
+    is_sum_of_parts,
+    is_worst_test,
+    list_tests,
+    max_group_points,
+    may_wrong_answer_earn_more,
+    rejects_any_failure,
+)
 
 _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
 _ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
@@ -64,7 +72,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
 def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
     top = _RuleReader(faults, scoring=False, by_validator=False).node(root)
-    if not top.inner or is_strict(top.grading):
+    if not top.inner or rejects_any_failure(top.grading):
         return Scoring()
     tree = replace(top.grading, points=Points.ACCEPTED)
     return Scoring(subtasks=(_subtask(_WHOLE_PROBLEM, tree, graded=True),))
@@ -114,7 +122,7 @@ class _RuleReader:
             if has_custom_grader and self._scoring and not in_custom_group
             else 0.0,
         )
-        if self._scoring and may_exceed(grading):
+        if self._scoring and may_wrong_answer_earn_more(grading):
             problem = f"{points.value} of unequal parts, but judging stops at the first rejected part"
             group.fields.fault("on_reject", problem, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
@@ -217,14 +225,14 @@ def _subtasks_of_problem(root: _Node, by_validator: bool) -> Iterator[Subtask]:
         yield from _subtasks_of(root._replace(name=_WHOLE_PROBLEM), by_validator, earns=False)
         return
     for sample in samples:
-        tests = tuple(tests_of(sample.grading))
+        tests = tuple(list_tests(sample.grading))
         yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
     yield from _subtasks_of(secret, by_validator, earns=rules.acceptance is Acceptance.ALWAYS)
 
 
 def _subtasks_of(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
     """Yield the group's subtasks. `earns`: its points count even if the group is rejected."""
-    if node.inner and adds_up(node.grading, earns=earns):
+    if node.inner and is_sum_of_parts(node.grading, earns=earns):
         if tests := tuple(part for part in node.grading.parts if isinstance(part, str)):
             direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
             yield from _subtasks_of(direct_tests, by_validator, earns=True)
@@ -232,7 +240,7 @@ def _subtasks_of(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Su
             yield from _subtasks_of(inner, by_validator, earns=True)
         return
     tree = replace(node.grading, rejected_earns=earns)
-    if all_or_nothing(tree, graded_tests=by_validator):
+    if is_worst_test(tree, graded_tests=by_validator):
         yield _subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:
         yield _subtask(node.name, tree, graded=not is_mean(tree))
@@ -244,8 +252,8 @@ def _subtask(
     """Return a subtask with the tests and the maximum points of a group. `graded`: use its grading rules."""
     return Subtask(
         name=name,
-        points=most(tree),
-        tests=tuple(tests_of(tree)),
+        points=max_group_points(tree),
+        tests=tuple(list_tests(tree)),
         score_type=score_type,
         grading=tree if graded else None,
     )

@@ -11,7 +11,7 @@ from ioi_eval.problems.kattis.groups import DataGroup, groups_of
 from ioi_eval.problems.kattis.keys import SAMPLE, SECRET, GroupKeys
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.keys import Unknown
-from ioi_eval.rules.grading import each_behind, least_behind, most
+from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed, max_group_points
 
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _MIN = _MODES
@@ -65,8 +65,8 @@ def _grading_of(group: Subtask) -> Grading:
     if group.grading is not None:
         return group.grading
     if group.score_type is ScoreType.SUM:
-        return each_behind(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
-    return least_behind(group.tests, group.points, ())
+        return award_each_if_passed(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
+    return award_minimum_if_passed(group.tests, group.points, ())
 
 
 def _test_names(group: DataGroup) -> tuple[str, ...]:
@@ -110,7 +110,9 @@ class _MaxScores:
             )
             tests = tuple(dict.fromkeys(test for subtask in subtasks for test in subtask.tests))
             kind = ScoreType.SUM
-            yield Subtask(name=SECRET, points=most(tree), tests=tests, score_type=kind, grading=tree)
+            yield Subtask(
+                name=SECRET, points=max_group_points(tree), tests=tests, score_type=kind, grading=tree
+            )
             return
         total = math.fsum(subtask.points for subtask in subtasks)
         if total > max_score:
@@ -129,14 +131,14 @@ class _MaxScores:
         tree: Grading | None = None
         if mode == _SUM:
             tree = (
-                each_behind({test: max_score / len(group_tests) for test in group_tests}, required)
+                award_each_if_passed({test: max_score / len(group_tests) for test in group_tests}, required)
                 if required
                 else None
             )
         elif not self._by_validator or (mode == _MIN and not required):
             return Subtask(name=name, points=max_score, tests=all_tests)
         elif mode == _MIN:
-            tree = least_behind(group_tests, max_score, required)
+            tree = award_minimum_if_passed(group_tests, max_score, required)
         else:  # pass-fail: the validator's scores do not count, neither in this group nor in required groups
             tree = Grading(parts=all_tests, points=Points.ACCEPTED, worth=max_score)
         return Subtask(name=name, points=max_score, tests=all_tests, score_type=ScoreType.SUM, grading=tree)

@@ -39,7 +39,7 @@ from ioi_eval.plugins.contest import (
     as_markdown,
 )
 from ioi_eval.plugins.contest.rules import unfenced
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
 SECRET = "hidden-7f3a"
@@ -150,7 +150,7 @@ async def test_the_best_of_each_subtask_counts(session: Session) -> None:
         ("max_tokened_last", [False] * 2 + [True, False]),
     ],
 )
-@pytest.mark.parametrize("kind", [Mode, str])
+@pytest.mark.parametrize("kind", [ScoreMode, str])
 async def test_full_marks_are_by_the_rule(mode: str, solved: list[bool], kind: Any) -> None:
     """The rule may be given by its word as well as by its member."""
     async with contest(Rules(mode=kind(mode))) as held:
@@ -183,7 +183,7 @@ async def test_the_same_code_costs_nothing() -> None:
 
 
 async def test_an_earlier_code_again_is_the_last_one_where_the_last_one_counts() -> None:
-    record, rules = Kept(), Rules(submissions=3, mode=Mode.MAX_TOKENED_LAST)
+    record, rules = Kept(), Rules(submissions=3, mode=ScoreMode.MAX_TOKENED_LAST)
     async with contest(rules, record=record) as held:
         session = held.session("otter")
         for code in ("right", "wrong:1", "wrong:1"):
@@ -272,7 +272,7 @@ async def test_time_and_pauses() -> None:
 
 async def test_a_clock_that_is_set_back_stands_still() -> None:
     """Nobody waits for it without a rule, and the last attempt is the last one in time."""
-    clock, record, rules = Clock(), Kept(), Rules(mode=Mode.MAX_TOKENED_LAST)
+    clock, record, rules = Clock(), Kept(), Rules(mode=ScoreMode.MAX_TOKENED_LAST)
     async with contest(rules, clock=clock, record=record) as held:
         clock.now += 100
         await held.session("otter").submit("sum", "right")

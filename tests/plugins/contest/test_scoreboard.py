@@ -26,7 +26,7 @@ from ioi_eval.plugins.contest.scoreboard import (
     table,
 )
 from ioi_eval.reports import ReportOptions, Results
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
 from ioi_eval.store.resources import examples_folder
@@ -199,7 +199,7 @@ def test_freeze_longer_than_the_contest_is_refused(seconds: float | None) -> Non
 
 
 async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS, Mode.MAX_TOKENED_LAST)
+    await hold(tmp_path, STEPS, ScoreMode.MAX_TOKENED_LAST)
     otter, _ = entrants(tmp_path / "cup")
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
 
@@ -208,7 +208,7 @@ async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) ->
     """By that rule the best of each subtask counts; here only the best submission did."""
     problems = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     async with open_contest(
-        problems, Rules(mode=Mode.MAX), out=tmp_path / "cup", engine=FakeEngine(outcome)
+        problems, Rules(mode=ScoreMode.MAX), out=tmp_path / "cup", engine=FakeEngine(outcome)
     ) as contest:
         for code in ("only 12 13 14 15", "only 0 1 2 3 4 5 6 7 8 9 10 11"):
             await contest.session("otter").submit("lanterns", code)

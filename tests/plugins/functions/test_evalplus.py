@@ -20,7 +20,7 @@ from support.harnesses import harness_of_functions
 from ioi_eval import Scorer
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
-from ioi_eval.rules.assertions import read_test
+from ioi_eval.rules.assertions import read_evalplus_test
 from ioi_eval.rules.json_tests import evaluate_literal, format_arguments, format_result
 from ioi_eval.runs.sources import benchmark_of
 
@@ -197,7 +197,7 @@ def test_values_that_are_printed_like_calls() -> None:
 def test_no_test_is_run(test: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CasesError, match=message):
-        read_test(test, "f")
+        read_evalplus_test(test, "f")
     problems = loaded(tmp_path, "humaneval_plus", [humaneval(test)], schema=False)
     assert message in problems["HumanEval/7"].unusable
     assert not (tmp_path / "trap").exists()

@@ -42,7 +42,7 @@ def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
         for name in TESTS
     }
     submission = Submission(key="k", problem_id=problem.id, code="")
-    found = scoring.submission_result(problem, submission, results)
+    found = scoring.score_submission(problem, submission, results)
     return [round(part.exact_score * part.points, 6) for part in found.subtasks]
 
 

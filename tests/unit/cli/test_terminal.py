@@ -15,7 +15,7 @@ from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
 from ioi_eval.reports.headline import headline
 from ioi_eval.reports.records import Settings
 from ioi_eval.rules.metrics import PassAtK
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 
 GOLDEN = Path(__file__).parent / "terminal"
 WIDTHS = (60, 80, 120, 200)
@@ -79,7 +79,7 @@ def summary(models: int, problems: int) -> Summary:
         problems=problems,
         verdicts=found[0].verdicts,
         models=found,
-        headline=headline(found, Mode.MAX_SUBTASK, 50),
+        headline=headline(found, ScoreMode.MAX_SUBTASK, 50),
         failures=(),
         settings=Settings(),
     )

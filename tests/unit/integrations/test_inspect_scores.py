@@ -24,7 +24,7 @@ from ioi_eval.models import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.selection import Budget
 
 NAMES = ("a1", "b1", "b2")
@@ -43,7 +43,7 @@ def result_of(problem: Problem, *scores: float, feedback: str = "") -> Submissio
         tests[name] = TestResult(
             test_name=name, score=score, status=status, feedback=feedback, cpu_time=0.5, memory=1 << 20
         )
-    return submission_result(problem, Submission(key="1", problem_id=problem.id, code=""), tests)
+    return score_submission(problem, Submission(key="1", problem_id=problem.id, code=""), tests)
 
 
 def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict[str, object]:

@@ -15,7 +15,7 @@ from ioi_eval.judge.recipes import linked_grader
 from ioi_eval.model.languages import find
 from ioi_eval.problems import load_problems
 from ioi_eval.problems.kattis.package import Kattis
-from ioi_eval.rules.languages import admitted
+from ioi_eval.rules.languages import list_allowed_languages
 
 
 @pytest.mark.parametrize(("top", "expected"), [("", "archive"), ("inner", "inner")])
@@ -79,7 +79,7 @@ def test_language_whose_included_file_cannot_be_used_is_left_out(tmp_path: Path,
     assert problem is not None, package.errors
     assert sorted(problem.left_out) == languages
     assert [file.name for file in problem.included] == ["c++/own.h"]
-    assert not {language.name for language in admitted(problem)} & {*languages}
+    assert not {language.name for language in list_allowed_languages(problem)} & {*languages}
     assert not {solution.language for solution in problem.solutions} & {*languages}
     (note,) = (note for note in package.notes if "is excluded: " in note)
     assert words in note

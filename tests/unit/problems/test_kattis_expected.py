@@ -11,7 +11,12 @@ from package_files import sound
 
 from ioi_eval.models import Solution, TestResult, Verdict
 from ioi_eval.rules.calibration import expected_speed
-from ioi_eval.rules.expectations import expectations, is_known, met, of_packages
+from ioi_eval.rules.expectations import (
+    collect_package_solutions,
+    is_expectation_met,
+    is_known_keyword,
+    list_expectations,
+)
 
 HEADER = """problem_format_version: 2025-09
 name: Doubling
@@ -37,13 +42,13 @@ def test_where_a_validator_gives_points_an_accepted_solution_may_have_any(
     validator = {"output_validator/validate.py": "exit(42)\n"}
     problem = sound(write(tmp_path / "p", validator, header=f"{HEADER}type: scoring\n"))
     (best,) = [one for one in problem.solutions if one.name == "best.cpp"]
-    (expectation,) = expectations(problem, best)
+    (expectation,) = list_expectations(problem, best)
     scores = {"AC": 1.0, "PA": 0.5}
     results = {
         name: TestResult(test_name=name, score=scores.get(status, 0.0), status=Verdict(status))
         for name, status in zip(TESTS, statuses.split(), strict=True)
     }
-    assert met(expectation, results, share=statuses == "AC AC AC") is agrees
+    assert is_expectation_met(expectation, results, share=statuses == "AC AC AC") is agrees
     assert expected_speed(problem, best) == "right"
 
 
@@ -62,13 +67,13 @@ def test_what_rules_mean(tmp_path: Path, word: str, statuses: tuple[Verdict, ...
     rule, *verdicts = word.split()
     found = solutions(tmp_path, f"wrong_answer/off.py: {{{rule}: [{', '.join(verdicts)}]}}\n")["off.py"]
     problem = sound(tmp_path / "p")
-    (expectation,) = [one for one in expectations(problem, found) if one.word == word]
+    (expectation,) = [one for one in list_expectations(problem, found) if one.word == word]
     results = {
         name: TestResult(test_name=name, score=float(status is Verdict.AC), status=status)
         for name, status in zip(TESTS, (statuses[0], *statuses), strict=True)
     }
-    assert is_known(word)
-    assert met(expectation, results, share=0) is agrees
+    assert is_known_keyword(word)
+    assert is_expectation_met(expectation, results, share=0) is agrees
 
 
 def test_who_must_be_too_slow(tmp_path: Path) -> None:
@@ -83,7 +88,7 @@ def test_a_tag_with_a_score(tmp_path: Path, tag: str, score: float) -> None:
     problem = sound(write(tmp_path / "p", files))
     (some,) = [one for one in problem.solutions if one.name == "some.py"]
     assert some.score == (score, score)
-    _, cases = of_packages({"p": problem})
+    _, cases = collect_package_solutions({"p": problem})
     (case,) = [case for case in cases if case.solution == "some.py"]
     assert case.score is not None
     assert (case.score.value, case.score.most, case.score.fraction) == (score, score, False)
@@ -91,7 +96,7 @@ def test_a_tag_with_a_score(tmp_path: Path, tag: str, score: float) -> None:
 
 def test_empty_file_is_a_program(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", {"submissions/wrong_answer/empty.py": ""}))
-    submissions, _ = of_packages({"p": problem})
+    submissions, _ = collect_package_solutions({"p": problem})
     assert {one.key: one.code for one in submissions}["p/wrong_answer/empty.py"] == ""
     files_only = replace(problem, solutions=(Solution(name="files", expected="correct"),))
-    assert [one.code for one in of_packages({"p": files_only})[0]] == [None]
+    assert [one.code for one in collect_package_solutions({"p": files_only})[0]] == [None]

@@ -10,8 +10,8 @@ from package_files import only_error, sound
 
 from ioi_eval.model.values import RAW_POINTS
 from ioi_eval.models import Problem, ScoreType, TestResult, Verdict
-from ioi_eval.rules.grading import GraderQuestion, asks
-from ioi_eval.rules.grading import tests_of as all_of
+from ioi_eval.rules.grading import GraderQuestion, list_grader_questions
+from ioi_eval.rules.grading import list_tests as all_of
 
 SUM = ScoreType.SUM
 
@@ -48,7 +48,7 @@ def test_a_grader_above_others_hears_of_all_groups(tmp_path: Path) -> None:
     assert tree is not None
     results = {name: TestResult(test_name=name, score=1.0, status=Verdict.AC) for name in all_of(tree)}
     # The default grader needs nobody for group1, and secret has to wait for group2.
-    assert set(asks(tree, results, {})) == {
+    assert set(list_grader_questions(tree, results, {})) == {
         GraderQuestion(("odd", "all"), "AC 1.0\n"),
         GraderQuestion(("sum",), "AC 35.0\nAC 35.0\n"),
     }
@@ -107,7 +107,9 @@ def test_points_under_the_package_s_grader_have_no_bounds(tmp_path: Path) -> Non
         name: TestResult(test_name=name, score=1.0, status=Verdict.AC, points=points)
         for name, points in (("secret/group1/a", 1000.0), ("secret/group1/b", 0.1))
     }
-    assert list(asks(tree, results, {})) == [GraderQuestion(("always_accept",), "AC 1000.0\nAC 0.1\n")]
+    assert list(list_grader_questions(tree, results, {})) == [
+        GraderQuestion(("always_accept",), "AC 1000.0\nAC 0.1\n")
+    ]
 
 
 def test_a_group_that_is_worth_nothing_is_one(tmp_path: Path) -> None:

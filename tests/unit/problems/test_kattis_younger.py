@@ -10,7 +10,7 @@ from package_files import sound
 
 from ioi_eval.models import Submission, TestResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.rules.grading import share
+from ioi_eval.rules.grading import compute_share
 
 HEADER = """problem_format_version: 2025-09
 name: {en: Doubling, sv: Dubbling}
@@ -55,7 +55,7 @@ def test_what_the_least_of_groups_earns(tmp_path: Path, wrong: tuple[str, ...], 
         test: TestResult(test_name=test, score=float(well), status=Verdict.AC if well else Verdict.WA)
         for test, well in right.items()
     }
-    assert share(secret.grading, results) == pytest.approx(part)
+    assert compute_share(secret.grading, results) == pytest.approx(part)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,6 @@ def test_scores_count_in_sums_and_minima_only(
             for test in problem.tests
         }
         submission = Submission(key="k", problem_id=problem.id, code="")
-        found = scoring.submission_result(problem, submission, results)
+        found = scoring.score_submission(problem, submission, results)
         points = [round(part.exact_score * part.points, 6) for part in found.subtasks]
         assert points[1:] == ([min(earned[1:])] if secret else earned[1:])

@@ -32,7 +32,7 @@ from ioi_eval.reports.plots import (
     short,
     spread,
 )
-from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import Budget
 
 
@@ -102,9 +102,9 @@ def test_numbers_for_filters_are_those_of_the_table_by_problem(of: list[Entry]) 
 
 
 @pytest.mark.parametrize("worth", [(33.333, 33.333, 33.334), (0.1, 0.7, 0.2)])
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", ScoreMode)
 def test_filters_count_what_is_solved_as_all_tables_do(
-    tmp_path: Path, worth: tuple[float, ...], mode: Mode
+    tmp_path: Path, worth: tuple[float, ...], mode: ScoreMode
 ) -> None:
     """Points of solved problems may be rounded, and be less than there are."""
     parts = zip(SUM.subtasks, worth, strict=True)

@@ -24,7 +24,7 @@ from ioi_eval.reports.document import CodeLines, Document, Meter, Section, Table
 from ioi_eval.reports.plots import Axis, Series, columns, curves, figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
-from ioi_eval.rules.expectations import KeyedExpectation, expectations
+from ioi_eval.rules.expectations import KeyedExpectation, list_expectations
 
 HOSTILE = [
     "</td></table><script>alert(1)</script>",
@@ -240,7 +240,7 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         failure = failure_row(submission("f", row={"model": text}), JudgeFailure(text))
         row = result_row(of, SUM, judged_as)
         folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": text})
-        words = expectations(SUM, Solution(name="s", expected="correct"))
+        words = list_expectations(SUM, Solution(name="s", expected="correct"))
         case = KeyedExpectation(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
         write_json(folder / VALIDATION, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))
         write_reports(folder)

@@ -20,7 +20,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import write_json
 from ioi_eval.reports.summary import SUMMARY, rare_garbage_collection
-from ioi_eval.rules.scoring import best_of_subtasks
+from ioi_eval.rules.scoring import collect_best_subtasks
 
 MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
 PLAIN = problem("plain", subtasks=False)
@@ -141,7 +141,7 @@ def test_not_even_the_last_digit_of_a_mean_depends_on_the_order(tmp_path: Path) 
 def test_points_are_those_of_the_scoring(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
     cases = [(msgspec.structs.replace(of, row={"model": "one"}), *rest) for of, *rest in cases]
     run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))
-    bests = best_of_subtasks(case[2] for case in cases)
+    bests = collect_best_subtasks(case[2] for case in cases)
     assert {p.problem_id: p.points for p in run.models[0].problems} == {
         name: best.points if best.subtasks else None for name, best in bests.items()
     }

@@ -44,7 +44,9 @@ def plain(key: str, points: float) -> SubmissionResult:
 
 
 def test_max_subtask_sums_the_rounded_bests() -> None:
-    best = scoring.best_of_subtasks([scored("x", 33.333, 0), scored("y", 10, 66.666), scored("z", 0, 1)])["p"]
+    best = scoring.collect_best_subtasks(
+        [scored("x", 33.333, 0), scored("y", 10, 66.666), scored("z", 0, 1)]
+    )["p"]
     assert best.points == 100.0 == 33.33 + 66.67
     assert (best.max_points, best.submissions) == (200, 3)
     assert [(part.subtask, part.weighted_score, part.key) for part in best.subtasks] == [
@@ -55,19 +57,19 @@ def test_max_subtask_sums_the_rounded_bests() -> None:
 
 def test_max_subtask_rounds_and_max_does_not() -> None:
     made = [scored("x", 10 / 3, 10 / 3, 10 / 3)]
-    assert scoring.best_of_subtasks(made)["p"].points == 9.99
-    assert scoring.best_submission(made)["p"].points == pytest.approx(10, abs=1e-12)
-    assert scoring.best_tokened_or_last(made, ())["p"].points == pytest.approx(10, abs=1e-12)
+    assert scoring.collect_best_subtasks(made)["p"].points == 9.99
+    assert scoring.select_best_submissions(made)["p"].points == pytest.approx(10, abs=1e-12)
+    assert scoring.select_best_tokened_or_last(made, ())["p"].points == pytest.approx(10, abs=1e-12)
 
 
 def test_sums_are_free_of_what_binary_addition_adds() -> None:
     assert 0.1 + 0.2 != 0.3
-    assert scoring.best_of_subtasks([scored("x", 0.1, 0.2)])["p"].points == 0.3
+    assert scoring.collect_best_subtasks([scored("x", 0.1, 0.2)])["p"].points == 0.3
 
 
 def test_max_is_the_best_single_submission() -> None:
     made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
-    best = scoring.best_submission(made)["p"]
+    best = scoring.select_best_submissions(made)["p"]
     assert (best.points, best.key) == (60, "y")
 
 
@@ -77,13 +79,13 @@ def test_max_is_the_best_single_submission() -> None:
 )
 def test_max_tokened_last(tokened: tuple[str, ...], points: float, key: str) -> None:
     made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
-    best = scoring.best_tokened_or_last(made, tokened)["p"]
+    best = scoring.select_best_tokened_or_last(made, tokened)["p"]
     assert (best.points, best.key) == (points, key)
 
 
 def test_the_last_counts_also_where_it_does_not_compile() -> None:
     broken = SubmissionResult(key="y", problem_id="p", compiles=False, points=0)
-    best = scoring.best_tokened_or_last([scored("x", 50), broken], ())["p"]
+    best = scoring.select_best_tokened_or_last([scored("x", 50), broken], ())["p"]
     assert (best.points, best.key) == (0, "y")
 
 
@@ -94,16 +96,20 @@ def test_bests_are_per_problem_in_the_order_of_names() -> None:
         plain("v", 0.75),
         scored("y", 20, problem_id="o"),
     ]
-    bests = scoring.best_of_subtasks(made)
+    bests = scoring.collect_best_subtasks(made)
     assert [(name, best.points) for name, best in bests.items()] == [("o", 20), ("plain", 0.75), ("q", 50)]
     assert bests["plain"].max_points == 1
-    assert list(scoring.best_submission(made)) == list(scoring.best_tokened_or_last(made, ())) == list(bests)
+    assert (
+        list(scoring.select_best_submissions(made))
+        == list(scoring.select_best_tokened_or_last(made, ()))
+        == list(bests)
+    )
 
 
 def test_of_equals_the_first_key() -> None:
     made = [scored("b", 50), scored("a", 50), scored("c", 50)]
-    assert scoring.best_submission(made)["p"].key == "a"
-    assert scoring.best_of_subtasks(made)["p"].subtasks[0].key == "a"
+    assert scoring.select_best_submissions(made)["p"].key == "a"
+    assert scoring.collect_best_subtasks(made)["p"].subtasks[0].key == "a"
 
 
 @given(
@@ -116,18 +122,18 @@ def test_bests_do_not_depend_on_the_order_of_finishing(
     made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
     shuffled = [*made]
     chance.shuffle(shuffled)
-    assert scoring.best_of_subtasks(made) == scoring.best_of_subtasks(shuffled)
-    assert scoring.best_submission(made) == scoring.best_submission(shuffled)
+    assert scoring.collect_best_subtasks(made) == scoring.collect_best_subtasks(shuffled)
+    assert scoring.select_best_submissions(made) == scoring.select_best_submissions(shuffled)
 
 
 @given(st.lists(st.lists(st.floats(0, 100), min_size=3, max_size=3), min_size=1, max_size=8))
 def test_max_subtask_is_the_rounded_maxima(earned: Sequence[Sequence[float]]) -> None:
     made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
     expected = math.fsum(round(max(column), 2) for column in zip(*earned, strict=True))
-    assert scoring.best_of_subtasks(made)["p"].points == pytest.approx(expected, abs=1e-9)
+    assert scoring.collect_best_subtasks(made)["p"].points == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_submissions_no_bests() -> None:
-    assert not scoring.best_of_subtasks([])
-    assert not scoring.best_submission([])
-    assert not scoring.best_tokened_or_last([], ())
+    assert not scoring.collect_best_subtasks([])
+    assert not scoring.select_best_submissions([])
+    assert not scoring.select_best_tokened_or_last([], ())

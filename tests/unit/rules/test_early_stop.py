@@ -65,7 +65,7 @@ class Proctor:
 
     def __init__(self, case: Case, *, all_tests: bool = False) -> None:
         self.case, self.all_tests = case, all_tests
-        self.groups = plan.groups(case.problem, all_tests=all_tests)
+        self.groups = plan.make_plan_groups(case.problem, all_tests=all_tests)
         self.ran: list[str] = []
 
     def judge(self) -> dict[str, TestResult]:
@@ -74,7 +74,7 @@ class Proctor:
         while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live(found):
             before = len(self.ran)
             for planned, result in self.job(todo[: self.case.max_tests]):
-                found |= plan.share(planned, result)
+                found |= plan.copy_to_duplicates(planned, result)
             assert len(self.ran) > before, "the first test of a job always runs"
         return found
 
@@ -102,7 +102,7 @@ class Proctor:
 
 
 def scored(case: Case, found: Mapping[str, TestResult]) -> SubmissionResult:
-    return scoring.submission_result(case.problem, Submission(key="k", problem_id="p", code=""), found)
+    return scoring.score_submission(case.problem, Submission(key="k", problem_id="p", code=""), found)
 
 
 @given(cases())
@@ -114,11 +114,11 @@ def test_an_early_stop_gives_the_scores_of_a_full_run(case: Case) -> None:
 @given(cases())
 def test_every_test_of_a_live_subtask_runs_and_none_twice(case: Case) -> None:
     proctor = Proctor(case)
-    found = plan.spread(case.problem, proctor.judge())
+    found = plan.add_duplicate_results(case.problem, proctor.judge())
     assert len(set(proctor.ran)) == len(proctor.ran)
     for subtask in case.problem.subtasks:
         known = [found[name] for name in subtask.tests if name in found]
-        if not any(plan.settles(subtask, result.score) for result in known):
+        if not any(plan.settles_subtask(subtask, result.score) for result in known):
             assert len(known) == len(subtask.tests)
     if not case.problem.subtasks:
         assert set(found) == {test.name for test in case.problem.tests}
@@ -146,12 +146,12 @@ def test_every_test_is_live_or_settled_or_has_a_result(case: Case, ran: set[str]
     todo = plan.Schedule(case.problem).live(found)
     assert todo == plan.Schedule(case.problem).live(dict(reversed(found.items())))
     waiting = {name for planned in todo for name in planned.names}
-    known = plan.spread(case.problem, found)
+    known = plan.add_duplicate_results(case.problem, found)
     assert not waiting & set(known)
     for test in case.problem.tests:
         if test.name not in waiting | set(known):  # then every subtask that it is in is settled
             assert all(
-                any(plan.settles(part, known[name].score) for name in part.tests if name in known)
+                any(plan.settles_subtask(part, known[name].score) for name in part.tests if name in known)
                 for part in case.problem.subtasks
                 if test.name in part.tests
             )

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from ioi_eval.models import Blob, Problem, Solution, Subtask, Test, TestResult, Verdict
 from ioi_eval.rules.expectations import (
-    agrees,
-    counting_tests,
-    expectations,
-    measured_limit,
-    met,
-    unknown_words,
+    agrees_with_keyword,
+    compute_time_limit,
+    is_expectation_met,
+    list_counting_tests,
+    list_expectations,
+    list_unknown_keywords,
 )
 
 AC, PA, WA, TLE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE
@@ -86,24 +86,24 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
     ],
 )
 def test_a_word_and_what_happened(word: str, score: float, statuses: set[Verdict], expected: bool) -> None:
-    assert agrees(word, score, statuses, share=score) is expected
+    assert agrees_with_keyword(word, score, statuses, share=score) is expected
 
 
 def test_words_that_are_not_known_are_no_expectations() -> None:
     said = Solution(name="a", code="x", expected="slow", exceptions={"one": "AC", "two": "WA, oddly"})
-    assert unknown_words(said) == ("slow", "WA, oddly")
+    assert list_unknown_keywords(said) == ("slow", "WA, oddly")
     subtasks = tuple(Subtask(name=name, points=1, tests=("t",)) for name in ("one", "two"))
     problem = Problem(id="p", tests=(Test(name="t", input=Blob.of("")),), subtasks=subtasks)
-    assert [(one.subtask, one.word) for one in expectations(problem, said)] == [("one", "AC")]
+    assert [(one.subtask, one.word) for one in list_expectations(problem, said)] == [("one", "AC")]
 
 
 @given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))
 def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses: frozenset[Verdict]) -> None:
     words = ("correct", "partially_correct", "incorrect")
-    assert sum(agrees(word, score, statuses, share=score) for word in words) == 1
+    assert sum(agrees_with_keyword(word, score, statuses, share=score) for word in words) == 1
     for share in (0.0, 0.5, 1.0):
         words = ("accepted", "partially_accepted", "rejected")
-        said = [agrees(word, score, statuses, share=share) for word in words]
+        said = [agrees_with_keyword(word, score, statuses, share=share) for word in words]
         assert said == [share == 1, 0 < share < 1, share < 1]
 
 
@@ -112,8 +112,8 @@ def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses
 )
 def test_partially_accepted_needs_some_of_the_points_and_not_all(share: float, expected: bool) -> None:
     """A test that passes earns nothing where its group is rejected, and samples are worth nothing."""
-    assert agrees("partially_accepted", 0.0, {AC, WA}, share=share) is expected
-    assert not agrees("partially_accepted", 0.0, {CE}, share=share)
+    assert agrees_with_keyword("partially_accepted", 0.0, {AC, WA}, share=share) is expected
+    assert not agrees_with_keyword("partially_accepted", 0.0, {CE}, share=share)
 
 
 def problem(*subtasks: Subtask) -> Problem:
@@ -126,14 +126,14 @@ TWO = Subtask(name="two", points=100, tests=("b", "a"))
 
 
 def scopes(of: Problem, solution: Solution) -> list[tuple[str, str, tuple[str, ...]]]:
-    return [(found.subtask, found.word, found.tests) for found in expectations(of, solution)]
+    return [(found.subtask, found.word, found.tests) for found in list_expectations(of, solution)]
 
 
 def test_a_word_for_all_together() -> None:
     solution = Solution(name="x", expected="incorrect")
     assert scopes(problem(ONE, TWO), solution) == [("", "incorrect", ("a", "b", "c"))]
     assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
-    assert counting_tests(problem(TWO)) == ("a", "b")
+    assert list_counting_tests(problem(TWO)) == ("a", "b")
 
 
 def test_a_word_for_each_subtask_and_its_exceptions() -> None:
@@ -161,14 +161,20 @@ def test_the_worst_test_of_a_scope_decides() -> None:
         "c": TestResult(test_name="c", score=1, status=AC),
     }
     solution = Solution(name="x", expected="time_limit", exceptions={"one": "correct"}, each_subtask=True)
-    assert all(met(expected, results, share=0) for expected in expectations(problem(ONE, TWO), solution))
+    assert all(
+        is_expectation_met(expected, results, share=0)
+        for expected in list_expectations(problem(ONE, TWO), solution)
+    )
     right = Solution(name="x", expected="correct")
-    assert [met(expected, results, share=0) for expected in expectations(problem(ONE, TWO), right)] == [False]
+    assert [
+        is_expectation_met(expected, results, share=0)
+        for expected in list_expectations(problem(ONE, TWO), right)
+    ] == [False]
 
 
 @pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])
 def test_a_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None:
-    assert measured_limit(slowest, 5) == limit
+    assert compute_time_limit(slowest, 5) == limit
 
 
 @pytest.mark.parametrize(
@@ -185,4 +191,4 @@ def test_a_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None
 def test_a_measured_limit_is_the_least_multiple_of_a_resolution(
     slowest: float, resolution: float, limit: float
 ) -> None:
-    assert measured_limit(slowest, 2, resolution) == limit
+    assert compute_time_limit(slowest, 2, resolution) == limit

@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Acceptance, Grading, Points, Problem, Solution, Subtask, TestResult, Verdict
-from ioi_eval.rules.expectations import expectations, met
-from ioi_eval.rules.grading import Bounds, Grade, GraderQuestion, bounds, grade, most, needed, share
-from ioi_eval.rules.grading import tests_of as all_of
+from ioi_eval.rules.expectations import is_expectation_met, list_expectations
+from ioi_eval.rules.grading import (
+    Bounds,
+    Grade,
+    GraderQuestion,
+    compute_bounds,
+    compute_grade,
+    compute_share,
+    list_needed_tests,
+    max_group_points,
+)
+from ioi_eval.rules.grading import list_tests as all_of
 
 AC, PA, WA, TLE, RE, CE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.CE
 MLE, OLE = Verdict.MLE, Verdict.OLE
@@ -41,29 +50,33 @@ def judged(*statuses: Verdict, part: float = 0.5) -> dict[str, TestResult]:
 )
 def test_the_verdict_of_a_group(acceptance: Acceptance, statuses: list[Verdict], verdict: Verdict) -> None:
     group = Grading(parts=tuple("abcdef"[: len(statuses)]), acceptance=acceptance, stops=False)
-    assert grade(group, judged(*statuses)).verdict is verdict
+    assert compute_grade(group, judged(*statuses)).verdict is verdict
 
 
 def test_what_is_behind_an_error_was_not_judged() -> None:
     group = Grading(parts=("a", "b", "c"), acceptance=Acceptance.WORST_ERROR, accept_score=10, stops=True)
-    assert grade(group, judged(AC, WA, RE)) == (WA, 10)
+    assert compute_grade(group, judged(AC, WA, RE)) == (WA, 10)
 
 
 def test_a_part_of_a_tests_points() -> None:
     group = Grading(parts=("a", "b"), accept_score=20)
-    assert grade(group, judged(AC, PA, part=0.25)) == (AC, 25)
-    assert share(group, judged(AC, PA, part=0.25)) == 25 / 40
+    assert compute_grade(group, judged(AC, PA, part=0.25)) == (AC, 25)
+    assert compute_share(group, judged(AC, PA, part=0.25)) == 25 / 40
 
 
 def test_a_group_of_no_points_is_right_or_wrong() -> None:
     group = Grading(parts=("a",), accept_score=0)
-    assert (most(group), share(group, judged(AC)), share(group, judged(WA))) == (0, 1, 0)
+    assert (max_group_points(group), compute_share(group, judged(AC)), compute_share(group, judged(WA))) == (
+        0,
+        1,
+        0,
+    )
 
 
 def test_more_points_than_there_are_is_no_score() -> None:
     group = Grading(parts=("a", "b"), accept_score=2)
     with pytest.raises(JudgeFailure, match=r"earned 5 points, but the maximum is 4"):
-        share(group, judged(AC, PA, part=1.5))
+        compute_share(group, judged(AC, PA, part=1.5))
 
 
 NOTHING = Grading(parts=("b",), accept_score=0)
@@ -95,21 +108,21 @@ NOTHING = Grading(parts=("b",), accept_score=0)
 def test_the_most_is_what_wrong_answers_may_earn_too(
     group: Grading, right: float, wrong: float, worth: float
 ) -> None:
-    assert grade(group, judged(AC, AC)).points == right
-    assert grade(group, judged(WA, WA)).points == wrong
-    assert most(group) == worth
+    assert compute_grade(group, judged(AC, AC)).points == right
+    assert compute_grade(group, judged(WA, WA)).points == wrong
+    assert max_group_points(group) == worth
 
 
 @pytest.mark.parametrize(("earns", "points"), [(True, 30), (False, 0)])
 def test_what_the_package_s_own_grader_rejects_as_a_whole_has_no_points(earns: bool, points: float) -> None:
     group = Grading(parts=("a", "b"), stops=False, flags=(), full=100, rejected_earns=earns)
     answers = {GraderQuestion((), "AC 1.0\nWA 0.0\n"): Grade(WA, 30)}
-    assert grade(group, judged(AC, WA), answers) == Grade(WA, points)
+    assert compute_grade(group, judged(AC, WA), answers) == Grade(WA, points)
 
 
 def test_a_test_without_a_result_is_no_score() -> None:
     with pytest.raises(JudgeFailure, match="on test b: no result"):
-        grade(BEST_OF, judged(AC, Verdict.SKIPPED))
+        compute_grade(BEST_OF, judged(AC, Verdict.SKIPPED))
 
 
 @pytest.mark.parametrize(
@@ -121,8 +134,8 @@ def test_a_tag_speaks_of_what_the_group_is(
 ) -> None:
     subtask = Subtask(name="g", points=1, tests=("a", "b"), grading=BEST_OF)
     solution = Solution(name="s", expected="", exceptions={"g": word})
-    (expectation,) = expectations(Problem(id="p", subtasks=(subtask,)), solution)
-    assert met(expectation, judged(*statuses), share=0) is agrees
+    (expectation,) = list_expectations(Problem(id="p", subtasks=(subtask,)), solution)
+    assert is_expectation_met(expectation, judged(*statuses), share=0) is agrees
 
 
 # --- bounds ------------------------------------------------------------------------------------------
@@ -178,10 +191,10 @@ def test_bounds_are_what_all_outcomes_come_to(tree: Grading, said: dict[str, Ver
         for name, status in said.items()
         if name in all_of(tree)
     }
-    found = [grade(tree, results) for results in outcomes(tree, known)]
+    found = [compute_grade(tree, results) for results in outcomes(tree, known)]
     sides = [[one.points for one in found if one.accepted is side] for side in (True, False)]
     accepted, rejected = ((min(side), max(side)) if side else None for side in sides)
-    assert bounds(tree, known, partial=False) == Bounds(accepted, rejected)
+    assert compute_bounds(tree, known, partial=False) == Bounds(accepted, rejected)
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
@@ -191,12 +204,12 @@ def test_what_is_not_needed_changes_nothing(tree: Grading, said: dict[str, Verdi
         for name, status in said.items()
         if name in all_of(tree)
     }
-    left = set(needed(tree, known))
+    left = set(list_needed_tests(tree, known))
     assert left.isdisjoint(known) and left <= set(all_of(tree))
     skipped = {name: v for name, v in unknown(tree, known).items() if name not in left}
     for results in outcomes(tree, known):
         fewer = {name: skipped.get(name, result) for name, result in results.items()}
-        assert share(tree, fewer) == pytest.approx(share(tree, results))
+        assert compute_share(tree, fewer) == pytest.approx(compute_share(tree, results))
 
 
 def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult]:
@@ -207,13 +220,13 @@ def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult
 
 def test_a_test_is_needed_while_it_may_change_the_points() -> None:
     least = Grading(parts=("a", "b", "c"), points=Points.LEAST, stops=False, acceptance=Acceptance.ALWAYS)
-    assert set(needed(least, judged(AC))) == {"b", "c"}
-    assert set(needed(least, judged(WA))) == set()
-    assert share(least, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
+    assert set(list_needed_tests(least, judged(AC))) == {"b", "c"}
+    assert set(list_needed_tests(least, judged(WA))) == set()
+    assert compute_share(least, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
     gate = Grading(parts=(Grading(parts=("a", "b")), Grading(parts=("c", "d"))))
-    assert set(needed(gate, judged(WA))) == set(), "what is behind it is not judged"
+    assert set(list_needed_tests(gate, judged(WA))) == set(), "what is behind it is not judged"
 
 
 def test_a_grader_of_the_problem_is_told_of_every_test() -> None:
     tree = Grading(parts=("a", Grading(parts=("b", "c"), flags=(), full=5.0)), points=Points.LEAST)
-    assert set(needed(tree, judged(WA))) == {"b", "c"}
+    assert set(list_needed_tests(tree, judged(WA))) == {"b", "c"}

@@ -37,12 +37,12 @@ def names(tests: Iterable[plan.PlannedTest]) -> str:
 )
 def test_rule_of_each_score_type(kind: ScoreType, rule: PlanGroup) -> None:
     asked = make_problem("a", make_subtask("a", kind))
-    assert plan.groups(asked) == (rule,)
-    assert plan.groups(asked, all_tests=True) == (PlanGroup(rule="never"),)
+    assert plan.make_plan_groups(asked) == (rule,)
+    assert plan.make_plan_groups(asked, all_tests=True) == (PlanGroup(rule="never"),)
 
 
 def test_no_subtasks_no_groups() -> None:
-    assert plan.groups(make_problem("ab")) == ()
+    assert plan.make_plan_groups(make_problem("ab")) == ()
     assert [planned.groups for planned in plan.distinct_tests(make_problem("ab"))] == [(), ()]
 
 
@@ -62,7 +62,7 @@ def test_no_subtasks_no_groups() -> None:
     ],
 )
 def test_settles(kind: ScoreType, score: float, settled: bool) -> None:
-    assert plan.settles(make_subtask("a", kind), score) is settled
+    assert plan.settles_subtask(make_subtask("a", kind), score) is settled
 
 
 @given(
@@ -75,8 +75,10 @@ def test_what_settles_leaves_nothing_to_change(
     kind: ScoreType, score: float, some: list[float], others: list[float]
 ) -> None:
     group = make_subtask("a", kind)
-    if plan.settles(group, score):
-        assert scoring.subtask_score(group, [score, *some]) == scoring.subtask_score(group, [*others, score])
+    if plan.settles_subtask(group, score):
+        assert scoring.compute_subtask_score(group, [score, *some]) == scoring.compute_subtask_score(
+            group, [*others, score]
+        )
 
 
 # --- which tests -------------------------------------------------------------------------------------
@@ -146,13 +148,13 @@ def test_a_subtask_that_names_a_test_that_is_not_there() -> None:
 def test_groups_by_list_by_expression_and_by_count(
     selectors: list[plan.Selector], groups: list[tuple[str, ...]]
 ) -> None:
-    assert list(plan.group_tests(["c", "b", "a2", "a10", "a"], selectors)) == groups
+    assert list(plan.select_group_tests(["c", "b", "a2", "a10", "a"], selectors)) == groups
 
 
 @pytest.mark.parametrize("selectors", [["x"], ["("], [["a", "x"]], [3], [-1], [1, "a"], ["a", 1]])
 def test_groups_that_fit_no_tests(selectors: list[plan.Selector]) -> None:
     with pytest.raises(InputError):
-        plan.group_tests(["a", "b"], selectors)
+        plan.select_group_tests(["a", "b"], selectors)
 
 
 # --- the order ---------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ def test_all_tests_and_those_in_order_keep_the_problems_order() -> None:
     assert names(plan.Schedule(asked, all_tests=True).live({})) == "ab"
     assert names(plan.Schedule(asked, in_order=True).live({})) == "ab"
     assert names(plan.Schedule(asked, in_order=True).live(results(a=0))) == ""
-    assert names(plan.order(asked, plan.distinct_tests(asked))) == "ba"
+    assert names(plan.order_tests(asked, plan.distinct_tests(asked))) == "ba"
 
 
 # --- what still matters ------------------------------------------------------------------------------
@@ -250,5 +252,7 @@ def test_share_and_spread() -> None:
     tests = (make_test("a", "x"), make_test("b"), make_test("c", "x"))
     asked = Problem(id="p", tests=tests)
     first = plan.distinct_tests(asked)[0]
-    assert plan.share(first, results(a=0.5)["a"]) == results(a=0.5, c=0.5)
-    assert list(plan.spread(asked, results(c=0.5)).items()) == list(results(a=0.5, c=0.5).items())
+    assert plan.copy_to_duplicates(first, results(a=0.5)["a"]) == results(a=0.5, c=0.5)
+    assert list(plan.add_duplicate_results(asked, results(c=0.5)).items()) == list(
+        results(a=0.5, c=0.5).items()
+    )

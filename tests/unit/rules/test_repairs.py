@@ -15,10 +15,10 @@ from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
 from ioi_eval.rules.extraction import (
     Extraction,
     Repairs,
-    behind_futures,
     extract,
-    extraction_of,
-    named_extraction,
+    find_extraction,
+    insert_after_future_imports,
+    name_extraction,
     repair,
 )
 
@@ -151,10 +151,10 @@ def test_livecodebench_takes_what_stands_between_its_last_two_fences(text: str) 
 
 @pytest.mark.parametrize("how", Extraction)
 def test_a_row_says_how_its_program_was_found(how: Extraction) -> None:
-    assert extraction_of(["add_imports", *named_extraction(how)]) is how
+    assert find_extraction(["add_imports", *name_extraction(how)]) is how
 
 
 def test_all_future_imports_stay_first() -> None:
     futures = "from __future__ import annotations\nfrom __future__ import division\n"
-    found = behind_futures(f"{futures}x = 1\n", "import math\n")
+    found = insert_after_future_imports(f"{futures}x = 1\n", "import math\n")
     assert found == f"{futures}import math\nx = 1\n"

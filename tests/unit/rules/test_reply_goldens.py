@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ioi_eval.model.languages import find
-from ioi_eval.rules.extraction import extract, why_no_program
+from ioi_eval.rules.extraction import explain_missing_program, extract
 
 FOLDER = Path(__file__).parents[2] / "data" / "replies"
 
@@ -24,7 +24,7 @@ def outcome(case: Mapping[str, Any]) -> Iterator[str]:
     yield f"== {case['case']}"
     reply = case["reply"]
     if "language" not in case:
-        yield f"  no program: {why_no_program(reply)}"
+        yield f"  no program: {explain_missing_program(reply)}"
         return
     program = extract(reply, find(case["language"]))
     if program is None:

@@ -66,7 +66,7 @@ def judged(problem: Problem, key: str, outcomes: Sequence[float]) -> SubmissionR
         name: TestResult(test_name=name, score=score, status=verdicts.verdict_of_score(score))
         for name, score in zip(NAMES, outcomes, strict=True)
     }
-    return scoring.submission_result(problem, Submission(key=key, problem_id="p", code=""), tests)
+    return scoring.score_submission(problem, Submission(key=key, problem_id="p", code=""), tests)
 
 
 @given(PROBLEMS, RUNS)
@@ -95,6 +95,6 @@ def test_several_submissions(problem: Problem, handed_in: Sequence[tuple[Sequenc
     )
     wholes = [result.points for result in results]
     counting = [whole for whole, (_, token) in zip(wholes, handed_in, strict=True) if token] + wholes[-1:]
-    assert Fraction(str(scoring.points(Mode.MAX_SUBTASK, results))) == best
-    assert scoring.points(Mode.MAX, results) == sorted(wholes)[-1]
-    assert scoring.points(Mode.MAX_TOKENED_LAST, results, tokened) == sorted(counting)[-1]
+    assert Fraction(str(scoring.compute_problem_points(Mode.MAX_SUBTASK, results))) == best
+    assert scoring.compute_problem_points(Mode.MAX, results) == sorted(wholes)[-1]
+    assert scoring.compute_problem_points(Mode.MAX_TOKENED_LAST, results, tokened) == sorted(counting)[-1]

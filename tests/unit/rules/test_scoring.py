@@ -55,12 +55,12 @@ def submission(key: str = "k", code: str | None = "int main(){}") -> Submission:
     ],
 )
 def test_subtask_score(kind: ScoreType, threshold: float, scores: list[float], share: float) -> None:
-    assert scoring.subtask_score(subtask(kind, threshold=threshold), scores) == share
+    assert scoring.compute_subtask_score(subtask(kind, threshold=threshold), scores) == share
 
 
 @given(st.sampled_from(ScoreType), st.floats(0.01, 1), st.lists(SCORES, min_size=1))
 def test_a_subtasks_score_is_a_share(kind: ScoreType, threshold: float, scores: list[float]) -> None:
-    assert 0 <= scoring.subtask_score(subtask(kind, threshold=threshold), scores) <= 1
+    assert 0 <= scoring.compute_subtask_score(subtask(kind, threshold=threshold), scores) <= 1
 
 
 @given(st.sampled_from([SUM, MIN, MUL, THRESHOLD]), st.lists(SCORES, min_size=1), st.data())
@@ -71,7 +71,7 @@ def test_a_subtasks_score_never_rises_when_a_tests_score_falls(
     lower = [*scores]
     lower[index] = data.draw(st.floats(0, scores[index]))
     group = subtask(kind)
-    assert scoring.subtask_score(group, lower) <= scoring.subtask_score(group, scores)
+    assert scoring.compute_subtask_score(group, lower) <= scoring.compute_subtask_score(group, scores)
 
 
 @given(st.floats(0.01, 1), st.lists(SCORES, min_size=1), st.data())
@@ -81,18 +81,18 @@ def test_nor_with_any_threshold_when_a_test_fails(
     failed = [*scores]
     failed[data.draw(st.integers(0, len(scores) - 1))] = 0.0
     group = subtask(THRESHOLD, threshold=threshold)
-    assert scoring.subtask_score(group, failed) <= scoring.subtask_score(group, scores)
+    assert scoring.compute_subtask_score(group, failed) <= scoring.compute_subtask_score(group, scores)
 
 
 def test_below_a_threshold_less_is_more() -> None:
     group = subtask(THRESHOLD, threshold=0.5)
-    assert scoring.subtask_score(group, [0.6]) < scoring.subtask_score(group, [0.4])
+    assert scoring.compute_subtask_score(group, [0.6]) < scoring.compute_subtask_score(group, [0.4])
 
 
 def test_points_without_tests_are_refused_and_samples_without_tests_are_not() -> None:
     with pytest.raises(InputError, match="no tests"):
-        scoring.subtask_score(subtask(tests=""), [])
-    assert scoring.subtask_score(subtask(tests="", points=0), []) == 0
+        scoring.compute_subtask_score(subtask(tests=""), [])
+    assert scoring.compute_subtask_score(subtask(tests="", points=0), []) == 0
 
 
 # --- one subtask: rounding and statuses --------------------------------------------------------------
@@ -116,14 +116,14 @@ def test_points_without_tests_are_refused_and_samples_without_tests_are_not() ->
 )
 def test_rounding(points: float, share: float, precision: int, score: float, weighted: float) -> None:
     group = subtask(points=points, tests="a")
-    made = scoring.subtask_result(problem(group, precision=precision), group, results(a=share))
+    made = scoring.score_subtask(problem(group, precision=precision), group, results(a=share))
     assert (made.exact_score, made.score, made.weighted_score) == (share, score, weighted)
     assert (made.points, made.score_precision, made.problem, made.subtask) == (points, precision, "p", "s")
 
 
 def test_weighted_is_rounded_from_the_exact_score_not_from_the_rounded_one() -> None:
     group = subtask(points=60, tests="a")
-    made = scoring.subtask_result(problem(group), group, results(a=0.005))
+    made = scoring.score_subtask(problem(group), group, results(a=0.005))
     assert (made.score, made.weighted_score) == (0.01, 0.3)
 
 
@@ -142,7 +142,7 @@ def test_weighted_is_rounded_from_the_exact_score_not_from_the_rounded_one() -> 
 )
 def test_status_of_a_subtask(kind: ScoreType, scores: dict[str, float], status: str) -> None:
     group = subtask(kind, threshold=0.5)
-    assert scoring.subtask_result(problem(group), group, results(**scores)).status == status
+    assert scoring.score_subtask(problem(group), group, results(**scores)).status == status
 
 
 def test_the_worst_test_gives_its_status_and_skipped_ones_do_not() -> None:
@@ -152,20 +152,20 @@ def test_the_worst_test_gives_its_status_and_skipped_ones_do_not() -> None:
         "b": result("b", 0, Verdict.RE),
         "c": verdicts.skipped_result("c"),
     }
-    made = scoring.subtask_result(problem(group), group, tests)
+    made = scoring.score_subtask(problem(group), group, tests)
     assert made.status is Verdict.RE
     assert [test.status for test in made.test_results] == ["TLE", "RE", "SKIPPED"]
 
 
 def test_a_threshold_keeps_the_status_of_a_program_that_failed() -> None:
     group = subtask(THRESHOLD, tests="a")
-    made = scoring.subtask_result(problem(group), group, {"a": result("a", 0, Verdict.TLE)})
+    made = scoring.score_subtask(problem(group), group, {"a": result("a", 0, Verdict.TLE)})
     assert made.status is Verdict.TLE
 
 
 def test_a_test_that_a_subtask_names_twice_counts_once() -> None:
     group = subtask(MUL, tests="aa")
-    made = scoring.subtask_result(problem(group), group, results(a=0.5))
+    made = scoring.score_subtask(problem(group), group, results(a=0.5))
     assert made.exact_score == 0.5
     assert len(made.test_results) == 1
 
@@ -179,7 +179,7 @@ def test_a_test_that_a_subtask_names_twice_counts_once() -> None:
 )
 def test_a_settled_subtask_needs_no_further_test(kind: ScoreType, scores: dict[str, float]) -> None:
     group = subtask(kind, threshold=0.5)
-    made = scoring.subtask_result(problem(group), group, results(**scores))
+    made = scoring.score_subtask(problem(group), group, results(**scores))
     assert made.exact_score == 0
     assert [test.status for test in made.test_results][1] is Verdict.SKIPPED
 
@@ -200,15 +200,15 @@ def test_a_missing_test_that_matters_is_never_taken_for_zero(
 ) -> None:
     group = subtask(kind, threshold=0.5)
     with pytest.raises(JudgeFailure, match="depends on it"):
-        scoring.subtask_result(problem(group), group, results(**scores))
+        scoring.score_subtask(problem(group), group, results(**scores))
     skipped = results(**scores) | {"b": verdicts.skipped_result("b")}
     with pytest.raises(JudgeFailure, match="test b"):
-        scoring.subtask_result(problem(group), group, {"a": result("a", 1)} | skipped)
+        scoring.score_subtask(problem(group), group, {"a": result("a", 1)} | skipped)
 
 
 def test_without_subtasks_every_test_matters() -> None:
     with pytest.raises(JudgeFailure, match="test d"):
-        scoring.submission_result(problem(), submission(), results(a=0, b=0, c=0))
+        scoring.score_submission(problem(), submission(), results(a=0, b=0, c=0))
 
 
 # --- one submission ----------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_without_subtasks_every_test_matters() -> None:
 
 def test_a_submissions_points_are_the_unrounded_sum() -> None:
     groups = [Subtask(name=name, points=10, tests=(name,)) for name in "abc"]
-    made = scoring.submission_result(
+    made = scoring.score_submission(
         problem(*groups, tests="abc"), submission(), results(a=1 / 3, b=1 / 3, c=1 / 3)
     )
     assert [part.weighted_score for part in made.subtasks] == [3.33, 3.33, 3.33]
@@ -228,21 +228,21 @@ def test_subtasks_share_tests_and_stand_in_the_problems_order() -> None:
         Subtask(name="full", points=70, tests=("a", "b", "c")),
         Subtask(name="easy", points=30, tests=("a",)),
     ]
-    made = scoring.submission_result(problem(*groups, tests="abc"), submission(), results(c=0, a=1))
+    made = scoring.score_submission(problem(*groups, tests="abc"), submission(), results(c=0, a=1))
     assert [(part.subtask, part.weighted_score) for part in made.subtasks] == [("full", 0), ("easy", 30)]
     assert [test.test_name for test in made.tests] == ["a", "b", "c"]
     assert made.points == 30
 
 
 def test_without_subtasks_points_are_the_mean() -> None:
-    made = scoring.submission_result(problem(), submission(), results(a=1, b=1, c=0.5, d=0))
+    made = scoring.score_submission(problem(), submission(), results(a=1, b=1, c=0.5, d=0))
     assert (made.points, made.subtasks) == (0.625, ())
     passes = scoring.pass_rate(made)
     assert (passes.passed, passes.total, passes.pass_rate, passes.resolved) == (2, 4, 0.5, False)
 
 
 def test_resolved_is_every_test_passed() -> None:
-    made = scoring.submission_result(problem(tests="a"), submission(), results(a=1))
+    made = scoring.score_submission(problem(tests="a"), submission(), results(a=1))
     assert scoring.pass_rate(made).resolved
     empty = SubmissionResult(key="k", problem_id="p", compiles=True)
     assert (scoring.pass_rate(empty).resolved, scoring.pass_rate(empty).pass_rate) == (False, 0.0)
@@ -250,12 +250,12 @@ def test_resolved_is_every_test_passed() -> None:
 
 def test_a_problem_without_tests_scores_nobody() -> None:
     with pytest.raises(InputError, match="no tests"):
-        scoring.submission_result(problem(tests=""), submission(), {})
+        scoring.score_submission(problem(tests=""), submission(), {})
 
 
 def test_tests_of_equal_content_share_a_result() -> None:
     twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("1")) for name in "ab")
-    made = scoring.submission_result(Problem(id="p", tests=twins), submission(), results(a=0.5))
+    made = scoring.score_submission(Problem(id="p", tests=twins), submission(), results(a=0.5))
     assert [(test.test_name, test.score) for test in made.tests] == [("a", 0.5), ("b", 0.5)]
 
 
@@ -271,7 +271,7 @@ def test_what_does_not_compile_is_ce_everywhere(
     code: str | None, feedback: str, reason: str, ending: str
 ) -> None:
     group = subtask(SUM)
-    made = scoring.submission_result(
+    made = scoring.score_submission(
         problem(group), submission(code=code), {}, compiles=False, compile_output="expected ')'"
     )
     assert (made.compiles, made.points, made.compile_output) == (False, 0, "expected ')'")
@@ -279,12 +279,12 @@ def test_what_does_not_compile_is_ce_everywhere(
     assert {test.feedback for test in made.tests} == {feedback}
     assert [(part.status, part.weighted_score) for part in made.subtasks] == [(Verdict.CE, 0)]
     assert made.verdict is Verdict.CE
-    assert (scoring.reason(made), scoring.ending(made)) == (reason, ending)
+    assert (scoring.find_unjudged_reason(made), scoring.outcome_name(made)) == (reason, ending)
 
 
 def test_the_evidence_is_passed_on() -> None:
     sent = Submission(key="k", problem_id="p", code="", repairs=("header",))
-    made = scoring.submission_result(
+    made = scoring.score_submission(
         problem(tests="a"), sent, results(a=1), checker="cms", compiler="g++ 12", confinement={"landlock": 7}
     )
     assert (made.key, made.problem_id, made.repairs) == ("k", "p", ("header",))
@@ -296,7 +296,7 @@ def test_the_evidence_is_passed_on() -> None:
     [(MIN, {"a": 1, "b": 1}, "AC"), (MIN, {"a": 1, "b": 0.5}, "PA"), (MIN, {"a": 0}, "WA")],
 )
 def test_status_of_a_submission(kind: ScoreType, scores: dict[str, float], status: str) -> None:
-    made = scoring.submission_result(problem(subtask(kind)), submission(), results(**scores))
+    made = scoring.score_submission(problem(subtask(kind)), submission(), results(**scores))
     assert made.verdict == status
 
 
@@ -311,7 +311,7 @@ def test_statuses_fit_scores(kind: ScoreType, outcomes: list[tuple[float, Verdic
         for name, (score, status) in zip(names, outcomes, strict=True)
     }
     group = subtask(kind, tests=names, threshold=0.5)
-    made = scoring.subtask_result(problem(group, tests=names), group, tests)
+    made = scoring.score_subtask(problem(group, tests=names), group, tests)
     if made.status is Verdict.AC:
         assert made.exact_score == 1
     if made.exact_score == 1:

@@ -252,7 +252,7 @@ def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: in
         pool.add(one)
 
     def worth(chosen: Sequence[Attempt]) -> float:
-        return scoring.points(
+        return scoring.compute_problem_points(
             mode, [one.result for one in chosen], {one.result.key for one in chosen if one.tokened}
         )
 
@@ -265,7 +265,7 @@ def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: in
 @given(pools())
 def test_a_bigger_budget_is_never_worth_less(made: list[Attempt]) -> None:
     worth = [
-        scoring.points(Mode.MAX_SUBTASK, [one.result for one in chosen])
+        scoring.compute_problem_points(Mode.MAX_SUBTASK, [one.result for one in chosen])
         for chosen in ([], select_limited(made, 1), select_limited(made, 4), select_limited(made), made)
     ]
     assert worth == sorted(worth)
