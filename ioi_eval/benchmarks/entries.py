@@ -33,7 +33,7 @@ from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test, Value
-from ioi_eval.problems.package import with_testlib
+from ioi_eval.problems.package import collect_program_files
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, parse_literal
 from ioi_eval.rules.row_tests import with_tests
@@ -386,7 +386,7 @@ class ListedBenchmark(Benchmark):
         source = self.read_string(row, names.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
         if source.strip():
-            program = with_testlib("checker.cpp", source, *header_folders(options))
+            program = collect_program_files("checker.cpp", source, *header_folders(options))
             checker = Checker(kind=CheckerKind.TESTLIB, sources=program)
         return self.problem_of_row(
             row,

@@ -38,7 +38,7 @@ from ioi_eval.model.values import (
     Test,
 )
 from ioi_eval.problems import cms
-from ioi_eval.problems.package import TESTLIB, first_named, with_testlib
+from ioi_eval.problems.package import TESTLIB, collect_program_files, find_first_by_stem
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import needs_answers
@@ -111,7 +111,7 @@ def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
     task = header.word("task_type", TaskType, TaskType.BATCH)
     params = cms.read_params(header, task, faults)
     graders = tuple(file for file in files if file.name.startswith("graders/") and file.name != CONFIG)
-    options = cms.read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
+    options = cms.read_options(params, task, find_first_by_stem(graders, [grader_name(task)]) is not None)
     cms.check_grader(task, options, graders, faults)
     checkers = tuple(file for file in files if file.name.startswith("checker/"))
     problem = Problem(
@@ -125,8 +125,8 @@ def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
         if task is TaskType.OUTPUT_ONLY
         else Limits.contest(row.number("time_limit", above=0), row.whole("memory_limit", 0) or None),
         grader_files=graders,
-        checker=cms.checker_of(header, params, task, checkers),
-        manager=cms.manager_of(header, task, graders, faults),
+        checker=cms.find_checker(header, params, task, checkers),
+        manager=cms.find_manager(header, task, graders, faults),
         score_precision=row.whole("score_precision", 2),
         cpp_standard=cms.cpp_standard(header, candidate.year),
         starter_code=row.text("starting_code", ""),
@@ -346,7 +346,7 @@ def _grader_fields(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
     header_names = [name for name in sources if name.endswith(".h")]
     if _GRADER not in sources or not header_names:
         return {}
-    program = with_testlib(_GRADER, sources[_GRADER], *folders)
+    program = collect_program_files(_GRADER, sources[_GRADER], *folders)
     headers = (
         NamedBlob(name=name, content=Blob.of(sources[name])) for name in header_names if name != TESTLIB
     )
@@ -373,7 +373,7 @@ def _interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) -> dict
     ]
     for name, language in (("interactor.cpp", "c++"), ("interactor.py", "python")):
         if name in sources:
-            program = (*with_testlib(name, sources[name], *folders), *headers)
+            program = (*collect_program_files(name, sources[name], *folders), *headers)
             manager = Manager(sources=program, kind=CheckerKind.TESTLIB, language=language)
             return {"task_type": TaskType.INTERACTIVE, "manager": manager}
     raise Unusable(SCRIPTS if "manager.cpp" in sources else NO_INTERACTOR)

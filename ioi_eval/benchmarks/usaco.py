@@ -21,7 +21,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
-from ioi_eval.problems.names import is_plain
+from ioi_eval.problems.names import is_plain_name
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 
 _MEGABYTE = 1_000_000  # bytes, as in the benchmark's harness
@@ -98,7 +98,7 @@ def _test_folder(row: Row) -> Path:
 def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
     """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
     folder = _test_folder(row)
-    if not is_plain(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):
+    if not is_plain_name(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):
         raise CasesError(NO_CASES)
     for number in range(1, row.whole("num_tests") + 1):
         pairs = [[folder / name.format(number) for name in pair] for pair in _TEST_FILES]

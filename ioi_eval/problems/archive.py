@@ -62,7 +62,7 @@ class Extracted(NamedTuple):
     pin: Pin  # keeps the folder in the cache until it is released
 
 
-def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
+def extract_archive(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
     """Return the folder with the archive's files. Extract the archive if the cache does not contain it.
 
     Raises:
@@ -70,7 +70,7 @@ def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) 
     """
     try:
         with raise_read_errors(archive), zipfile.ZipFile(archive) as zip_file:
-            members = _members(zip_file, archive, limits or ArchiveLimits())
+            members = _list_members(zip_file, archive, limits or ArchiveLimits())
             key = Blob.of_file(archive).sha256
             return _extract_once(store, key, lambda folder: _extract(zip_file, members, folder))
     except _BROKEN_ZIP_ERRORS as error:
@@ -86,7 +86,7 @@ def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) 
 # --- checks before extracting ------------------------------------------------------------------------
 
 
-def _members(zip_file: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> list[_Member]:
+def _list_members(zip_file: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> list[_Member]:
     """Return the members of the archive after all checks, without files that macOS adds to zips."""
     infos = [
         info
@@ -104,35 +104,37 @@ def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimi
     archive_bytes = max(1, archive.stat().st_size)
     total_bytes = sum(info.file_size for info in infos)
     if len(infos) > limits.files:
-        raise _refusal(archive, f"it contains {len(infos)} files, at most {limits.files} are allowed")
+        raise _archive_error(archive, f"it contains {len(infos)} files, at most {limits.files} are allowed")
     if total_bytes > limits.total:
-        raise _refusal(archive, f"its contents have {total_bytes} bytes, at most {limits.total} are allowed")
+        raise _archive_error(
+            archive, f"its contents have {total_bytes} bytes, at most {limits.total} are allowed"
+        )
     if total_bytes > limits.ratio_from and total_bytes > limits.ratio * archive_bytes:
-        raise _refusal(
+        raise _archive_error(
             archive,
             f"its contents are {total_bytes // archive_bytes} times its size, {limits.ratio} are allowed",
         )
     if sum(info.compress_size for info in infos) > archive_bytes:
-        raise _refusal(archive, "its files overlap each other")
+        raise _archive_error(archive, "its files overlap each other")
 
 
 def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
     """Return a member's name as a relative path. Raise an InputError if the member is not allowed."""
     name = info.orig_filename
     if not name.isprintable():
-        raise _refusal(archive, f"{name!r} has unprintable characters")
+        raise _archive_error(archive, f"{name!r} has unprintable characters")
     if "\\" in name or name.startswith("/") or re.match("[A-Za-z]:", name):
-        raise _refusal(archive, f"{name!r} is not a relative path with forward slashes")
+        raise _archive_error(archive, f"{name!r} is not a relative path with forward slashes")
     path = PurePosixPath(name)
     if ".." in path.parts or not path.parts:
-        raise _refusal(archive, f"{name!r} is outside of the archive's folder")
+        raise _archive_error(archive, f"{name!r} is outside of the archive's folder")
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.parts):
-        raise _refusal(archive, f"{name[:40]!r}... is too long")
+        raise _archive_error(archive, f"{name[:40]!r}... is too long")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise _refusal(archive, f"{info.filename!r} is a link or a special file")
+        raise _archive_error(archive, f"{info.filename!r} is a link or a special file")
     if info.flag_bits & 1:
-        raise _refusal(archive, f"{info.filename!r} is encrypted")
+        raise _archive_error(archive, f"{info.filename!r} is encrypted")
     return path
 
 
@@ -142,14 +144,14 @@ def _check_distinct(members: Iterable[_Member], archive: Path) -> None:
     folders: set[PurePosixPath] = set()
     for info, name in members:
         if not info.is_dir() and name in files:
-            raise _refusal(archive, f"{str(name)!r} is contained twice")
+            raise _archive_error(archive, f"{str(name)!r} is contained twice")
         (folders if info.is_dir() else files).add(name)
         folders.update(name.parents)
     for name in sorted(files & folders):
-        raise _refusal(archive, f"{str(name)!r} is both a file and a folder")
+        raise _archive_error(archive, f"{str(name)!r} is both a file and a folder")
 
 
-def _refusal(archive: Path, reason: str) -> InputError:
+def _archive_error(archive: Path, reason: str) -> InputError:
     """Return the error for an archive that must not be extracted."""
     return InputError(
         f"this archive is not extracted: {reason}",

@@ -32,11 +32,11 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems.keys import (
     Keys,
-    Unknown,
+    UnknownKeyPolicy,
     choice,
     file_name,
     flag,
-    listed,
+    format_choices,
     memory_limit,
     number,
     optional_number,
@@ -49,20 +49,20 @@ from ioi_eval.problems.keys import (
     whole,
     word,
 )
-from ioi_eval.problems.names import is_plain
+from ioi_eval.problems.names import is_plain_name
 from ioi_eval.problems.package import (
     DeclaredFormat,
-    files_below,
-    first_named,
+    find_first_by_stem,
     language_of,
-    led_by,
-    named,
-    note_foreign,
-    outputs_of,
+    list_files,
+    list_visible_paths,
+    load_named_blobs,
+    make_solution,
+    note_unsupported_language,
+    put_first,
     read_mapping,
-    solution,
-    tests_of,
-    visible,
+    read_output_files,
+    read_tests_folder,
 )
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import Selector, needs_answers, select_group_tests
@@ -141,7 +141,7 @@ class CmsHeader(ScoringKeys, ManagerKeys):
     )
     task_type_parameters = raw("the same key, as the contest system calls it", "`task_type_params`")
     checker = raw(
-        f"{listed(list(CheckerKind))}, or an object, below",
+        f"{format_choices(list(CheckerKind))}, or an object, below",
         "`cms` with a folder `checker/`, else `white-diff`",
     )
     submission_format = text_list(
@@ -187,7 +187,7 @@ class TaskTypeParams(Keys):
 class CheckerKeys(Keys):
     """The keys of `checker` if it is an object."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     kind = word(CheckerKind, "", "`cms` with a folder `checker/`, else `tokens`", default=CheckerKind.TOKENS)
     arguments = texts("a list of strings, after those of the kind")
     case_sensitive = flag("for `tokens`", default=True)
@@ -219,7 +219,7 @@ class SubtaskKeys(Keys):
 class GroupKeys(Keys):
     """The keys of a group in `score_type_parameters` if it is an object."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     ignored = ("always_show_testcases", "name", "key")
     score = number("points", name="max_score")
     testcases = raw(_TESTS_MEANING, "refused")
@@ -255,9 +255,9 @@ class Cms(DeclaredFormat[CmsHeader]):
         problem_id = self.checked_id(folder, where, header, faults)
         task = header.task_type
         params = read_params(header, task, faults)
-        graders = files_below(folder, "graders")
-        checker = checker_of(header, params, task, files_below(folder, "checker"))
-        options = read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
+        graders = list_files(folder, "graders")
+        checker = find_checker(header, params, task, list_files(folder, "checker"))
+        options = read_options(params, task, find_first_by_stem(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
         if options.with_grader and task is TaskType.COMMUNICATION and not params.has("user_io"):
             faults.note(DEFAULT_IO_NOTE, self.header)
@@ -265,8 +265,8 @@ class Cms(DeclaredFormat[CmsHeader]):
         if options.with_grader:
             remedy = 'Set another name: "submission_format": ["NAME.%l"]'
             module = (*source_names, problem_id.lower())[0]
-            graders = without_unusable_python(module, task, graders, faults, "graders", remedy)
-        tests = tests_of(folder, needs_answers(task, checker), faults)
+            graders = exclude_unusable_python(module, task, graders, faults, "graders", remedy)
+        tests = read_tests_folder(folder, needs_answers(task, checker), faults)
         test_names = tuple(test.name for test in tests)
         for name in options.output_tests:
             if name not in test_names:
@@ -283,22 +283,22 @@ class Cms(DeclaredFormat[CmsHeader]):
             source=where,
             task_type=task,
             options=replace(options, source_names=source_names),
-            limits=_limits(header, task),
+            limits=_read_limits(header, task),
             grader_files=graders,
             checker=checker,
-            manager=manager_of(header, task, graders, faults),
+            manager=find_manager(header, task, graders, faults),
             tests=tests,
             subtasks=subtasks,
             score_precision=header.score_precision,
             cpp_standard=cpp_standard(header, header.year),
-            solutions=tuple(_solutions(folder, task, test_names, source_names, faults)),
+            solutions=tuple(_read_solutions(folder, task, test_names, source_names, faults)),
         )
 
 
 # --- problem.json ------------------------------------------------------------------------------------
 
 
-def _limits(header: CmsHeader, task: TaskType) -> Limits:
+def _read_limits(header: CmsHeader, task: TaskType) -> Limits:
     """Return the limits. Output-only tasks run no programs, so they have none."""
     if task is TaskType.OUTPUT_ONLY:
         return Limits()
@@ -316,7 +316,7 @@ def _source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     names = (name for name in header.submission_format if name.endswith(_SOURCE_SUFFIX))
     stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in names)
     for stem in stems:
-        if not is_plain(stem):
+        if not is_plain_name(stem):
             header.fault(
                 field,
                 f"{stem + _SOURCE_SUFFIX!r} is not the name of a source",
@@ -373,14 +373,14 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
         case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
             has_output_tests = task is TaskType.BATCH_AND_OUTPUT
             return TaskOptions(
-                with_grader=_compilation(params, "grader", has_grader),
+                with_grader=_needs_compilation(params, "grader", has_grader),
                 input_file=params.inputfile,
                 output_file=params.outputfile,
                 output_tests=params.output_only_testcases if has_output_tests else (),
             )
         case TaskType.COMMUNICATION:
             return TaskOptions(
-                with_grader=_compilation(params, "stub", has_grader),
+                with_grader=_needs_compilation(params, "stub", has_grader),
                 processes=params.num_processes,
                 user_io=params.user_io,
                 manager_args=params.manager_args,
@@ -398,7 +398,7 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
     return TaskOptions()
 
 
-def _compilation(params: Fields, together: str, has_grader: bool) -> bool:
+def _needs_compilation(params: Fields, together: str, has_grader: bool) -> bool:
     """Return True if submissions are compiled with the grader. `together` is the value that means so."""
     default = together if has_grader else "alone"
     return params.choice("compilation", ("alone", together), default) == together
@@ -422,11 +422,11 @@ def _parse_json_field(header: Fields, field: str) -> Any:
 def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> None:
     """Report a missing grader if the options require one."""
     name = grader_name(task)
-    if options.with_grader and first_named(graders, [name]) is None:
+    if options.with_grader and find_first_by_stem(graders, [name]) is None:
         faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
-def without_unusable_python(
+def exclude_unusable_python(
     module: str,
     task: TaskType,
     graders: tuple[NamedBlob, ...],
@@ -453,14 +453,14 @@ def without_unusable_python(
     problem = f"it cannot import submissions, which are named {module}.py"
     file = f"{folder}/{PurePosixPath(stem).name}.py"
     other_graders = tuple(grader for grader in graders if grader != python_grader)
-    if first_named(other_graders, [stem]) is None:
+    if find_first_by_stem(other_graders, [stem]) is None:
         faults.add(problem, file, remedy=remedy)
         return graders
     faults.note(f"ignored, so Python is excluded: {problem}. {remedy}", file)
     return other_graders
 
 
-def manager_of(
+def find_manager(
     header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
 ) -> Manager | None:
     """Return the task's manager or interactor, or None if the task type has none.
@@ -480,15 +480,15 @@ def manager_of(
     if kind is CheckerKind.CMS and task is TaskType.INTERACTIVE:
         problem = f"an interactor cannot print a score for {kind}: its output goes to the submission"
         header.fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
-    source = first_named(graders, names)
+    source = find_first_by_stem(graders, names)
     if source is None:
         missing = f"{folder}/{Path(names[0]).name}.cpp"
         faults.add("missing file", missing, remedy=f"A task of type {task} needs it")
         return None
-    return Manager(sources=led_by(source, graders), kind=kind, language=language_of(source.name) or "c++")
+    return Manager(sources=put_first(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
 
-def checker_of(
+def find_checker(
     header: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
 ) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
@@ -508,10 +508,10 @@ def checker_of(
     )
     if not kind.is_program:
         return checker
-    return with_sources(checker, sources, header)
+    return add_sources(checker, sources, header)
 
 
-def with_sources(
+def add_sources(
     checker: Checker,
     sources: Sequence[NamedBlob],
     header: Fields,
@@ -528,12 +528,12 @@ def with_sources(
         without: The value of that key if a package has no checker, for messages.
     """
     programs = [file for file in sources if of_suffix(Path(file.name).suffix)]
-    source = first_named(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
+    source = find_first_by_stem(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
     if source is None:
         header.fault(field, "missing file checker/checker.cpp", f"Add it, or set this to {without}")
         return checker
     language = language_of(source.name) or "c++"
-    return replace(checker, sources=led_by(source, sources), language=language)
+    return replace(checker, sources=put_first(source, sources), language=language)
 
 
 def _checker_kind(
@@ -580,7 +580,7 @@ def read_subtasks(
         name="all", points=0.0, tests=(), score_type=header.score_type, threshold=header.threshold
     )
     groups = list[_Group]()
-    for path in visible((folder / "subtasks").glob("*")):
+    for path in list_visible_paths((folder / "subtasks").glob("*")):
         file = f"subtasks/{path.name}"
         if path.suffix.lower() not in _SUBTASK_SUFFIXES:
             continue
@@ -589,15 +589,15 @@ def read_subtasks(
         elif (values := read_mapping(folder, file, faults)) is not None:
             subtask_keys = SubtaskKeys(values, file, faults)
             subtask_keys.check_keys()
-            groups.append(_group(path.stem, subtask_keys, defaults))
+            groups.append(_make_group(path.stem, subtask_keys, defaults))
     if header.has(_SUBTASK_PARAMETERS):
         if groups:
             header.fault(_SUBTASK_PARAMETERS, "there are also subtasks in files", "Remove one of the two")
-        groups = _from_parameters(header, defaults, len(tests), faults)
+        groups = _read_group_parameters(header, defaults, len(tests), faults)
     has_counts = any(_is_count(group.tests) for group in groups)
     if has_counts:
-        _note_order(tests, "tests", faults)
-        _note_order([group.subtask.name for group in groups], "subtasks", faults)
+        _note_ambiguous_order(tests, "tests", faults)
+        _note_ambiguous_order([group.subtask.name for group in groups], "subtasks", faults)
     tests_by_group = (
         _tests_by_count(groups, tests) if has_counts else [_tests_by_name(group, tests) for group in groups]
     )
@@ -606,7 +606,7 @@ def read_subtasks(
     )
 
 
-def _note_order(names: Sequence[str], part: str, faults: Faults) -> None:
+def _note_ambiguous_order(names: Sequence[str], part: str, faults: Faults) -> None:
     """Add a note if names in alphabetical order are not in numerical order: 1, 10, 2."""
 
     def by_number(name: str) -> list[tuple[int, str]]:
@@ -621,7 +621,9 @@ def _note_order(names: Sequence[str], part: str, faults: Faults) -> None:
         faults.note(f"{problem}. Pad numbers with zeros to count in numerical order", part)
 
 
-def _from_parameters(header: ScoringKeys, defaults: Subtask, test_count: int, faults: Faults) -> list[_Group]:
+def _read_group_parameters(
+    header: ScoringKeys, defaults: Subtask, test_count: int, faults: Faults
+) -> list[_Group]:
     """Return the groups in the score type's parameters.
 
     They are [[points, tests, threshold], ...]; each inner list may be an object. If the score type is a
@@ -638,7 +640,7 @@ def _from_parameters(header: ScoringKeys, defaults: Subtask, test_count: int, fa
         problem = "neither a list of [points, tests] nor one of objects"
         header.fault(_SUBTASK_PARAMETERS, problem, "Write it as the contest system does")
         return []
-    return [_group_of_row(str(index), row, header, defaults) for index, row in enumerate(value, 1)]
+    return [_read_group_row(str(index), row, header, defaults) for index, row in enumerate(value, 1)]
 
 
 def _is_group_row(row: Any) -> bool:
@@ -646,21 +648,21 @@ def _is_group_row(row: Any) -> bool:
     return isinstance(row, dict) or (isinstance(row, list) and len(row) in (2, 3))
 
 
-def _group_of_row(name: str, row: dict[str, Any] | list[Any], header: Fields, defaults: Subtask) -> _Group:
+def _read_group_row(name: str, row: dict[str, Any] | list[Any], header: Fields, defaults: Subtask) -> _Group:
     """Return the group that is described by an object or a list in `score_type_parameters`."""
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
     if isinstance(row, dict):
         values = {str(key): value for key, value in row.items() if value is not None}
         group_keys = GroupKeys.of(header.under(prefix, values))
         group_keys.check_keys()
-        return _group(name, group_keys, defaults)
+        return _make_group(name, group_keys, defaults)
     if defaults.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
         row = row[:2]  # the third value is a name, which has no effect
     values = dict(zip(("points", "tests", "threshold"), row, strict=False))
-    return _group(name, _GroupRow.of(header.under(prefix, values)), defaults)
+    return _make_group(name, _GroupRow.of(header.under(prefix, values)), defaults)
 
 
-def _group(name: str, keys: SubtaskKeys | GroupKeys, defaults: Subtask) -> _Group:
+def _make_group(name: str, keys: SubtaskKeys | GroupKeys, defaults: Subtask) -> _Group:
     """Return a group that is described by these keys."""
     kind = type(keys)
     if keys.testcases is None:
@@ -726,7 +728,7 @@ def _tests_by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(
+def _read_solutions(
     folder: Path, task: TaskType, tests: Sequence[str], source_names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
     """Yield the solutions in solutions/VERDICT/. Files that are not sources are ignored.
@@ -735,19 +737,19 @@ def _solutions(
     If submissions have several sources, a solution is a folder with these sources.
     """
     accepts_outputs = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
-    for path in visible((folder / "solutions").glob("*/*")):
+    for path in list_visible_paths((folder / "solutions").glob("*/*")):
         name, expected = path.name, path.parent.name
-        note_foreign(path, path.relative_to(folder).as_posix(), faults)
+        note_unsupported_language(path, path.relative_to(folder).as_posix(), faults)
         if path.is_file() and language_of(name):
-            yield solution(path, name=name, expected=expected)
+            yield make_solution(path, name=name, expected=expected)
         elif path.is_dir() and accepts_outputs:
-            files = (file for file in visible(path.iterdir()) if file.is_file())
+            files = (file for file in list_visible_paths(path.iterdir()) if file.is_file())
             source = next((file for file in files if language_of(file.name)), None)
-            yield solution(source, name=name, expected=expected, outputs=outputs_of(path, tests))
+            yield make_solution(source, name=name, expected=expected, outputs=read_output_files(path, tests))
         elif path.is_dir() and source_names:
-            folder_files = [file for file in visible(path.iterdir()) if file.is_file()]
+            folder_files = [file for file in list_visible_paths(path.iterdir()) if file.is_file()]
             for main in (
                 file for file in folder_files if file.stem == source_names[0] and language_of(file.name)
             ):
-                other_files = named(path, [file.name for file in folder_files if file != main])
-                yield solution(main, name=name, expected=expected, files=other_files)
+                other_files = load_named_blobs(path, [file.name for file in folder_files if file != main])
+                yield make_solution(main, name=name, expected=expected, files=other_files)

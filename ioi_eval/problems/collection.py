@@ -17,14 +17,14 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution
-from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
+from ioi_eval.problems.archive import ArchiveLimits, extract_archive, open_cache
 from ioi_eval.problems.cms import Cms
 from ioi_eval.problems.hydro import Hydro
 from ioi_eval.problems.kattis.package import Kattis
 from ioi_eval.problems.missing import MISSING
 from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
-from ioi_eval.problems.python_programs import unrunnable, without_broken_grader
-from ioi_eval.problems.statements import attachments_of, document_of, statement_of
+from ioi_eval.problems.python_programs import find_unrunnable_programs, remove_broken_graders
+from ioi_eval.problems.statements import find_attachments, find_statement, read_statement_document
 from ioi_eval.problems.tps import Tps
 from ioi_eval.registries import Registry, registered
 from ioi_eval.store import private_folder
@@ -66,7 +66,7 @@ class Problems(Mapping[str, Problem]):
         for problem in sorted(problems, key=lambda problem: (problem.id, problem.year or 0)):
             same = self._by_id.setdefault(problem.id, {})
             if problem.year in same:
-                raise twice(problem, same[problem.year].source)
+                raise duplicate_problem_error(problem, same[problem.year].source)
             same[problem.year] = problem
         all_problems = (problem for same in self._by_id.values() for problem in same.values())
         self._by_label = {self.label(problem): problem for problem in all_problems}
@@ -123,7 +123,7 @@ class Problems(Mapping[str, Problem]):
         return f"{problem.id}@{problem.year or 'none'}" if several else problem.id
 
 
-def twice(problem: Problem, other: str) -> InputError:
+def duplicate_problem_error(problem: Problem, other: str) -> InputError:
     """Return the error for a problem whose id and year are those of the package `other`."""
     of_year = f" of {problem.year}" if problem.year is not None else ""
     return InputError(
@@ -162,7 +162,7 @@ class Format(Protocol):
 
 
 @once
-def formats() -> tuple[Format, ...]:
+def list_formats() -> tuple[Format, ...]:
     """Return all package formats. The first format that recognizes a folder reads it.
 
     Formats of plugins come first, because their packages may partly look like those of built-in formats.
@@ -170,17 +170,19 @@ def formats() -> tuple[Format, ...]:
     """
     plugin_formats = registered(Registry.FORMATS)
     missing = (stand_in for plugin, stand_in in MISSING.items() if plugin not in plugin_formats)
-    return tuple(sorted((*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_rank))
+    return tuple(
+        sorted((*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_format_rank)
+    )
 
 
-def _rank(package_format: Format) -> int:
+def _format_rank(package_format: Format) -> int:
     """Return the format's position among all formats. Formats without a rank come first."""
     return package_format.rank if isinstance(package_format, PackageFormat) else 0
 
 
-def format_of(folder: Path) -> Format | None:
+def detect_format(folder: Path) -> Format | None:
     """Return the format that reads the folder, or None if the folder is not a package."""
-    return next((candidate for candidate in formats() if candidate.looks_like_package(folder)), None)
+    return next((candidate for candidate in list_formats() if candidate.looks_like_package(folder)), None)
 
 
 # --- loading -----------------------------------------------------------------------------------------
@@ -283,7 +285,7 @@ def check_problems(
         package
         if change is None or package.problem is None
         else msgspec.structs.replace(package, problem=change(package.problem))
-        for package in _without_duplicates(packages)
+        for package in _skip_duplicates(packages)
     )
 
 
@@ -303,7 +305,7 @@ def _package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> 
 
 def _package_id(folder: Path, where: str) -> str | None:
     """Return the id of the package in a folder, or None if it has none or the folder is not a package."""
-    package_format = format_of(folder)
+    package_format = detect_format(folder)
     return package_format.package_id(folder, where) if package_format else None
 
 
@@ -312,7 +314,7 @@ def _read_package(folder: Path, where: str) -> Package:
 
     Checks that apply to all formats are made here, and statement and attachments are added.
     """
-    package_format = format_of(folder)
+    package_format = detect_format(folder)
     assert package_format is not None, "only folders with a format are packages"
     if unreadable := tuple(_unreadable_folders(folder, where)):
         return Package(where=where, errors=unreadable)
@@ -320,8 +322,8 @@ def _read_package(folder: Path, where: str) -> Package:
     problem = package.problem
     if problem is None:
         return package
-    problem, grader_findings = without_broken_grader(problem)
-    findings = (*unrunnable(problem), *grader_findings)
+    problem, grader_findings = remove_broken_graders(problem)
+    findings = (*find_unrunnable_programs(problem), *grader_findings)
     errors = (
         *(
             *_unfetched_tests(problem, folder, where),
@@ -336,13 +338,13 @@ def _read_package(folder: Path, where: str) -> Package:
     )
     if errors:
         return Package(where=where, format=package.format, errors=errors)
-    statement, document = problem.statement or statement_of(folder), document_of(folder)
-    notes = [*_notes_on_other_formats(package_format, folder), *package.notes]
+    statement, document = problem.statement or find_statement(folder), read_statement_document(folder)
+    notes = [*_note_other_formats(package_format, folder), *package.notes]
     notes += [f"{where}/{finding.file}: {finding.problem}. {finding.remedy}" for finding in findings]
     if problem is not package.problem:
         notes.append(f"Python is excluded because {problem.left_out['python'].partition(':')[0]} cannot run")
     solutions = tuple(
-        item for item in problem.solutions if not any(map(_UNDECODABLE.search, _names_of(item)))
+        item for item in problem.solutions if not any(map(_UNDECODABLE.search, _list_file_names(item)))
     )
     if unnamed := [repr(item.name) for item in problem.solutions if item not in solutions]:
         notes.append(f"solutions are ignored because their names are not UTF-8: {', '.join(unnamed)}")
@@ -353,7 +355,7 @@ def _read_package(folder: Path, where: str) -> Package:
         notes.append(
             f"tests that are in no subtask do not run, {len(unused_tests)} of {len(problem.tests)}: {names}"
         )
-    attachments = attachments_of(folder) or problem.attachments
+    attachments = find_attachments(folder) or problem.attachments
     problem = msgspec.structs.replace(
         problem,
         statement=statement,
@@ -364,11 +366,11 @@ def _read_package(folder: Path, where: str) -> Package:
     return msgspec.structs.replace(package, problem=problem, notes=tuple(notes))
 
 
-def _notes_on_other_formats(package_format: Format, folder: Path) -> Iterator[str]:
+def _note_other_formats(package_format: Format, folder: Path) -> Iterator[str]:
     """Yield a note for each other format that recognizes the package and may define other points."""
     if not isinstance(package_format, PackageFormat):
         return
-    for other in formats():
+    for other in list_formats():
         if not isinstance(other, PackageFormat):
             continue
         has_other_header = other.header != package_format.header and (folder / other.header).exists()
@@ -429,7 +431,7 @@ def _unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
                 yield InputError(message, where=f"{where}/{file}", remedy=remedy)
 
 
-def _names_of(solution: Solution) -> Iterator[str]:
+def _list_file_names(solution: Solution) -> Iterator[str]:
     """Yield the solution's name, its folder and the names of its files."""
     yield from (solution.name, solution.expected, *(file.name for file in solution.files))
 
@@ -440,7 +442,7 @@ def _tests_without_subtask(problem: Problem) -> list[str]:
     return [test.name for test in problem.tests if test.name not in counted] if problem.subtasks else []
 
 
-def _without_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
+def _skip_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
     """Yield the packages. A package with the id and year of an earlier package is replaced by an error."""
     first_package: dict[tuple[str, int | None], str] = {}
     for package in packages:
@@ -449,7 +451,7 @@ def _without_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
             first_package.setdefault((problem.id, problem.year), package.where) if problem else package.where
         )
         if problem is not None and other != package.where:
-            yield Package(where=package.where, errors=(twice(problem, other),))
+            yield Package(where=package.where, errors=(duplicate_problem_error(problem, other),))
         else:
             yield package
 
@@ -475,7 +477,7 @@ def _package_paths(source: Path) -> list[Path]:
         if not source.exists():
             remedy = "Name a folder or zip of packages"
             raise InputError("no such file or folder", where=str(source), remedy=remedy)
-        if source.is_file() or format_of(source):
+        if source.is_file() or detect_format(source):
             return [source]
         if packages := list(_packages_below(source, _MAX_DEPTH)):
             return packages
@@ -488,7 +490,7 @@ def _packages_below(folder: Path, deep: int) -> Iterator[Path]:
         if path.name == "__MACOSX":  # macOS adds this folder to zips; it repeats the package's folders
             continue
         if path.is_dir():
-            if format_of(path):
+            if detect_format(path):
                 yield path
             elif deep:
                 yield from _packages_below(path, deep - 1)
@@ -505,9 +507,9 @@ def _package_folders(
     """
     if package_path.is_dir():
         return [(package_path, str(package_path))]
-    root, pin = extracted(package_path, open_cache(cache), limits)
+    root, pin = extract_archive(package_path, open_cache(cache), limits)
     kept.enter_context(pin)
-    if format_of(root):
+    if detect_format(root):
         return [(root, str(package_path))]
     paths = list(_packages_below(root, _MAX_DEPTH))
     if zips := [path.relative_to(root).as_posix() for path in paths if not path.is_dir()]:

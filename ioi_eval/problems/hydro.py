@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ioi_eval.model.fields import Faults
-from ioi_eval.problems.package import PackageFormat, named_by_place
+from ioi_eval.problems.package import PackageFormat, name_of_location
 
 _TESTS = "testdata"
 
@@ -25,7 +25,7 @@ class Hydro(PackageFormat):
 
     def package_id(self, folder: Path, where: str) -> str:
         """Return the name of the folder or archive."""
-        return named_by_place(folder, where)
+        return name_of_location(folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
         """Add a fault: the format is not supported."""

@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from ioi_eval.model.fields import Fields, near, nearest
-from ioi_eval.problems.names import is_plain
+from ioi_eval.problems.names import is_plain_name
 
 T = TypeVar("T")
 K = TypeVar("K", bound="Keys")
@@ -26,12 +26,12 @@ _REFUSED = "refused"
 _MISSPELT_SIMILARITY = 0.8
 
 
-def misspelt(name: str, known: Iterable[str]) -> bool:
+def is_misspelt(name: str, known: Iterable[str]) -> bool:
     """Return True if the name looks like a misspelt form of a known name."""
     return bool(near(name, known, _MISSPELT_SIMILARITY))
 
 
-class Unknown(Enum):
+class UnknownKeyPolicy(Enum):
     """What happens to keys that are not declared. Misspelt forms of missing keys are always refused."""
 
     REFUSED = "refused"
@@ -64,7 +64,7 @@ class Key(Generic[T]):
     ) -> None:
         self._read, self._default, self.name = read, default, name
         self.mistaken, self.refusal = mistaken, refusal
-        self.meaning, self.if_missing = meaning, if_missing or _shown_default(default)
+        self.meaning, self.if_missing = meaning, if_missing or _format_default(default)
 
     def __set_name__(self, owner: type[Keys], attribute: str) -> None:
         self._attribute, self.name = attribute, self.name or attribute
@@ -87,7 +87,7 @@ class Key(Generic[T]):
 class Keys(Fields):
     """An object in a package's file, with declared keys."""
 
-    unknown: ClassVar[Unknown] = Unknown.IGNORED
+    unknown: ClassVar[UnknownKeyPolicy] = UnknownKeyPolicy.IGNORED
     ignored: ClassVar[tuple[str, ...]] = ()  # keys of the format that cannot change a score
 
     @classmethod
@@ -104,7 +104,9 @@ class Keys(Fields):
                 by_attribute.setdefault(attribute, value)
         return {value.name: value for value in by_attribute.values() if isinstance(value, Key)}
 
-    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+    def check_keys(
+        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+    ) -> None:
         """Report keys that are not declared, and keys that are refused.
 
         Args:
@@ -125,15 +127,15 @@ class Keys(Fields):
                 continue
             if name in meant:
                 self.fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
-            elif unknown is Unknown.REFUSED:
+            elif unknown is UnknownKeyPolicy.REFUSED:
                 self.fault(name, "unknown key", nearest(name, tuple(declared)))
-            elif misspelt(name, missing):
+            elif is_misspelt(name, missing):
                 self.fault(name, "unknown key", nearest(name, missing))
-            elif unknown is Unknown.NOTED:
+            elif unknown is UnknownKeyPolicy.NOTED:
                 self._policy.note(f"{self.place(name)}: unknown key, so it is ignored", self.file)
 
 
-def table(keys: type[Keys]) -> str:
+def format_key_table(keys: type[Keys]) -> str:
     """Return the declared keys as a table in Markdown."""
     rows = (f"| `{key.name}` | {key.meaning} | {key.if_missing} |" for key in keys.declared().values())
     return "\n".join(("| key | value | if it is missing |", "|---|---|---|", *rows))
@@ -186,7 +188,7 @@ def file_name(meaning: str, if_missing: str = "", *, default: str = "", **more: 
 
     def read(fields: Fields, name: str, default: str | None) -> str:
         value = fields.text(name, default)
-        if not value or is_plain(value):
+        if not value or is_plain_name(value):
             return value
         remedy = "Set a name such as input.txt, or leave it empty"
         fields.fault(name, f"{value!r} is not a plain file name", remedy)
@@ -208,7 +210,7 @@ def number(
     return Key(
         lambda fields, name, default: fields.number(name, default, above=above),
         default,
-        _joined(meaning, bounds),
+        _join_bounds(meaning, bounds),
         if_missing,
         **more,
     )
@@ -219,7 +221,7 @@ def optional_number(meaning: str, if_missing: str, **more: Any) -> Key[float | N
     return Key(
         lambda fields, name, _: fields.optional_number(name),
         None,
-        _joined(meaning, "at least 0"),
+        _join_bounds(meaning, "at least 0"),
         if_missing,
         **more,
     )
@@ -238,7 +240,7 @@ def whole(
     return Key(
         lambda fields, name, default: fields.whole(name, default, least=least, most=most),
         default,
-        _joined(meaning, f"{least} to {most}" if most < 2**62 else f"at least {least}"),
+        _join_bounds(meaning, f"{least} to {most}" if most < 2**62 else f"at least {least}"),
         if_missing,
         **more,
     )
@@ -249,7 +251,7 @@ def optional_whole(meaning: str, if_missing: str, *, least: int, most: int, **mo
     return Key(
         lambda fields, name, _: fields.whole(name, least=least, most=most) if fields.has(name) else None,
         None,
-        _joined(meaning, f"{least} to {most}"),
+        _join_bounds(meaning, f"{least} to {most}"),
         if_missing,
         **more,
     )
@@ -260,7 +262,7 @@ def flag(meaning: str, if_missing: str = "", *, default: bool = False, **more: A
     return Key(
         lambda fields, name, default: fields.flag(name, bool(default)),
         default,
-        _joined(meaning, "true or false"),
+        _join_bounds(meaning, "true or false"),
         if_missing,
         **more,
     )
@@ -280,7 +282,7 @@ def word(
     return Key(
         lambda fields, name, default: kind(fields.choice(name, words, default)),
         default,
-        _joined(meaning, listed(words)),
+        _join_bounds(meaning, format_choices(words)),
         if_missing,
         **more,
     )
@@ -293,7 +295,7 @@ def choice(
     return Key(
         lambda fields, name, default: fields.choice(name, words, default),
         default,
-        _joined(meaning, listed(words)),
+        _join_bounds(meaning, format_choices(words)),
         if_missing,
         **more,
     )
@@ -312,7 +314,7 @@ def seconds(meaning: str = "", if_missing: str = _REFUSED, **more: Any) -> Key[f
     return Key(
         lambda fields, name, _: time_limit(fields, name),
         None,
-        _joined(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
+        _join_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
         if_missing,
         **more,
     )
@@ -340,7 +342,7 @@ def memory(
     def read(fields: Fields, name: str, default: int | None) -> int:
         return memory_limit(fields, name, unit, unit_bytes, default)
 
-    return Key(read, default, _joined(meaning, unit), if_missing, **more)
+    return Key(read, default, _join_bounds(meaning, unit), if_missing, **more)
 
 
 def memory_limit(fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None) -> int:
@@ -358,17 +360,17 @@ def memory_limit(fields: Fields, name: str, unit: str, unit_bytes: int, default:
 # --- documentation -----------------------------------------------------------------------------------
 
 
-def _joined(meaning: str, bounds: str) -> str:
-    return f"{meaning}: {bounds}" if meaning else bounds
+def _join_bounds(description: str, bounds: str) -> str:
+    return f"{description}: {bounds}" if description else bounds
 
 
-def listed(words: Sequence[str]) -> str:
+def format_choices(words: Sequence[str]) -> str:
     """Return the words as a list for the documentation: `a`, `b` or `c`."""
     *first, last = (f"`{word}`" for word in words)
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def _shown_default(default: object) -> str:
+def _format_default(default: object) -> str:
     """Return a default value for the documentation."""
     if default is None:
         return _REFUSED

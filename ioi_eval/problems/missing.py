@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ioi_eval.model.fields import Faults
-from ioi_eval.problems.package import PackageFormat, named_by_place
+from ioi_eval.problems.package import PackageFormat, name_of_location
 from ioi_eval.registries import needs_plugin
 
 
@@ -25,7 +25,7 @@ class MissingFormat(PackageFormat):
         return has_path and super().looks_like_package(folder)
 
     def package_id(self, folder: Path, where: str) -> str:
-        return named_by_place(folder, where)
+        return name_of_location(folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
         error = needs_plugin(f"{self.name} packages need", self._plugin)

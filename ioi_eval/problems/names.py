@@ -6,12 +6,12 @@ import re
 from pathlib import PurePosixPath
 
 
-def is_plain(name: str) -> bool:
+def is_plain_name(name: str) -> bool:
     """Return True if the name can be a file name on any system. Ids must be such names."""
     return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
 
 
-def leads_inside(name: str) -> bool:
+def stays_in_folder(name: str) -> bool:
     """Return True if the path is relative and does not leave its folder."""
     path = PurePosixPath(name)
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts

@@ -28,7 +28,7 @@ from ioi_eval.model.values import (
     Value,
 )
 from ioi_eval.problems.keys import K
-from ioi_eval.problems.names import is_plain
+from ioi_eval.problems.names import is_plain_name
 
 ARCHIVES = frozenset({".zip", ".kpp"})
 
@@ -72,7 +72,7 @@ class GeneratedTest(NamedTuple):
     subtask: tuple[str, ...] = ()  # validator arguments that name the subtask; they follow the input's name
 
 
-class Making(NamedTuple):
+class TestGeneration(NamedTuple):
     """How a package's tests are generated."""
 
     tests: tuple[GeneratedTest, ...]
@@ -116,7 +116,7 @@ class PackageFormat(ABC):
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem and add faults to `faults`. If there is a fault, the result is not used."""
 
-    def making(self, folder: Path, faults: Faults) -> Making | None:
+    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return how the package's tests are generated. If there is a fault, the result is not used."""
         faults.add(f"packages of {self.name} do not define how tests are generated", "")
         return None
@@ -135,18 +135,20 @@ class DeclaredFormat(PackageFormat, Generic[K]):
     def package_id(self, folder: Path, where: str) -> str | None:
         """Return the header's id, or the folder's name if the format has no id in the header."""
         if not self.id_field:
-            return named_by_place(folder, where)
+            return name_of_location(folder, where)
         package_id = (self.mapping(folder, Faults("")) or {}).get(self.id_field)
         return package_id if isinstance(package_id, str) else None
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem, or None if the header cannot be read. Report misspelt names of folders."""
         values = self.mapping(folder, faults)
-        for path in visible(folder.glob("*/")):
+        for path in list_visible_paths(folder.glob("*/")):
             correct_name = path.name.lower()
             if path.name in self.folders or correct_name not in self.folders:
                 continue
-            if correct_name in _SOLUTION_FOLDERS or any(visible((folder / correct_name).glob("*"))):
+            if correct_name in _SOLUTION_FOLDERS or any(
+                list_visible_paths((folder / correct_name).glob("*"))
+            ):
                 faults.note(f"ignored because of its name: the format has {correct_name}", path.name)
             else:
                 faults.add("it has no effect with this name", path.name, remedy=f"Call it {correct_name}")
@@ -167,8 +169,8 @@ class DeclaredFormat(PackageFormat, Generic[K]):
     def checked_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
         """Return the problem's id. An invalid id is a fault."""
         field = self.id_field
-        name = header.text(field) if field else named_by_place(folder, where)
-        if is_plain(name) or (field and not name):
+        name = header.text(field) if field else name_of_location(folder, where)
+        if is_plain_name(name) or (field and not name):
             return name
         if field:
             header.fault(
@@ -180,7 +182,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
         return name
 
 
-def named_by_place(folder: Path, where: str) -> str:
+def name_of_location(folder: Path, where: str) -> str:
     """Return the name of the package's folder, or of the archive if `where` is an archive."""
     path = Path(where)
     return path.stem if path.suffix.lower() in ARCHIVES else folder.name or folder.resolve().name
@@ -189,25 +191,25 @@ def named_by_place(folder: Path, where: str) -> str:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def files_below(folder: Path, part: str) -> tuple[NamedBlob, ...]:
+def list_files(folder: Path, subfolder: str) -> tuple[NamedBlob, ...]:
     """Return all files below a folder of the package, sorted by name, without hidden files."""
-    return named(
-        folder, [name for name in names_below(folder, part) if _checked_link(folder / name).is_file()]
+    return load_named_blobs(
+        folder, [name for name in list_paths(folder, subfolder) if _checked_link(folder / name).is_file()]
     )
 
 
-def names_below(folder: Path, part: str) -> list[str]:
+def list_paths(folder: Path, subfolder: str) -> list[str]:
     """Return the paths of all files and folders below a folder of the package, without hidden paths."""
-    paths = (path.relative_to(folder) for path in (folder / part).rglob("*"))
+    paths = (path.relative_to(folder) for path in (folder / subfolder).rglob("*"))
     return sorted(path.as_posix() for path in paths if not any(name.startswith(".") for name in path.parts))
 
 
-def named(folder: Path, names: Iterable[str]) -> tuple[NamedBlob, ...]:
+def load_named_blobs(folder: Path, names: Iterable[str]) -> tuple[NamedBlob, ...]:
     """Return the files with these paths in the folder."""
     return tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in names)
 
 
-def first_named(files: Iterable[NamedBlob], stems: Iterable[str]) -> NamedBlob | None:
+def find_first_by_stem(files: Iterable[NamedBlob], stems: Iterable[str]) -> NamedBlob | None:
     """Return the source whose path without suffix comes first in `stems`, or None.
 
     Only files in a supported language count.
@@ -220,7 +222,7 @@ def first_named(files: Iterable[NamedBlob], stems: Iterable[str]) -> NamedBlob |
     return next((by_stem[stem] for stem in stems if stem in by_stem), None)
 
 
-def led_by(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
+def put_first(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
     """Return `first` followed by the other files."""
     return (first, *(file for file in files if file.name != first.name))
 
@@ -269,12 +271,12 @@ def read_mapping(
     return None
 
 
-def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
+def _remove_null_values(value: dict[Any, Any]) -> dict[str, Any]:
     """Return the mapping, at any depth, without keys whose value is None: YAML has `key:` for them."""
     return {
-        str(key): _without_blanks(inner) if isinstance(inner, dict) else inner
-        for key, inner in value.items()
-        if inner is not None
+        str(key): _remove_null_values(inner_value) if isinstance(inner_value, dict) else inner_value
+        for key, inner_value in value.items()
+        if inner_value is not None
     }
 
 
@@ -302,27 +304,27 @@ def _parse_json(text: str, repeated: list[str]) -> Any:
 
     root = parse_json(text, keep)
     descriptive_values = [root.get(key) for key in _DESCRIPTIVE_KEYS] if isinstance(root, dict) else []
-    descriptive_ids = {id(mapping) for mapping in _objects_in(descriptive_values)}
+    descriptive_ids = {id(mapping) for mapping in _list_objects(descriptive_values)}
     for values, pairs in objects:
-        seen = dict[str, Any]()
+        values_by_key = dict[str, Any]()
         for key, value in pairs:
-            if key in seen:
+            if key in values_by_key:
                 is_descriptive = id(values) in descriptive_ids or (
                     values is root and key in _DESCRIPTIVE_KEYS
                 )
-                if not is_descriptive and seen[key] != value:
+                if not is_descriptive and values_by_key[key] != value:
                     distinct(pairs)  # raises `DuplicateKey`
                 repeated.append(key)
-            seen[key] = value
+            values_by_key[key] = value
     return root
 
 
-def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
+def _list_objects(value: Any) -> Iterator[dict[str, Any]]:
     """Yield all objects in a JSON value, at any depth."""
     if isinstance(value, dict):
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _objects_in(inner)
+        yield from _list_objects(inner)
 
 
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
@@ -338,7 +340,7 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         scalars = [pair for pair in pairs if isinstance(pair[0], yaml.ScalarNode)]
         descriptive_nodes = [value for key, value in scalars if key.value in _DESCRIPTIVE_KEYS]
         self._descriptive_ids = frozenset(
-            id(node) for value in descriptive_nodes for node in _nodes_in(value)
+            id(node) for value in descriptive_nodes for node in _list_nodes(value)
         )
         return root
 
@@ -359,13 +361,13 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         return dict(super().construct_mapping(node, deep))
 
 
-def _nodes_in(node: Any) -> Iterator[Any]:
+def _list_nodes(node: Any) -> Iterator[Any]:
     """Yield a YAML node and all nodes in it, at any depth."""
     yield node
     if isinstance(node, yaml.SequenceNode | yaml.MappingNode):
         for inner in node.value:
             for child in inner if isinstance(inner, tuple) else (inner,):
-                yield from _nodes_in(child)
+                yield from _list_nodes(child)
 
 
 def _parse_yaml(text: str, repeated: list[str]) -> Any:
@@ -378,7 +380,7 @@ def _parse_yaml(text: str, repeated: list[str]) -> Any:
         value = loader.get_single_data()
     finally:
         loader.dispose()
-    return _without_blanks(value) if isinstance(value, dict) else {} if value is None else value
+    return _remove_null_values(value) if isinstance(value, dict) else {} if value is None else value
 
 
 # --- sources -----------------------------------------------------------------------------------------
@@ -424,13 +426,13 @@ _UNSUPPORTED_SUFFIXES = frozenset(
 )
 
 
-def note_foreign(path: Path, place: str, faults: Faults) -> None:
+def note_unsupported_language(path: Path, path_in_package: str, faults: Faults) -> None:
     """Add a note if the file is a solution in an unsupported language."""
     if path.suffix.lower() in _UNSUPPORTED_SUFFIXES:
-        faults.note("ignored: not in a supported language", place)
+        faults.note("ignored: not in a supported language", path_in_package)
 
 
-def source_text(path: Path) -> str:
+def read_source_text(path: Path) -> str:
     """Return a source's text, decoded as UTF-8 or else as Latin-1, which old solutions use in comments."""
     content = path.read_bytes()
     try:
@@ -439,16 +441,16 @@ def source_text(path: Path) -> str:
         return content.decode("latin-1")
 
 
-def solution(source: Path | None, **fields: Any) -> Solution:
+def make_solution(source: Path | None, **fields: Any) -> Solution:
     """Return a solution with the source's language and code. `fields` are the solution's other fields.
 
     Without a source, language and code are empty: the solution consists of output files.
     """
     language = (language_of(source.name) or "") if source else ""
-    return Solution(language=language, code=source_text(source) if source else "", **fields)
+    return Solution(language=language, code=read_source_text(source) if source else "", **fields)
 
 
-def visible(paths: Iterable[Path]) -> list[Path]:
+def list_visible_paths(paths: Iterable[Path]) -> list[Path]:
     """Return the paths without hidden files, sorted. A broken link raises FileNotFoundError."""
     return sorted(_checked_link(path) for path in paths if not path.name.startswith("."))
 
@@ -478,7 +480,7 @@ def find_testlib(*folders: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def with_testlib(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...]:
+def collect_program_files(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...]:
     """Return the files of a program: its source, and testlib.h if the source includes it.
 
     Raises:
@@ -498,7 +500,7 @@ def with_testlib(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...
 # --- tests -------------------------------------------------------------------------------------------
 
 
-def tests_of(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, ...]:
+def read_tests_folder(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, ...]:
     """Return the tests in tests/NAME.in and NAME.out, sorted by name. Report missing and misnamed files."""
     inputs, answers = _files_by_test(folder, ".in"), _files_by_test(folder, ".out")
     if not inputs:
@@ -512,7 +514,7 @@ def tests_of(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, .
     _check_other_files(folder, frozenset() if needs_answers else inputs.keys() - answers.keys(), faults)
     for name in sorted(name for name in inputs if not name.isprintable()):
         faults.add("a test's name has unprintable characters", f"tests/{name!r}", remedy="Rename its files")
-    return tuple(test_of(name, inputs[name], answers.get(name)) for name in sorted(inputs))
+    return tuple(make_test(name, inputs[name], answers.get(name)) for name in sorted(inputs))
 
 
 _NOT_TESTS = frozenset({"mapping", "gen_summary"})  # files that TPS writes into tests/
@@ -522,48 +524,52 @@ _MAX_NAMED = 5  # files that a note lists
 
 def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults) -> None:
     """Add a note about ignored files in tests/. A file that looks like a missing answer is a fault."""
-    others = [
+    other_files = [
         path.name
-        for path in visible((folder / "tests").glob("*"))
+        for path in list_visible_paths((folder / "tests").glob("*"))
         if path.is_file() and path.suffix not in (".in", ".out") and path.name not in _NOT_TESTS
     ]
     answers = [
         name
-        for name in others
+        for name in other_files
         if Path(name).suffix.lower() in _ANSWER_SUFFIXES and Path(name).stem in unanswered
     ]
     if answers:
         problem = f"{len(answers)} tests have no NAME.out, and files that look like answers"
         faults.add(problem, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
-    elif others:
-        note_passed_over(others, "tests", ", neither NAME.in nor NAME.out", faults)
+    elif other_files:
+        note_ignored_files(other_files, "tests", ", neither NAME.in nor NAME.out", faults)
 
 
-def note_unused(folder: Path, part: str, used: Collection[Path], faults: Faults) -> None:
+def note_unused_files(folder: Path, subfolder: str, used: Collection[Path], faults: Faults) -> None:
     """Add a note about files in a folder of tests that no test uses."""
-    others = [path.name for path in visible((folder / part).glob("*")) if path.is_file() and path not in used]
-    if others:
-        note_passed_over(others, part, ", no test uses it", faults)
+    unused_files = [
+        path.name
+        for path in list_visible_paths((folder / subfolder).glob("*"))
+        if path.is_file() and path not in used
+    ]
+    if unused_files:
+        note_ignored_files(unused_files, subfolder, ", no test uses it", faults)
 
 
-def note_passed_over(names: Sequence[str], part: str, why: str, faults: Faults) -> None:
-    """Add a note that the files in a folder are ignored. `why` follows the word "ignored"."""
+def note_ignored_files(names: Sequence[str], subfolder: str, reason: str, faults: Faults) -> None:
+    """Add a note that the files in a folder are ignored. `reason` follows the word "ignored"."""
     listed = ", ".join(names[:_MAX_NAMED]) + (", ..." if len(names) > _MAX_NAMED else "")
-    faults.note(f"ignored{why}: {listed}", part)
+    faults.note(f"ignored{reason}: {listed}", subfolder)
 
 
 def _files_by_test(folder: Path, suffix: str) -> dict[str, Path]:
     """Return the files in tests/ with this suffix, by name without the suffix."""
-    paths = visible((folder / "tests").glob(f"*{suffix}"))
+    paths = list_visible_paths((folder / "tests").glob(f"*{suffix}"))
     return {path.name.removesuffix(suffix): path for path in paths if path.is_file()}
 
 
-def test_of(name: str, input_file: Path, answer: Path | None) -> Test:
+def make_test(name: str, input_file: Path, answer: Path | None) -> Test:
     """Return a test whose input and answer are read from these files on demand."""
     return Test(name=name, input=Blob.of_file(input_file), answer=Blob.of_file(answer) if answer else None)
 
 
-def as_on_linux(path: Path) -> Blob:
+def load_with_unix_line_ends(path: Path) -> Blob:
     """Return a text file with LF line ends. Files that were written on Windows have CR LF."""
     content = path.read_bytes()
     return Blob.of(content.replace(b"\r\n", b"\n")) if b"\r\n" in content else Blob.of_file(path)
@@ -572,7 +578,7 @@ def as_on_linux(path: Path) -> Blob:
 # --- output files of output-only tasks ---------------------------------------------------------------
 
 
-def outputs_of(folder: Path, tests: Iterable[str]) -> tuple[NamedBlob, ...]:
+def read_output_files(folder: Path, tests: Iterable[str]) -> tuple[NamedBlob, ...]:
     """Return the output files in a folder, named after their tests.
 
     The output of a test is the file output_<test>.txt or else <test>.out.

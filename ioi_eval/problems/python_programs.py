@@ -35,14 +35,14 @@ class Finding(NamedTuple):
     remedy: str = _REMEDY
 
 
-def unrunnable(problem: Problem) -> Iterator[Finding]:
+def find_unrunnable_programs(problem: Problem) -> Iterator[Finding]:
     """Yield the findings about the problem's checker, manager and custom grading, if they are in Python."""
     for program in (problem.checker, problem.manager, problem.grader):
         if program and program.sources and find(program.language).syntax == "python":
             yield from _findings_in_program(program.sources)
 
 
-def without_broken_grader(problem: Problem) -> tuple[Problem, tuple[Finding, ...]]:
+def remove_broken_graders(problem: Problem) -> tuple[Problem, tuple[Finding, ...]]:
     """Return the problem, and the findings about the grader that starts Python submissions.
 
     If that grader cannot run and the problem has a grader in another language, Python is excluded from the
@@ -84,10 +84,10 @@ def _findings_in_program(
     }
     for file in (main, *(item for item in other_sources if PurePosixPath(item.name).suffix == ".py")):
         if file is main or re.search(rf"\b{re.escape(PurePosixPath(file.name).stem)}\b", main_code):
-            yield from findings_in_file(file, module_names, submission_modules if file is main else ())
+            yield from find_problems_in_file(file, module_names, submission_modules if file is main else ())
 
 
-def findings_in_file(
+def find_problems_in_file(
     file: NamedBlob, package_modules: Set[str] = frozenset(), submission_modules: Sequence[str] = ()
 ) -> Iterator[Finding]:
     """Yield the findings about one source.
@@ -109,7 +109,7 @@ def findings_in_file(
         return
     except (RecursionError, MemoryError):
         return
-    imported = _imported_modules(tree.body)
+    imported = _list_imported_modules(tree.body)
     for module in sorted((imported & _OLD_MODULES) - package_modules):
         problem = f"Python cannot run it: ModuleNotFoundError: No module named '{module}'"
         yield Finding(file.name, problem, fails=True)
@@ -118,15 +118,15 @@ def findings_in_file(
         for name in sorted(in_other_capitals):
             problem = f"it imports {name}, but the module of submissions is called {module}"
             yield Finding(file.name, problem, fails=True, remedy=f"Import {module}")
-    if submission_modules and _imported_modules(ast.walk(tree)).isdisjoint(submission_modules):
+    if submission_modules and _list_imported_modules(ast.walk(tree)).isdisjoint(submission_modules):
         problem = f"it has no `import {submission_modules[0]}`, which is the module of submissions"
         yield Finding(file.name, problem, fails=False, remedy="Import it, unless it is loaded in another way")
-    if old_names := sorted(_unbound_names(tree) & _OLD_NAMES):
+    if old_names := sorted(_list_unbound_names(tree) & _OLD_NAMES):
         problem = f"it uses {', '.join(old_names)}, which Python 3 does not have: NameError if it reaches one"
         yield Finding(file.name, problem, fails=False)
 
 
-def _imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
+def _list_imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the modules that these statements import."""
     statements = list(nodes)
     names = [alias.name for node in statements if isinstance(node, ast.Import) for alias in node.names]
@@ -134,7 +134,7 @@ def _imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def _unbound_names(tree: ast.Module) -> set[str]:
+def _list_unbound_names(tree: ast.Module) -> set[str]:
     """Return the names that are read but never set.
 
     If the program catches NameError, the result is empty because the program handles missing names itself.

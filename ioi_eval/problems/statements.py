@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ioi_eval.model.values import Blob, NamedBlob
-from ioi_eval.problems.package import named, names_below
+from ioi_eval.problems.package import list_paths, load_named_blobs
 
 _STATEMENT_SUFFIXES = (".md", ".tex", ".txt")
 _STATEMENT_FOLDERS = (
@@ -22,7 +22,7 @@ _STATEMENT_NAME = re.compile(r"(?:problem|statement|index|english|en)(?:[.-]en(?
 _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 
 
-def statement_of(folder: Path) -> Blob | None:
+def find_statement(folder: Path) -> Blob | None:
     """Return the statement, in English if there are several. None if there is no statement, or only a PDF."""
     statement_path = min(
         (path for path in _statement_files(folder) if path.suffix.lower() in _STATEMENT_SUFFIXES),
@@ -36,15 +36,15 @@ def statement_of(folder: Path) -> Blob | None:
     return Blob.of_file(statement_path) if statement_path else None
 
 
-def attachments_of(folder: Path) -> tuple[NamedBlob, ...]:
+def find_attachments(folder: Path) -> tuple[NamedBlob, ...]:
     """Return the package's files for contestants. Links to files outside of the package are ignored."""
-    names = (name for part in _ATTACHMENT_FOLDERS for name in names_below(folder, part))
-    files = named(folder, (name for name in names if (folder / name).is_file()))
+    names = (name for part in _ATTACHMENT_FOLDERS for name in list_paths(folder, part))
+    files = load_named_blobs(folder, (name for name in names if (folder / name).is_file()))
     files_inside = (file for file in files if (folder / file.name).resolve().is_relative_to(folder.resolve()))
     return tuple(NamedBlob(name=file.name.partition("/")[2], content=file.content) for file in files_inside)
 
 
-def document_of(folder: Path) -> str:
+def read_statement_document(folder: Path) -> str:
     """Return the path of the statement's PDF, in English if there are several. Empty if there is none."""
     pdfs = (path for path in _statement_files(folder) if path.suffix.lower() == ".pdf")
     best = min(pdfs, key=lambda path: (not _ENGLISH.search(path.stem), path.as_posix()), default=None)

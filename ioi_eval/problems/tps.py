@@ -28,23 +28,23 @@ from ioi_eval.problems.cms import (
     STD_IO,
     USER_IO,
     ManagerKeys,
-    manager_of,
+    add_sources,
+    exclude_unusable_python,
+    find_manager,
     read_options,
     read_params,
-    with_sources,
-    without_unusable_python,
 )
 from ioi_eval.problems.keys import MIB, Keys, choice, flag, memory, number, raw, seconds, text, whole, word
-from ioi_eval.problems.names import leads_inside
+from ioi_eval.problems.names import stays_in_folder
 from ioi_eval.problems.package import (
     DeclaredFormat,
-    files_below,
-    first_named,
+    find_first_by_stem,
     language_of,
-    outputs_of,
+    list_files,
+    make_solution,
     read_mapping,
-    solution,
-    tests_of,
+    read_output_files,
+    read_tests_folder,
 )
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import needs_answers
@@ -112,15 +112,15 @@ class Tps(DeclaredFormat[TpsHeader]):
 
     def problem(self, folder: Path, where: str, header: TpsHeader, faults: Faults) -> Problem:
         task = header.type
-        graders = _graders(folder, header, task)
-        checker = _checker(folder, header, task)
-        options = _options(header, task, graders, faults)
-        tests = tests_of(folder, needs_answers(task, checker), faults)
+        graders = _read_graders(folder, header, task)
+        checker = _find_checker(folder, header, task)
+        options = _read_options(header, task, graders, faults)
+        tests = read_tests_folder(folder, needs_answers(task, checker), faults)
         test_names = tuple(test.name for test in tests)
-        subtasks = _subtasks(folder, test_names, faults)
+        subtasks = _read_subtasks(folder, test_names, faults)
         problem_id = self.checked_id(folder, where, header, faults)
         if options.with_grader:
-            graders = without_unusable_python(problem_id.lower(), task, graders, faults, "grader/py")
+            graders = exclude_unusable_python(problem_id.lower(), task, graders, faults, "grader/py")
         return Problem(
             id=problem_id,
             name=TpsHeader.title.read(header, problem_id),
@@ -132,11 +132,11 @@ class Tps(DeclaredFormat[TpsHeader]):
             else Limits.contest(header.time_limit, header.memory_limit),
             grader_files=graders,
             checker=checker,
-            manager=manager_of(header, task, graders, faults, "grader"),
+            manager=find_manager(header, task, graders, faults, "grader"),
             tests=tests,
             subtasks=subtasks,
             score_precision=header.score_precision,
-            solutions=_solutions(
+            solutions=_read_solutions(
                 folder, task, test_names, tuple(subtask.name for subtask in subtasks), faults
             ),
         )
@@ -145,10 +145,12 @@ class Tps(DeclaredFormat[TpsHeader]):
 # --- problem.json ------------------------------------------------------------------------------------
 
 
-def _options(header: TpsHeader, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
+def _read_options(
+    header: TpsHeader, task: TaskType, graders: Sequence[NamedBlob], faults: Faults
+) -> TaskOptions:
     """Return the options of the task type. A missing grader is a fault."""
     with_grader = TpsHeader.has_grader.read(header, task not in _NO_GRADER)
-    if with_grader and first_named(graders, [grader_name(task)]) is None:
+    if with_grader and find_first_by_stem(graders, [grader_name(task)]) is None:
         missing = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     params = read_params(header, task, faults, _params_key(header))
@@ -175,12 +177,12 @@ def _params_key(header: TpsHeader) -> str:
 # --- programs ----------------------------------------------------------------------------------------
 
 
-def _graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[NamedBlob, ...]:
+def _read_graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[NamedBlob, ...]:
     """Return the files in grader/cpp, grader/c and grader/py, and files such as the manager in grader/.
 
     They get the names that the judge expects. If files have the same name, the order above decides.
     """
-    files = files_below(folder, "grader")
+    files = list_files(folder, "grader")
     content_by_name = {
         f"graders/{file.name.removeprefix(prefix)}": file.content
         for prefix in ("grader/", "grader/py/", "grader/c/", "grader/cpp/")  # the last file of a name wins
@@ -200,20 +202,20 @@ def _graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[NamedBlob
     return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
 
-def _checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
+def _find_checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
     """Return the checker. It prints the score to standard output, as in CMS."""
     if not TpsHeader.has_checker.read(header, task not in _NO_CHECKER):
         return Checker()
-    sources = files_below(folder, "checker")
+    sources = list_files(folder, "checker")
     if not sources and not header.has("has_checker"):
         return Checker()
-    return with_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
+    return add_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
 
 
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
+def _read_subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
     """Return the subtasks in subtasks.json, sorted by `index`."""
     values = read_mapping(folder, _SUBTASKS, faults)
     if values is None:
@@ -267,7 +269,7 @@ def _is_valid_line(
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(
+def _read_solutions(
     folder: Path, task: TaskType, tests: tuple[str, ...], subtasks: tuple[str, ...], faults: Faults
 ) -> tuple[Solution, ...]:
     """Return the solutions in solutions.json with their expected results."""
@@ -277,7 +279,7 @@ def _solutions(
     values = read_mapping(folder, _SOLUTIONS, faults)
     solution_fields = Fields(values or {}, _SOLUTIONS, faults)
     candidates = (
-        _solution(folder, name, solution_fields, task, tests, faults) for name in solution_fields.values
+        _read_solution(folder, name, solution_fields, task, tests, faults) for name in solution_fields.values
     )
     solutions = [item for item in candidates if item is not None]
     for item in solutions:
@@ -288,20 +290,20 @@ def _solutions(
     return tuple(solutions)
 
 
-def _solution(
+def _read_solution(
     folder: Path, name: str, solution_fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
     """Return a solution, or None after a fault or a note."""
     keys = SolutionKeys.of(solution_fields.inner(name))
     if not isinstance(solution_fields.values[name], dict | None):
         return None  # already reported
-    if not name.isprintable() or not leads_inside(name):
+    if not name.isprintable() or not stays_in_folder(name):
         faults.add(f"{name!r} is not the name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
         return None
     keys.check_keys()
     path = folder / "solution" / name
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
-        source, outputs = None, outputs_of(path, tests)
+        source, outputs = None, read_output_files(path, tests)
     elif not path.is_file():
         faults.add("missing file", f"solution/{name}", remedy=f"Add it or remove it from {_SOLUTIONS}")
         return None
@@ -313,7 +315,7 @@ def _solution(
     else:
         source, outputs = path, ()
     exceptions = keys.inner("except")
-    return solution(
+    return make_solution(
         source,
         name=name,
         expected=keys.verdict,

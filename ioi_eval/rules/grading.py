@@ -363,7 +363,7 @@ def award_each_if_passed(
 def award_minimum_if_passed(
     tests: Sequence[str], max_points: float, required_tests: Sequence[str]
 ) -> Grading:
-    """Return a tree that awards the minimum of `tests`, scaled to `max_points`, if the required tests pass."""
+    """Return a tree that awards the minimum of `tests`, scaled to `max_points`, if required tests pass."""
     graded_tests = Grading(
         parts=tuple(tests), accept_score=max_points, points=Points.LEAST, rejected_earns=False
     )

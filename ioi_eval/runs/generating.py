@@ -21,8 +21,14 @@ from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
-from ioi_eval.problems.collection import format_of, package_folders
-from ioi_eval.problems.package import Executable, GeneratedTest, Making, PackageFormat, as_on_linux
+from ioi_eval.problems.collection import detect_format, package_folders
+from ioi_eval.problems.package import (
+    Executable,
+    GeneratedTest,
+    PackageFormat,
+    TestGeneration,
+    load_with_unix_line_ends,
+)
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders_folder
@@ -54,7 +60,7 @@ async def generate(
     with ExitStack() as opened_archives:
         async with opened(EmbeddedEngine(store=store), store) as runner:
             for folder, location in package_folders(source, store.root / "packages", opened_archives):
-                package_format = format_of(folder)
+                package_format = detect_format(folder)
                 if not isinstance(package_format, PackageFormat):
                     raise InputError("packages of this format do not say how tests are made", where=location)
                 target = Path(out) / (package_format.package_id(folder, location) or folder.name)
@@ -88,14 +94,14 @@ class _TestGenerator:
         self._limits = BuildLimits(wall_time=max(PROGRAM_SECONDS, seconds), cpu_time=seconds)
         self._executables: dict[Executable, NamedBlob] = {}
 
-    async def create_missing_files(self, test_plan: Making) -> Mapping[str, Blob]:
+    async def create_missing_files(self, test_plan: TestGeneration) -> Mapping[str, Blob]:
         """Return the missing inputs and answers by their path in the package. Validators check all inputs."""
         files = dict[str, Blob]()
         for test in test_plan.tests:
             if test.command:
                 test_input = await self._generate_output(test, test_plan)
             else:
-                test_input = as_on_linux(self._folder / (test.copied or test.input))
+                test_input = load_with_unix_line_ends(self._folder / (test.copied or test.input))
             # An input in memory has other line ends than its file.
             if test.command or test.copied or test_input.data is not None:
                 files[test.input] = test_input
@@ -122,7 +128,7 @@ class _TestGenerator:
         return files
 
     async def _generate_output(
-        self, test: GeneratedTest, test_plan: Making, *, output_name: str = ""
+        self, test: GeneratedTest, test_plan: TestGeneration, *, output_name: str = ""
     ) -> Blob:
         """Return the output of a test's generator."""
         generator_name, *arguments = test.command

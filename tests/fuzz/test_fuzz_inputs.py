@@ -20,7 +20,7 @@ from ioi_eval import Store
 from ioi_eval.engines.jobs.http_delivery import read_delivery
 from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
 from ioi_eval.models import Blob, Ending, Problem, Test
-from ioi_eval.problems.archive import ArchiveLimits, extracted
+from ioi_eval.problems.archive import ArchiveLimits, extract_archive
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAMPLES = sorted((Path(__file__).parents[1] / "unit" / "engines" / "jobs" / "piston_samples").glob("*.json"))
@@ -59,7 +59,7 @@ def everything_below(folder: Path) -> set[Path]:
 def check_extraction(place: Path, archive: Path) -> None:
     before = everything_below(place)
     try:
-        folder, pin = extracted(archive, Store(place / "cache"), LIMITS)
+        folder, pin = extract_archive(archive, Store(place / "cache"), LIMITS)
     except InputError:
         assert Store(place / "cache").size() == 0
         return

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.models import Blob
-from ioi_eval.problems.collection import format_of
+from ioi_eval.problems.collection import detect_format
 from ioi_eval.problems.package import Package
 
 FOLDER = Path(__file__).parents[1] / "data" / "packages"
@@ -81,7 +81,7 @@ def read_from(files: Mapping[str, Content], folder: Path, name: str) -> tuple[Pa
             with zipfile.ZipFile(target, "w") as archive:
                 for member, text in content.items():
                     archive.writestr(member, text)
-    package_format = format_of(folder / name)
+    package_format = detect_format(folder / name)
     assert package_format is not None
     package = package_format.read_package(folder / name, name)
     return package, {} if package.problem is None else described(package.problem)

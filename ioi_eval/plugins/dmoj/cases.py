@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ioi_eval.model.fields import Fields, shown
 from ioi_eval.model.values import Blob, ScoreType, Subtask, Test
-from ioi_eval.plugins.dmoj.checkers import CHECKERS, CaseChecker, checker_of_case
+from ioi_eval.plugins.dmoj.checkers import CHECKERS, CaseChecker, read_case_checker
 from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import (
     CASE_EXAMPLE,
@@ -77,7 +77,7 @@ class CaseReader:
             self._unanswered[0].fault("out", problem, remedy)
         if len(self.limits) > 1:
             self._header.fault(CASES, "limits differ between cases", "Give all of them the same")
-        return tuple(_subtasks(parts, [part for part in parts if part.name]))
+        return tuple(_make_subtasks(parts, [part for part in parts if part.name]))
 
     # --- listed cases ------------------------------------------------------------------------------------
 
@@ -85,11 +85,11 @@ class CaseReader:
         """Return the cases and batches in a key of init.yml."""
         cases = self._header.value(key)
         if cases is None or isinstance(cases, Mapping):
-            cases = list(_cases_in_archive(self._header, self._files, cases or {}))
+            cases = list(_find_archive_cases(self._header, self._files, cases or {}))
         if not isinstance(cases, list) or not all(isinstance(case, Mapping) for case in cases):
             self._header.fault(key, f"{shown(cases)} is not a list of cases", CASE_EXAMPLE)
             return []
-        inherited = {name: self._header.value(name) for name in _inherited_names(self._header)}
+        inherited = {name: self._header.value(name) for name in _list_inherited_names(self._header)}
         return [
             self._part(self._header.under(f"{key}.{index}", {"points": 1, **inherited, **case}), case)
             for index, case in enumerate(cases)
@@ -113,7 +113,7 @@ class CaseReader:
             problem = "the cases of a batch have different points"
             fields.fault("points", problem, "Give the batch points, and its cases none")
         points = max(points_of_cases)
-        inherited = {name: fields.value(name) for name in _inherited_names(fields)}
+        inherited = {name: fields.value(name) for name in _list_inherited_names(fields)}
         tests = [
             self._case(
                 fields.under(f"batched.{index}", {**inherited, **case}),
@@ -159,7 +159,7 @@ class CaseReader:
         self.limits.add((None if keys.time_limit is None else time_limit(keys, "time_limit"), memory_kib))
         binary = keys.binary_data
         blobs = [self._content(keys, key, binary=binary) for key in ("in", "out")]
-        checker = checker_of_case(keys)
+        checker = read_case_checker(keys)
         has_answer = keys.has("out") or keys.has("generator") or self._header.has("interactive")
         if not has_answer and checker.name in CHECKERS:
             self._unanswered.append(keys)
@@ -219,7 +219,7 @@ class CaseReader:
         return content or Blob.of(b"")
 
 
-def _inherited_names(fields: Fields) -> list[str]:
+def _list_inherited_names(fields: Fields) -> list[str]:
     """Return the keys in the fields that cases inherit."""
     return [name for name in InheritedKeys.declared() if fields.has(name)]
 
@@ -227,7 +227,7 @@ def _inherited_names(fields: Fields) -> list[str]:
 # --- cases by the names of files ---------------------------------------------------------------------
 
 
-def _cases_in_archive(
+def _find_archive_cases(
     header: DmojHeader, files: PackageFiles, values: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the cases that the names of the archive's files describe, in the order of their numbers."""
@@ -240,12 +240,12 @@ def _cases_in_archive(
     groups: dict[Any, dict[Any, dict[str, str]]] = {}
     batches = set[Any]()
     for key, side in (("input_format", "in"), ("output_format", "out")):
-        pattern = _pattern(keys, key, keys.input_format if side == "in" else keys.output_format)
+        pattern = _compile_pattern(keys, key, keys.input_format if side == "in" else keys.output_format)
         for name in files.names_in_archive() if pattern else ():
             match = pattern.match(name) if pattern else None
             if match is None:
                 continue
-            batch, case = _number(match, "batch"), _number(match, "case")
+            batch, case = _parse_number(match, "batch"), _parse_number(match, "case")
             batches |= set() if batch is None else {batch}
             group = groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})
             if case is None:
@@ -276,13 +276,13 @@ def _sort_key(number: Any) -> tuple[bool, Any]:
     return isinstance(number, int), number
 
 
-def _number(match: re.Match[str], group: str) -> Any:
+def _parse_number(match: re.Match[str], group: str) -> Any:
     """Return the number in a group, its string if it is not a number, or None if there is no such group."""
     digits = match.groupdict().get(group)
     return int(digits) if digits is not None and digits.isdecimal() else digits
 
 
-def _pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern[str] | None:
+def _compile_pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern[str] | None:
     """Return the compiled expression, or None if it is not a regular expression."""
     try:
         return re.compile(expression, re.IGNORECASE)
@@ -294,7 +294,7 @@ def _pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern[str] | 
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subtask]:
+def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subtask]:
     """Yield a subtask for each batch and each run of cases.
 
     Parts without points must pass for all later parts.
@@ -304,7 +304,7 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
         if is_batch:
             for part in group:
                 dependencies = (
-                    name for number in part.dependencies for name in _tests_of_batch(batches, number)
+                    name for number in part.dependencies for name in _list_batch_tests(batches, number)
                 )
                 earlier = [*required, *dependencies]
                 yield Subtask(
@@ -331,9 +331,9 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
             required += points if is_worthless else ()
 
 
-def _tests_of_batch(batches: Sequence[_Part], number: int) -> Iterable[str]:
+def _list_batch_tests(batches: Sequence[_Part], number: int) -> Iterable[str]:
     """Yield the tests of a batch and of the batches that it depends on, at any depth."""
     part = batches[number - 1]
     for dependency in part.dependencies:
-        yield from _tests_of_batch(batches, dependency)
+        yield from _list_batch_tests(batches, dependency)
     yield from part.tests

@@ -13,9 +13,9 @@ from ioi_eval.model.fields import Fields, nearest, shown
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob
 from ioi_eval.plugins.dmoj.keys import BRIDGED, STANDARD, CheckerKeys, DmojHeader, ProgramKeys
 from ioi_eval.plugins.dmoj.programs import read_program
-from ioi_eval.problems.names import is_plain
-from ioi_eval.problems.package import source_text
-from ioi_eval.problems.python_programs import findings_in_file
+from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.package import read_source_text
+from ioi_eval.problems.python_programs import find_problems_in_file
 from ioi_eval.store.resources import graders_folder
 
 # Checkers of DMOJ's judge with the names of their arguments. graders/python/dmoj_checker.py implements them.
@@ -47,11 +47,11 @@ class CaseChecker(NamedTuple):
 
     def argument(self, values: Mapping[str, Any]) -> str:
         """Return the argument of the checker's script for a case with these values."""
-        name = module_of(self.name) if "." in self.name else self.name
+        name = checker_module_name(self.name) if "." in self.name else self.name
         return json.dumps({"check": name, "args": self.args, **values}, sort_keys=True, default=str)
 
 
-def checker_of_case(fields: Fields) -> CaseChecker:
+def read_case_checker(fields: Fields) -> CaseChecker:
     """Return the checker that a case's fields choose."""
     checker = fields.value("checker") or STANDARD
     if isinstance(checker, str):
@@ -70,7 +70,7 @@ def checker_of_case(fields: Fields) -> CaseChecker:
     return CaseChecker(name, args)
 
 
-def module_of(name: str) -> str:
+def checker_module_name(name: str) -> str:
     """Return the module name for a checker's file. No other module has this name."""
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
 
@@ -101,7 +101,7 @@ def read_checker(
     if BRIDGED not in names:
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders_folder() / "python" / _SCRIPT))
         modules = (
-            NamedBlob(name=f"{module_of(name)}.py", content=Blob.of_file(folder / name))
+            NamedBlob(name=f"{checker_module_name(name)}.py", content=Blob.of_file(folder / name))
             for name in sorted(names)
             if "." in name and (folder / name).is_file()
         )
@@ -131,12 +131,12 @@ def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
             header.fault("checker", f"unknown checker {name!r}", nearest(name, (*CHECKERS, BRIDGED)))
         return
     path = folder / name
-    if not name.endswith(".py") or not is_plain(name) or not path.is_file():
+    if not name.endswith(".py") or not is_plain_name(name) or not path.is_file():
         header.fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
         return
-    source = source_text(path)
+    source = read_source_text(path)
     file = NamedBlob(name=name, content=Blob.of_file(path))
-    failing = next((finding for finding in findings_in_file(file) if finding.fails), None)
+    failing = next((finding for finding in find_problems_in_file(file) if finding.fails), None)
     if failing is not None:
         header.fault("checker", f"{name}: {failing.problem}", failing.remedy)
     elif match := _UNSUPPORTED_ARGUMENT.search(source):

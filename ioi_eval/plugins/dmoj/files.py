@@ -9,8 +9,8 @@ from pathlib import Path
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob
 from ioi_eval.plugins.dmoj.keys import DmojHeader
-from ioi_eval.problems.archive import extracted, open_cache
-from ioi_eval.problems.names import leads_inside
+from ioi_eval.problems.archive import extract_archive, open_cache
+from ioi_eval.problems.names import stays_in_folder
 from ioi_eval.store import private_folder
 
 
@@ -25,12 +25,12 @@ class PackageFiles:
         """Return the folder of the extracted archive, which stays in the cache until this process ends."""
         name = self._header.archive
         path = self._folder / name
-        if not leads_inside(name) or not path.is_file():
+        if not stays_in_folder(name) or not path.is_file():
             if name:
                 self._header.fault("archive", f"there is no file {name!r} in the package", "Add it")
             return None
         try:
-            return extracted(path, open_cache(private_folder() / "packages")).folder
+            return extract_archive(path, open_cache(private_folder() / "packages")).folder
         except InputError as error:
             self._header.fault("archive", error.problem, error.remedy)
             return None
@@ -43,7 +43,7 @@ class PackageFiles:
 
     def path(self, name: str) -> Path | None:
         """Return the path of a file: in the folder, else in the archive. None if there is no such file."""
-        folders = (self._folder, self._archive) if leads_inside(name) else ()
+        folders = (self._folder, self._archive) if stays_in_folder(name) else ()
         paths = (folder / name for folder in folders if folder is not None)
         return next((path for path in paths if path.is_file()), None)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ioi_eval.problems.keys import (
     Keys,
-    Unknown,
+    UnknownKeyPolicy,
     choice,
     file_name,
     flag,
@@ -37,7 +37,7 @@ _CASE_NAME = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
 class ProgramKeys(Keys):
     """The keys of `interactive`, and of `args` of a bridged checker."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     ignored = ("flags", "time_limit", "memory_limit", "compiler_time_limit", "feedback", "preprocessing_time")
     files = raw("a source in C++, C or Python, or a list of one source and other files", "refused")
     lang = text("DMOJ's name of the language", "by the source's suffix", default="")
@@ -55,7 +55,7 @@ class ProgramKeys(Keys):
 class GeneratorKeys(Keys):
     """The keys of `generator`."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     ignored = ("flags", "time_limit", "memory_limit", "compiler_time_limit")
     source = raw("the source, or a list of it and other files", "`files`")
     files = raw("the same key", "refused")
@@ -66,7 +66,7 @@ class GeneratorKeys(Keys):
 class CheckerKeys(Keys):
     """The keys of `checker` if it is an object."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     checker = text("the name of a checker", default=STANDARD, name="name")
     args = raw("an object with the checker's arguments; for `bridged`, the keys of a program", "none")
 
@@ -74,7 +74,7 @@ class CheckerKeys(Keys):
 class SignatureKeys(Keys):
     """The keys of `signature_grader`."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     entry = text("the grader's source in C or C++")
     grader_header = text("the header that is included before the submission", name="header")
     allow_main = flag("submissions may have a function `main`, which the grader then is without")
@@ -83,7 +83,7 @@ class SignatureKeys(Keys):
 class FileKeys(Keys):
     """The keys of `file_io`."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     input = file_name("the file that submissions read", "standard input")
     output = file_name("the file that submissions write", "standard output")
 
@@ -94,7 +94,7 @@ class FileKeys(Keys):
 class ArchiveKeys(Keys):
     """The keys of `test_cases` if the cases are found by the names of the archive's files."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     input_format = text(
         "a regular expression with the group `case`, and maybe `batch`, for inputs",
         "names that end with `.in` or begin with `in`, with numbers",
@@ -132,12 +132,14 @@ class InheritedKeys(Keys):
 class CaseKeys(InheritedKeys):
     """The keys of a case or a batch."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     ignored = ("output_prefix_length", "short_circuit", "meta")
     batched = raw("a list of cases: a batch, which is worth its worst case", "a single case")
     dependencies = raw("numbers from 1 of earlier batches that must pass", "none")
 
-    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+    def check_keys(
+        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+    ) -> None:
         """Report keys that have no effect in a case or a batch."""
         names = tuple(map(str, self.values)) if names is None else names
         misplaced = [name for name in names if name in PackageKeys.declared()]
@@ -166,7 +168,7 @@ class PackageKeys(Keys):
 class DmojHeader(InheritedKeys, PackageKeys):
     """The keys of init.yml."""
 
-    unknown = Unknown.NOTED
+    unknown = UnknownKeyPolicy.NOTED
     ignored = (*CaseKeys.ignored, "batched", "dependencies", "hints")
     archive = text("a zip in the package with files that are not in its folder", "none", default="")
     test_cases = raw(
@@ -187,7 +189,9 @@ class DmojHeader(InheritedKeys, PackageKeys):
         "output files are not supported in this format", "Write it as an OutputOnly task of CMS"
     )
 
-    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+    def check_keys(
+        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+    ) -> None:
         """Report keys that have no effect, and keys whose values are Python code."""
         names = tuple(map(str, self.values)) if names is None else names
         python_keys = [name for name in names if name.endswith(("++", "="))]

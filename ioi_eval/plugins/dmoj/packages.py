@@ -19,7 +19,7 @@ from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import DEFAULT_MEMORY_KIB, DEFAULT_TIME_S, HEADER, DmojHeader, SuiteKeys
 from ioi_eval.plugins.dmoj.programs import read_graders, read_program
 from ioi_eval.plugins.dmoj.solutions import read_solutions, read_suite
-from ioi_eval.problems.package import DeclaredFormat, Making
+from ioi_eval.problems.package import DeclaredFormat, TestGeneration
 
 _KIB = 1 << 10
 
@@ -73,7 +73,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
                 online_judge=True,
                 line_buffered=line_buffered,
             ),
-            limits=_limits(suite, header, reader, faults),
+            limits=_read_limits(suite, header, reader, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,
             manager=replace(interactor, full=full) if interactor else None,
@@ -90,7 +90,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
             cpp_standard="gnu++20",
         )
 
-    def making(self, folder: Path, faults: Faults) -> Making | None:
+    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return the calls of generators, which write an input and, to standard error, its answer."""
         values = self.mapping(folder, faults)
         if values is None:
@@ -101,10 +101,14 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         if not reader.generated_tests and not faults.errors:
             remedy = "Its tests are in the package already"
             faults.add("no case has a generator", HEADER, field="generator", remedy=remedy)
-        return Making(tests=tuple(reader.generated_tests), generators=reader.generators, solution=None)
+        return TestGeneration(
+            tests=tuple(reader.generated_tests), generators=reader.generators, solution=None
+        )
 
 
-def _limits(suite: Sequence[SuiteKeys], header: DmojHeader, reader: CaseReader, faults: Faults) -> Limits:
+def _read_limits(
+    suite: Sequence[SuiteKeys], header: DmojHeader, reader: CaseReader, faults: Faults
+) -> Limits:
     """Return the limits: of the cases, else of the suite, else the defaults of DMOJ's judge."""
     time, memory_kib = next(iter(reader.limits), (None, None))
     if time is None or memory_kib is None:

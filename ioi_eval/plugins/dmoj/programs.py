@@ -15,8 +15,14 @@ from ioi_eval.model.values import DESK, Blob, CheckerKind, Manager, NamedBlob
 from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import DmojHeader, ProgramKeys
 from ioi_eval.problems.keys import Keys
-from ioi_eval.problems.names import is_plain, leads_inside
-from ioi_eval.problems.package import TESTLIB, TESTLIB_REMEDY, language_of, source_text, with_testlib
+from ioi_eval.problems.names import is_plain_name, stays_in_folder
+from ioi_eval.problems.package import (
+    TESTLIB,
+    TESTLIB_REMEDY,
+    collect_program_files,
+    language_of,
+    read_source_text,
+)
 
 _KINDS: Mapping[str, CheckerKind] = MappingProxyType(
     {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
@@ -32,7 +38,9 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     files = keys.files
     names = [files] if isinstance(files, str) else files if isinstance(files, list) else []
     existing = [
-        name for name in names if isinstance(name, str) and leads_inside(name) and (folder / name).is_file()
+        name
+        for name in names
+        if isinstance(name, str) and stays_in_folder(name) and (folder / name).is_file()
     ]
     if not names or existing != names:
         keys.fault("files", f"{shown(files)} is not in the package", "Name its source, then its other files")
@@ -41,17 +49,19 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     if len(sources) != 1:
         keys.fault("files", f"{len(sources)} sources", "Name one source; it may include the other files")
         return None
-    language = _language(keys, sources[0])
+    language = _find_language(keys, sources[0])
     try:
         source = folder / sources[0]
-        program = with_testlib(sources[0], source_text(source), source.parent, folder, folder.parent)
+        program = collect_program_files(
+            sources[0], read_source_text(source), source.parent, folder, folder.parent
+        )
     except InputError as error:
         keys.fault("files", error.problem, TESTLIB_REMEDY)
         return None
     other_names = (name for name in existing if name not in (sources[0], TESTLIB))
     other_files = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in other_names)
     return Manager(
-        sources=(*program, *other_files), language=language, kind=_KINDS[kind], given=_arguments(keys)
+        sources=(*program, *other_files), language=language, kind=_KINDS[kind], given=_read_arguments(keys)
     )
 
 
@@ -62,7 +72,7 @@ def check_program_keys(keys: Keys) -> None:
     keys.check_keys()
 
 
-def _arguments(keys: ProgramKeys) -> tuple[str, ...]:
+def _read_arguments(keys: ProgramKeys) -> tuple[str, ...]:
     """Return a program's arguments, with the names that its files have when it runs."""
     order = keys.args_format_string
     for role, name in DESK.items():
@@ -78,17 +88,17 @@ def _arguments(keys: ProgramKeys) -> tuple[str, ...]:
     return tuple(arguments)
 
 
-def _language(keys: ProgramKeys, source: str) -> str:
+def _find_language(keys: ProgramKeys, source: str) -> str:
     """Return the language of a program. Another language than C++, C and Python is a fault."""
     name = ProgramKeys.lang.read(keys, language_of(source) or "")
-    language = known_language(name)
+    language = find_language_name(name)
     if language in ("c++", "c", "python"):
         return language
     keys.fault("lang", f"it is in {name}", "Expected C++, C or Python")
     return "c++"
 
 
-def known_language(name: str) -> str:
+def find_language_name(name: str) -> str:
     """Return this judge's name of a language, or the given name if the language is unknown."""
     try:
         return find(name).name
@@ -105,7 +115,7 @@ def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBl
     content_by_key = dict[str, bytes]()
     for key, name in (("entry", keys.entry), ("header", keys.grader_header)):
         content = files.content(name) if name else None
-        if name and (content is None or not is_plain(name)):
+        if name and (content is None or not is_plain_name(name)):
             keys.fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
         content_by_key[key] = content.read() if content is not None else b""
     header_name = keys.grader_header or "header.h"

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ioi_eval.model.fields import Faults, shown
 from ioi_eval.model.values import KeywordForTests, Solution
 from ioi_eval.plugins.dmoj.keys import SUITE_FILES, SuiteKeys
-from ioi_eval.plugins.dmoj.programs import known_language
-from ioi_eval.problems.names import leads_inside
-from ioi_eval.problems.package import language_of, read_mapping, solution, visible
+from ioi_eval.plugins.dmoj.programs import find_language_name
+from ioi_eval.problems.names import stays_in_folder
+from ioi_eval.problems.package import language_of, list_visible_paths, make_solution, read_mapping
 
 # DMOJ's codes as verdicts in rules of expected results.
 _VERDICTS: Mapping[str, str] = MappingProxyType(
@@ -25,7 +25,7 @@ _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR = "SC", "*", "CE", "IE"
 
 def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
     """Yield the keys of each test.yml, without those that are to be skipped."""
-    for path in visible((folder / "tests").glob("*/")):
+    for path in list_visible_paths((folder / "tests").glob("*/")):
         values: dict[str, Any] = {}
         files = [f"tests/{path.name}/{name}" for name in SUITE_FILES]
         for file in files:
@@ -45,18 +45,18 @@ def read_solutions(
         sources = keys.source if isinstance(keys.source, list) else [keys.source or ""]
         for source in sources:
             path = folder / PurePosixPath(keys.file).parent / str(source)
-            if not leads_inside(str(source)) or not path.is_file():
+            if not stays_in_folder(str(source)) or not path.is_file():
                 keys.fault("source", f"there is no file {source!r}", "Name a file next to it")
                 continue
-            read = _solution(keys, path, test_names, faults)
+            read = _read_solution(keys, path, test_names, faults)
             if read is not None:
                 yield read
 
 
-def _solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Faults) -> Solution | None:
+def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Faults) -> Solution | None:
     """Return a solution with its expected results, or None if it asks for a failure of the judge."""
-    language = known_language(str(keys.language)) if keys.language else language_of(path.name) or ""
-    codes = _codes(keys.expect if keys.has("expect") else "AC", keys, "expect")
+    language = find_language_name(str(keys.language)) if keys.language else language_of(path.name) or ""
+    codes = _read_codes(keys.expect if keys.has("expect") else "AC", keys, "expect")
     for key in ("score", "score_cases"):
         if keys.has(key):
             faults.note(f"{key} is not compared", keys.file)
@@ -66,20 +66,20 @@ def _solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Fa
         faults.note("ignored: it expects a failure of the judge", keys.file)
         return None
     else:
-        codes_by_test = dict(_codes_of_cases(keys, test_names, faults))
+        codes_by_test = dict(_read_case_codes(keys, test_names, faults))
         other_tests = tuple(name for name in test_names if name not in codes_by_test)
         has_score = keys.has("score") or keys.has("score_cases")  # AC then means any number of points
         expected = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
-        rules = [] if expected else list(_rules("", codes, other_tests))
+        rules = [] if expected else list(_make_rules("", codes, other_tests))
         for name, case_codes in codes_by_test.items():
-            rules += _rules(f"case {name}", case_codes, (name,))
-    read = solution(
+            rules += _make_rules(f"case {name}", case_codes, (name,))
+    read = make_solution(
         path, name=f"{path.parent.name}/{path.name}", expected=expected, test_keywords=tuple(rules)
     )
     return replace(read, language=language)
 
 
-def _codes_of_cases(
+def _read_case_codes(
     keys: SuiteKeys, test_names: Sequence[str], faults: Faults
 ) -> Iterator[tuple[str, set[str]]]:
     """Yield the codes of single cases, which are given by number or as a list from the first case on."""
@@ -87,12 +87,12 @@ def _codes_of_cases(
     pairs = enumerate(cases, 1) if isinstance(cases, list) else dict(cases).items()
     for number, codes in pairs:
         if str(number) in test_names:
-            yield str(number), _codes(codes, keys, "cases")
+            yield str(number), _read_codes(codes, keys, "cases")
         else:
             faults.note(f"cases: there is no case {number}, so its codes are ignored", keys.file)
 
 
-def _codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
+def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     """Return DMOJ's codes in a value: one code or a list. An unknown code is a fault."""
     codes = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     known = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
@@ -102,7 +102,7 @@ def _codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     return {_ANY}
 
 
-def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
+def _make_rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
     """Yield the rule that tests have one of these codes or, if some may be skipped, that one test has one."""
     verdicts = sorted({_VERDICTS[code] for code in codes if code in _VERDICTS})
     if not tests or _ANY in codes or not verdicts:

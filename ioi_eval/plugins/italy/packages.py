@@ -32,24 +32,24 @@ from ioi_eval.problems.cms import (
     STD_IO,
     USER_IO,
     ScoringKeys,
+    exclude_unusable_python,
     read_subtasks,
-    without_unusable_python,
 )
 from ioi_eval.problems.keys import MIB, choice, file_name, flag, memory, number, seconds, text, whole
-from ioi_eval.problems.names import leads_inside
+from ioi_eval.problems.names import stays_in_folder
 from ioi_eval.problems.package import (
     DeclaredFormat,
     Executable,
     GeneratedTest,
-    Making,
-    files_below,
-    first_named,
+    TestGeneration,
+    find_first_by_stem,
     language_of,
-    led_by,
-    note_unused,
-    solution,
-    test_of,
-    visible,
+    list_files,
+    list_visible_paths,
+    make_solution,
+    make_test,
+    note_unused_files,
+    put_first,
 )
 
 _GEN = "gen/GEN"
@@ -128,26 +128,28 @@ class Italy(DeclaredFormat[ItalyHeader]):
 
     def problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
         problem_id = self.checked_id(folder, where, header, faults)
-        manager = _program(folder, _MANAGERS, faults)
+        manager = _find_program(folder, _MANAGERS, faults)
         has_files = header.output_only_testcases or header.output_optional_testcases
         task = TaskType.BATCH_AND_OUTPUT if has_files else TaskType.BATCH
         task = task if manager is None else TaskType.COMMUNICATION
         task = TaskType.OUTPUT_ONLY if header.output_only else task
-        graders = tuple(_graders(folder))
-        checker = _program(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
+        graders = tuple(_find_graders(folder))
+        checker = _find_program(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
         if checker is None and manager is None:
             _refuse_misnamed_programs(folder, faults)
-        listed_subtasks = _listed_subtasks(folder, faults)
+        listed_subtasks = _read_listed_subtasks(folder, faults)
         is_listed = listed_subtasks is not None
         count = sum(subtask.test_count for subtask in listed_subtasks or ()) if is_listed else header.n_input
-        tests = tuple(_tests(folder, count, faults))
+        tests = tuple(_read_tests(folder, count, faults))
         names = [test.name for test in tests]
-        output_tests = _numbered_tests(header, "output_only_testcases", header.output_only_testcases, names)
+        output_tests = _read_numbered_tests(
+            header, "output_only_testcases", header.output_only_testcases, names
+        )
         # These tests are judged like others, so only their numbers are checked.
-        _numbered_tests(header, "output_optional_testcases", header.output_optional_testcases, names)
-        options = _options(header, task, graders, output_tests)
+        _read_numbered_tests(header, "output_optional_testcases", header.output_optional_testcases, names)
+        options = _read_options(header, task, graders, output_tests)
         if options.with_grader:
-            graders = without_unusable_python(problem_id.lower(), task, graders, faults, "sol")
+            graders = exclude_unusable_python(problem_id.lower(), task, graders, faults, "sol")
         return Problem(
             id=problem_id,
             name=ItalyHeader.title.read(header, problem_id),
@@ -161,15 +163,17 @@ class Italy(DeclaredFormat[ItalyHeader]):
             checker=checker.as_checker(CheckerKind.CMS) if checker else Checker(kind=CheckerKind.WHITE_DIFF),
             manager=manager.as_manager(CheckerKind.CMS) if manager else None,
             tests=tests,
-            subtasks=_subtasks(folder, header, listed_subtasks or [], names, faults),
+            subtasks=_read_subtasks(folder, header, listed_subtasks or [], names, faults),
             score_precision=header.score_precision,
-            solutions=tuple(_solutions(folder, task, options)),
+            solutions=tuple(_read_solutions(folder, task, options)),
         )
 
-    def making(self, folder: Path, faults: Faults) -> Making | None:
+    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return how cmsMake generates tests: gen/GEN has the arguments, or a file to copy, for each test."""
         values = self.mapping(folder, faults)
-        programs = {role: _program(folder, stems, faults) for role, stems in _GENERATING_PROGRAMS.items()}
+        programs = {
+            role: _find_program(folder, stems, faults) for role, stems in _GENERATING_PROGRAMS.items()
+        }
         if values is None:
             return None
         header = ItalyHeader(values, self.header, faults)
@@ -184,15 +188,15 @@ class Italy(DeclaredFormat[ItalyHeader]):
         if main is None or faults.errors or generator is None:
             return None
         language, source = main.language, main.sources[0]
-        graders = tuple(_graders(folder))
-        if language == "python" and first_named(graders, ["graders/grader"]) is not None:
+        graders = tuple(_find_graders(folder))
+        if language == "python" and find_first_by_stem(graders, ["graders/grader"]) is not None:
             problem = "generating with a solution in Python that has a grader is not supported"
             faults.add(problem, source.name, remedy="Generate the tests by cmsMake")
         # The solution is in the folder of the files that it is compiled with.
         linked = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
         linked_graders = (file for file in graders if language_of(file.name) in (None, language))
-        return Making(
-            tests=tuple(_generated_tests(folder, faults)),
+        return TestGeneration(
+            tests=tuple(_list_generated_tests(folder, faults)),
             generators={"generator": generator},
             solution=Executable((linked, *linked_graders), language, linked=True),
             validators=(validator,) if validator else (),
@@ -205,12 +209,12 @@ class Italy(DeclaredFormat[ItalyHeader]):
 # --- task.yaml ---------------------------------------------------------------------------------------
 
 
-def _options(
+def _read_options(
     header: ItalyHeader, task: TaskType, graders: Sequence[NamedBlob], output_tests: tuple[str, ...]
 ) -> TaskOptions:
     """Return the options of the task type."""
     if task is TaskType.COMMUNICATION:
-        stub = first_named(graders, ["graders/stub"]) is not None
+        stub = find_first_by_stem(graders, ["graders/stub"]) is not None
         return TaskOptions(
             with_grader=stub,
             processes=header.num_processes,
@@ -220,13 +224,13 @@ def _options(
         return TaskOptions()
     return TaskOptions(
         output_tests=output_tests,
-        with_grader=first_named(graders, ["graders/grader"]) is not None,
+        with_grader=find_first_by_stem(graders, ["graders/grader"]) is not None,
         input_file=header.infile,
         output_file=header.outfile,
     )
 
 
-def _numbered_tests(
+def _read_numbered_tests(
     header: ItalyHeader, key: str, numbers: str, test_names: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the names of the tests whose numbers a key lists. A number without a test is a fault."""
@@ -242,15 +246,15 @@ def _numbered_tests(
 # --- programs ----------------------------------------------------------------------------------------
 
 
-def _graders(folder: Path) -> Iterator[NamedBlob]:
+def _find_graders(folder: Path) -> Iterator[NamedBlob]:
     """Yield the files that submissions are compiled with, which are in sol/ next to the solutions."""
-    for path in visible((folder / "sol").glob("*")):
+    for path in list_visible_paths((folder / "sol").glob("*")):
         is_grader = path.stem in _GRADER_STEMS and language_of(path.name)
         if path.is_file() and (is_grader or path.suffix in _HEADER_SUFFIXES):
             yield NamedBlob(name=f"graders/{path.name}", content=Blob.of_file(path))
 
 
-def _program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
+def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
     """Return the program whose source has one of these paths without suffix, or None.
 
     It includes the other files in its folder, except binaries and sources of other programs. A program
@@ -259,12 +263,12 @@ def _program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable |
     for stem in stems:
         files = [
             file
-            for file in files_below(folder, str(PurePosixPath(stem).parent))
+            for file in list_files(folder, str(PurePosixPath(stem).parent))
             if (path := PurePosixPath(file.name)).suffix
             and (language_of(file.name) is None or str(path.with_suffix("")) == stem)
         ]
-        if (source := first_named(files, [stem])) is not None:
-            return Executable(led_by(source, files), language_of(source.name) or "c++", linked=True)
+        if (source := find_first_by_stem(files, [stem])) is not None:
+            return Executable(put_first(source, files), language_of(source.name) or "c++", linked=True)
         if (folder / stem).is_file():
             faults.add("a binary without its source", stem, remedy=f"Add {stem}.cpp: programs are built here")
     return None
@@ -273,7 +277,7 @@ def _program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable |
 def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
     """Report sources in the folders of checkers, for a package without a checker and a manager."""
     for part in ("check", "cor"):
-        for path in visible((folder / part).glob("*")):
+        for path in list_visible_paths((folder / part).glob("*")):
             if path.stem in _GENERATING_STEMS:
                 continue
             if language_of(path.name) and path.suffix not in _HEADER_SUFFIXES:
@@ -292,7 +296,7 @@ class _ListedSubtask(NamedTuple):
     test_count: int
 
 
-def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
+def _read_tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
     """Yield this number of tests. Missing files are one fault."""
     pairs = [(folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(count)]
     missing = [path for pair in pairs for path in pair if not path.is_file()]
@@ -304,12 +308,12 @@ def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
         faults.add("no tests", _GEN, remedy="Give it a line for each test")
     else:
         for part, used in zip(("input", "output"), zip(*pairs, strict=True), strict=True):
-            note_unused(folder, part, frozenset(used), faults)
+            note_unused_files(folder, part, frozenset(used), faults)
         for number, (path, answer) in enumerate(pairs):
-            yield test_of(f"{number:03}", path, answer)
+            yield make_test(f"{number:03}", path, answer)
 
 
-def _lines(folder: Path) -> Iterator[tuple[int, str, str]]:
+def _read_gen_lines(folder: Path) -> Iterator[tuple[int, str, str]]:
     """Yield the row of each line of gen/GEN, the text before its first `#`, and the text after it."""
     lines = (folder / _GEN).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     for row, line in enumerate(lines, 1):
@@ -317,12 +321,12 @@ def _lines(folder: Path) -> Iterator[tuple[int, str, str]]:
         yield row, arguments.strip(), comment.strip()
 
 
-def _listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] | None:
+def _read_listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] | None:
     """Return the subtasks in gen/GEN, or None if there is no gen/GEN."""
     if not (folder / _GEN).is_file():
         return None
     subtasks = [_ListedSubtask(None, 0)]
-    for row, arguments, comment in _lines(folder):
+    for row, arguments, comment in _read_gen_lines(folder):
         begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
         if sum(map(bool, (arguments, begins, copies))) > 1:
             faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
@@ -343,19 +347,19 @@ def _listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] | Non
     return subtasks
 
 
-def _generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
+def _list_generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
     """Yield the tests in gen/GEN, with the number of their subtask if there are subtasks."""
     if not (folder / _GEN).is_file():
         faults.add("missing file", _GEN, remedy="Give it a line for each test")
         return
     number, subtask = 0, 0
-    for row, arguments, comment in _lines(folder):
+    for row, arguments, comment in _read_gen_lines(folder):
         if comment.startswith("ST:"):
             subtask += 1
         copied = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
         if not arguments and not copied:
             continue
-        if copied and not (leads_inside(copied) and (folder / copied).is_file()):
+        if copied and not (stays_in_folder(copied) and (folder / copied).is_file()):
             faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
         path = f"input/input{number}.txt"
         exists = (folder / path).is_file()
@@ -369,7 +373,7 @@ def _generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
         number += 1
 
 
-def _subtasks(
+def _read_subtasks(
     folder: Path,
     header: ItalyHeader,
     listed_subtasks: Sequence[_ListedSubtask],
@@ -407,18 +411,18 @@ def _subtasks(
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(folder: Path, task: TaskType, options: TaskOptions) -> Iterator[Solution]:
+def _read_solutions(folder: Path, task: TaskType, options: TaskOptions) -> Iterator[Solution]:
     """Yield the solutions in sol/. Only official solutions have an expected result.
 
     If some tests need a submitted file, official solutions do not pass them, so nothing is expected of them.
     """
     if task is TaskType.OUTPUT_ONLY:
         return
-    for path in visible((folder / "sol").glob("*")):
+    for path in list_visible_paths((folder / "sol").glob("*")):
         is_source = path.is_file() and language_of(path.name) and path.suffix not in _HEADER_SUFFIXES
         if is_source and path.stem not in _GRADER_STEMS:
             is_official = path.stem in _OFFICIAL_SOLUTIONS and not options.output_tests
-            yield solution(path, name=path.name, expected="correct" if is_official else "")
+            yield make_solution(path, name=path.name, expected="correct" if is_official else "")
 
 
 FORMAT = Italy()

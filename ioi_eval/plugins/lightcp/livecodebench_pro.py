@@ -25,7 +25,7 @@ from ioi_eval.benchmarks.tables import Table, Tables, TableSource, find_single_f
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.lightcp.packages import LightCp
-from ioi_eval.problems.archive import extracted
+from ioi_eval.problems.archive import extract_archive
 from ioi_eval.store import Store
 
 TESTS = "QAQAQAQAQ/LiveCodeBench-Pro-Testcase"
@@ -56,9 +56,9 @@ class LiveCodeBenchPro(Benchmark):
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
-        archive = _archive(f"{candidate.id}.zip", options)
+        archive = _find_archive(f"{candidate.id}.zip", options)
         with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:  # the problem keeps no path in it
-            folder = extracted(archive, Store(Path(temporary_folder))).folder
+            folder = extract_archive(archive, Store(Path(temporary_folder))).folder
             package = LightCp(*header_folders(options)).read_package(folder, str(archive))
             problem = problem_of_package(package, contents)
         return replace(
@@ -71,7 +71,7 @@ class LiveCodeBenchPro(Benchmark):
         )
 
 
-def _archive(name: str, options: BenchmarkOptions) -> Path:
+def _find_archive(name: str, options: BenchmarkOptions) -> Path:
     """Return the path of a problem's zip: in the data folder, else from the hub."""
     if not options.data_dir:
         path = file_of_hub(TESTS, name)

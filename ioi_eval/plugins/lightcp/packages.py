@@ -14,15 +14,15 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, shown
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
 from ioi_eval.problems.keys import Key, Keys, raw, text, whole
-from ioi_eval.problems.names import is_plain
+from ioi_eval.problems.names import is_plain_name
 from ioi_eval.problems.package import (
     TESTLIB_REMEDY,
     DeclaredFormat,
+    collect_program_files,
     language_of,
-    note_unused,
-    source_text,
-    test_of,
-    with_testlib,
+    make_test,
+    note_unused_files,
+    read_source_text,
 )
 
 _TESTS = "testdata"
@@ -32,14 +32,14 @@ _UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _UNIT_REMEDY = "Write its unit too"
 
 
-def _amount(value: object, units: str) -> tuple[float, str] | None:
+def _parse_amount(value: object, units: str) -> tuple[float, str] | None:
     """Return the number and the unit in a string, or None for other values. `units` is an expression."""
     pattern = rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s*({units})?"
     match = re.fullmatch(pattern, value, re.I) if isinstance(value, str) else None
     return (float(match[1]), (match[2] or "").lower()) if match else None
 
 
-def _duration(meaning: str, if_missing: str) -> Key[float | None]:
+def _duration_key(meaning: str, if_missing: str) -> Key[float | None]:
     """Declare a time, which is read in seconds, or None if it is missing.
 
     A number without quotes is a fault, because LightCPVerifier reads it as nanoseconds.
@@ -48,7 +48,7 @@ def _duration(meaning: str, if_missing: str) -> Key[float | None]:
     def read(fields: Fields, name: str, _: object) -> float | None:
         if not fields.has(name):
             return None
-        amount = _amount(fields.value(name), "ms|s")
+        amount = _parse_amount(fields.value(name), "ms|s")
         if amount is None or not amount[0]:
             problem = f"{shown(fields.value(name))} is not a time such as 2s or 500ms"
             fields.fault(name, problem, _UNIT_REMEDY)
@@ -58,7 +58,7 @@ def _duration(meaning: str, if_missing: str) -> Key[float | None]:
     return Key(read, None, meaning, if_missing)
 
 
-def _size(meaning: str, if_missing: str) -> Key[int | None]:
+def _size_key(meaning: str, if_missing: str) -> Key[int | None]:
     """Declare a size, which is read in bytes, or None if it is missing."""
 
     def read(fields: Fields, name: str, _: object) -> int | None:
@@ -67,7 +67,7 @@ def _size(meaning: str, if_missing: str) -> Key[int | None]:
         value = fields.value(name)
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MAX_MEMORY_BYTES:
             return value
-        amount = _amount(value, "[kmg]")
+        amount = _parse_amount(value, "[kmg]")
         size = round(amount[0] * _UNIT_BYTES[amount[1]]) if amount else 0
         if not size:
             fields.fault(name, f"{shown(value)} is not a size such as 256m", _UNIT_REMEDY)
@@ -81,8 +81,8 @@ class CaseKeys(Keys):
 
     input = text("the input's file in `testdata/`")
     output = text("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
-    time = _duration("as in the header", "as in the subtask")
-    memory = _size("as in the header", "as in the subtask")
+    time = _duration_key("as in the header", "as in the subtask")
+    memory = _size_key("as in the header", "as in the subtask")
 
 
 class SubtaskKeys(Keys):
@@ -92,20 +92,20 @@ class SubtaskKeys(Keys):
         "number of cases, which continue the numbers of earlier subtasks", "`cases`", most=100_000
     )
     cases = raw("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
-    time_limit = _duration("as in the header", "as in the header")
-    time = _duration("the same, used if `time_limit` is missing", "as in the header")
-    memory_limit = _size("as in the header", "as in the header")
-    memory = _size("the same, used if `memory_limit` is missing", "as in the header")
+    time_limit = _duration_key("as in the header", "as in the header")
+    time = _duration_key("the same, used if `time_limit` is missing", "as in the header")
+    memory_limit = _size_key("as in the header", "as in the header")
+    memory = _size_key("the same, used if `memory_limit` is missing", "as in the header")
 
 
 class LightCpHeader(Keys):
     """The keys of config.yaml."""
 
     type = text("`default`, with a checker, or `interactive`, with an interactor", default="default")
-    time_limit = _duration("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
-    time = _duration("the same, used if `time_limit` is missing", "1s")
-    memory_limit = _size("a size such as `256m`, or bytes; the same for all tests", "256m")
-    memory = _size("the same, used if `memory_limit` is missing", "256m")
+    time_limit = _duration_key("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
+    time = _duration_key("the same, used if `time_limit` is missing", "1s")
+    memory_limit = _size_key("a size such as `256m`, or bytes; the same for all tests", "256m")
+    memory = _size_key("the same, used if `memory_limit` is missing", "256m")
     subtasks = raw("a list of subtasks, below", "refused")
     input_prefix = text("what comes before a case's number in the name of its input", default="")
     input_suffix = text("what comes after it", default=".in")
@@ -149,7 +149,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
         role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
         program = self._program(folder, header, role, source)
         problem_id = self.checked_id(folder, where, header, faults)
-        cases = list(dict.fromkeys(_cases(header)))  # several subtasks may have the same case
+        cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may have the same case
         limits = {(case.time_s, case.memory_bytes) for case in cases}
         if len(limits) > 1:
             header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
@@ -163,21 +163,21 @@ class LightCp(DeclaredFormat[LightCpHeader]):
             limits=Limits(cpu_time=time_s, wall_time=2 * time_s, memory=memory_bytes),
             checker=Checker() if is_interactive else Checker(kind=CheckerKind.TESTLIB, sources=program),
             manager=Manager(sources=program, kind=CheckerKind.TESTLIB) if is_interactive else None,
-            tests=tuple(_tests(folder, cases, faults)),
+            tests=tuple(_read_tests(folder, cases, faults)),
             cpp_standard="gnu++17",
         )
 
     def _program(self, folder: Path, header: LightCpHeader, role: str, source: str) -> tuple[NamedBlob, ...]:
         """Return the checker or the interactor with testlib.h, or nothing after a fault."""
         path = folder / source
-        if not is_plain(source) or not path.is_file():
+        if not is_plain_name(source) or not path.is_file():
             header.fault(role, f"there is no file {source!r} in the package", "Add it, or correct the name")
             return ()
         if language_of(source) != "c++":
             header.fault(role, f"{source!r} is not C++", "Expected a program that uses testlib")
         try:
             folders = (folder, folder.resolve().parent, *self._header_folders)
-            return with_testlib(source, source_text(path), *folders)
+            return collect_program_files(source, read_source_text(path), *folders)
         except InputError as error:
             header.fault(role, error.problem, TESTLIB_REMEDY)
             return ()
@@ -186,7 +186,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
 # --- config.yaml -------------------------------------------------------------------------------------
 
 
-def _cases(header: LightCpHeader) -> Iterator[_Case]:
+def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
     """Yield the cases of all subtasks."""
     subtasks = header.subtasks
     if not isinstance(subtasks, list) or not subtasks or not all(isinstance(each, dict) for each in subtasks):
@@ -197,16 +197,16 @@ def _cases(header: LightCpHeader) -> Iterator[_Case]:
         subtask = SubtaskKeys.of(header.under(f"subtasks.{index}", values))
         subtask.check_keys()
         if not subtask.has("n_cases"):
-            yield from _listed_cases(header, subtask)
+            yield from _read_listed_cases(header, subtask)
             continue
         for number in range(first_number, first_number + subtask.n_cases):
             input_name = f"{header.input_prefix}{number}{header.input_suffix}"
             output_name = f"{header.output_prefix}{number}{header.output_suffix}"
-            yield _Case(input_name, output_name, *_limits(header, subtask))
+            yield _Case(input_name, output_name, *_read_limits(header, subtask))
         first_number += subtask.n_cases
 
 
-def _listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[_Case]:
+def _read_listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[_Case]:
     """Yield the cases that a subtask lists by the names of their files."""
     cases = subtask.cases
     if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
@@ -216,10 +216,12 @@ def _listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[_Case
     for index, values in enumerate(cases):
         case = CaseKeys.of(subtask.under(f"cases.{index}", values))
         case.check_keys()
-        yield _Case(case.input, case.output, *_limits(header, subtask, case))
+        yield _Case(case.input, case.output, *_read_limits(header, subtask, case))
 
 
-def _limits(header: LightCpHeader, subtask: SubtaskKeys, case: CaseKeys | None = None) -> tuple[float, int]:
+def _read_limits(
+    header: LightCpHeader, subtask: SubtaskKeys, case: CaseKeys | None = None
+) -> tuple[float, int]:
     """Return the time limit in seconds and the memory limit in bytes: the case's, subtask's or header's."""
     times = [subtask.time_limit, subtask.time, header.time_limit, header.time]
     sizes = [subtask.memory_limit, subtask.memory, header.memory_limit, header.memory]
@@ -232,7 +234,7 @@ def _limits(header: LightCpHeader, subtask: SubtaskKeys, case: CaseKeys | None =
 # --- files -------------------------------------------------------------------------------------------
 
 
-def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
+def _read_tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
     """Yield the tests. A test is called as its input without suffix."""
     names, used_paths, root = set[str](), set[Path](), (folder / _TESTS).resolve()
     for case in cases:
@@ -251,8 +253,8 @@ def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
         for path in missing:
             faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
-            yield test_of(name, paths[0], paths[1])
-    note_unused(folder, _TESTS, used_paths, faults)
+            yield make_test(name, paths[0], paths[1])
+    note_unused_files(folder, _TESTS, used_paths, faults)
 
 
 FORMAT = LightCp()

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.problems.keys import MIB, K, Key, Keys, choice, raw, text
-from ioi_eval.problems.names import is_plain, leads_inside
+from ioi_eval.problems.names import is_plain_name, stays_in_folder
 
 HEADER = "problem.xml"
 MAIN_TESTSET = "tests"
@@ -18,12 +18,12 @@ _MIN_TIME_MS = 50  # Polygon's minimum is 250; a smaller number must be in secon
 _MAX_COUNT = 1 << 60
 
 
-def values_of(element: Element) -> dict[str, str]:
+def read_values(element: Element) -> dict[str, str]:
     """Return an element's attributes and the texts of its child elements, by name."""
     return {**{child.tag: child.text or "" for child in element}, **element.attrib}
 
 
-def _count(unit: str, least: int, name: str) -> Key[int]:
+def _count_key(unit: str, least: int, name: str) -> Key[int]:
     """Declare a required whole number, which is in this unit."""
 
     def read(fields: Fields, name: str, _: object) -> int:
@@ -38,7 +38,7 @@ def _count(unit: str, least: int, name: str) -> Key[int]:
     return Key(read, None, unit, "refused", name)
 
 
-def _points(meaning: str, if_missing: str) -> Key[float | None]:
+def _points_key(meaning: str, if_missing: str) -> Key[float | None]:
     """Declare a number of points, or None if it is missing."""
 
     def read(fields: Fields, name: str, _: object) -> float | None:
@@ -55,14 +55,14 @@ def _points(meaning: str, if_missing: str) -> Key[float | None]:
     return Key(read, None, meaning, if_missing)
 
 
-def _file(meaning: str, name: str) -> Key[str]:
+def _file_key(meaning: str, name: str) -> Key[str]:
     """Declare the name of a file. It is empty for a standard stream."""
 
     def read(fields: Fields, name: str, _: object) -> str:
         file: str = fields.value(name) or ""
         if file in _STANDARD_FILES:
             return ""
-        if not is_plain(file):
+        if not is_plain_name(file):
             fields.fault(name, f"{file!r} is not a plain file name", "Leave it empty")
         return file
 
@@ -71,12 +71,12 @@ def _file(meaning: str, name: str) -> Key[str]:
     )
 
 
-def _pattern(meaning: str, name: str) -> Key[str]:
+def _pattern_key(meaning: str, name: str) -> Key[str]:
     """Declare a pattern of paths with a number, such as tests/%02d. It is empty after a fault."""
 
     def read(fields: Fields, name: str, _: object) -> str:
         value = (fields.value(name) or "").strip()
-        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", value) and leads_inside(value):
+        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", value) and stays_in_folder(value):
             return value
         fields.fault(name, f"{value[:40]!r} is not a pattern", "Expected one such as tests/%02d")
         return ""
@@ -88,8 +88,8 @@ class JudgingKeys(Keys):
     """The keys of `judging`."""
 
     ignored = ("testset", "cpu-name", "cpu-speed")
-    input_file = _file("the file that submissions read", "input-file")
-    output_file = _file("the file that submissions write", "output-file")
+    input_file = _file_key("the file that submissions read", "input-file")
+    output_file = _file_key("the file that submissions write", "output-file")
     run_count = text("how often a solution runs: 1, or 2 with an interactor", default="1", name="run-count")
     points_are_percentages = raw(
         "`true`: `points X` of a program is X of 100, not of the test's points",
@@ -103,18 +103,18 @@ class TestsetKeys(Keys):
 
     ignored = ("output-path-pattern", "tests", "groups")
     testset = raw("the testset `tests` is judged, else the first one", "no name", name="name")
-    time_limit = _count("milliseconds", _MIN_TIME_MS, "time-limit")
-    memory_limit = _count("bytes", MIB, "memory-limit")
+    time_limit = _count_key("milliseconds", _MIN_TIME_MS, "time-limit")
+    memory_limit = _count_key("bytes", MIB, "memory-limit")
     test_count = raw("number of tests, which must be that of `tests`", "not compared", name="test-count")
-    input_pattern = _pattern("path of an input by its number, such as `tests/%02d`", "input-path-pattern")
-    answer_pattern = _pattern("path of an answer by its number", "answer-path-pattern")
+    input_pattern = _pattern_key("path of an input by its number, such as `tests/%02d`", "input-path-pattern")
+    answer_pattern = _pattern_key("path of an answer by its number", "answer-path-pattern")
 
 
 class TestKeys(Keys):
     """The keys of `testset/tests/test`."""
 
     ignored = ("method", "sample", "description", "verdict")
-    points = _points("points of the test; without any points, a submission must pass all tests", "0")
+    points = _points_key("points of the test; without any points, a submission must pass all tests", "0")
     group = text("the name of its group", "no group", default="")
     cmd = text("the command that generates the input", "the input is in the package", default="")
     from_file = raw("refused if tests are generated: one command writes several tests", "-", name="from-file")
@@ -125,7 +125,7 @@ class GroupKeys(Keys):
 
     ignored = ("feedback-policy", "dependencies")
     group = text("the name of the group", default="", name="name")
-    points = _points("points of the group, for `complete-group`", "the sum of its tests' points")
+    points = _points_key("points of the group, for `complete-group`", "the sum of its tests' points")
     points_policy = choice(
         POINTS_POLICIES,
         "points for the whole group if all its tests pass, or for each test that passes",
@@ -134,8 +134,8 @@ class GroupKeys(Keys):
     )
 
 
-def keys_of(element: Element, kind: type[K], prefix: str, faults: Faults) -> K:
+def read_keys(element: Element, kind: type[K], prefix: str, faults: Faults) -> K:
     """Return the keys of an element, after a check for misspelt ones."""
-    keys = kind(values_of(element), HEADER, faults, prefix)
+    keys = kind(read_values(element), HEADER, faults, prefix)
     keys.check_keys()
     return keys

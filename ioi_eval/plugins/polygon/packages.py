@@ -42,20 +42,20 @@ from ioi_eval.plugins.polygon.keys import (
     JudgingKeys,
     TestKeys,
     TestsetKeys,
-    keys_of,
-    values_of,
+    read_keys,
+    read_values,
 )
-from ioi_eval.problems.names import is_plain, leads_inside
+from ioi_eval.problems.names import is_plain_name, stays_in_folder
 from ioi_eval.problems.package import (
     Executable,
     GeneratedTest,
-    Making,
     PackageFormat,
-    as_on_linux,
+    TestGeneration,
     language_of,
-    named,
-    named_by_place,
-    solution,
+    load_named_blobs,
+    load_with_unix_line_ends,
+    make_solution,
+    name_of_location,
 )
 from ioi_eval.rules.grading import award_each_if_passed
 
@@ -92,19 +92,19 @@ class Polygon(PackageFormat):
     rank = 30
 
     def package_id(self, folder: Path, where: str) -> str | None:
-        root = _parsed(folder, Faults(""))
-        return None if root is None else _id(root, folder, where)
+        root = _parse_header(folder, Faults(""))
+        return None if root is None else _find_id(root, folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
-        root = _parsed(folder, faults)
+        root = _parse_header(folder, faults)
         return None if root is None else _Reader(folder, root, faults).problem(where)
 
-    def making(self, folder: Path, faults: Faults) -> Making | None:
-        root = _parsed(folder, faults)
+    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
+        root = _parse_header(folder, faults)
         return None if root is None else _Reader(folder, root, faults).making()
 
 
-def _parsed(folder: Path, faults: Faults) -> Element | None:
+def _parse_header(folder: Path, faults: Faults) -> Element | None:
     """Return the root element of problem.xml, or None after a fault."""
     text = (folder / HEADER).read_bytes()
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # a few lines of entities can expand to any length
@@ -122,12 +122,12 @@ def _parsed(folder: Path, faults: Faults) -> Element | None:
     return None
 
 
-def _id(root: Element, folder: Path, where: str) -> str:
+def _find_id(root: Element, folder: Path, where: str) -> str:
     """Return the problem's id: its short name, or the name of the folder or archive."""
-    return root.get("short-name") or named_by_place(folder, where)
+    return root.get("short-name") or name_of_location(folder, where)
 
 
-def _language(kind: str, path: str) -> str:
+def _find_language(kind: str, path: str) -> str:
     """Return a source's language, with its C++ standard if it has one, such as c++14.
 
     If the language is unknown, the result is Polygon's name of it.
@@ -171,7 +171,7 @@ class _Group(NamedTuple):
         )
 
 
-def _required(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
+def _list_required_groups(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
     """Yield the groups that a group depends on, directly or through others, each once."""
     seen, waiting = set[str](), list(group.dependencies)
     while waiting:
@@ -218,8 +218,8 @@ class _Reader:
         own_full = {name: number for name, number in points.items() if number not in (0.0, full)}
         if judging.keys.points_are_percentages == "true":
             full, own_full = 100.0, {}
-        problem_id = _id(self._root, self._folder, where)
-        if not is_plain(problem_id):
+        problem_id = _find_id(self._root, self._folder, where)
+        if not is_plain_name(problem_id):
             self._fault("short-name", f"{problem_id!r} is not an id", "Use letters, digits, '_', '-' and '.'")
         titles = {name.get("language"): name.get("value", "") for name in self._root.iterfind("names/name")}
         kind, passes = CheckerKind.TESTLIB, 2 if second_run else 1
@@ -238,7 +238,7 @@ class _Reader:
             checker=checker.as_checker(kind, full=full, passes=passes) if checker else Checker(passes=passes),
             manager=interactor.as_manager(kind, full=full, again=second_run) if interactor else None,
             tests=tuple(replace(test, full=own_full.get(test.name)) for test in tests),
-            subtasks=tuple(group.subtask(_required(group, groups)) for group in groups.values()),
+            subtasks=tuple(group.subtask(_list_required_groups(group, groups)) for group in groups.values()),
             solutions=tuple(self._solutions()),
             tags=tuple(tag.get("value", "") for tag in self._root.iterfind("tags/tag")),
         )
@@ -260,8 +260,8 @@ class _Reader:
             if other is not main:
                 self._faults.note(f"ignored: the testset {other.get('name')!r}", HEADER)
         return _Judging(
-            keys=keys_of(judging, JudgingKeys, "judging.", self._faults),
-            testset=keys_of(main, TestsetKeys, "testset.", self._faults),
+            keys=read_keys(judging, JudgingKeys, "judging.", self._faults),
+            testset=read_keys(main, TestsetKeys, "testset.", self._faults),
             element=main,
         )
 
@@ -305,7 +305,9 @@ class _Reader:
         headers = (
             name for name in resources if PurePosixPath(name).suffix in _INCLUDED and self._is_file(name)
         )
-        return Executable(named(self._folder, [path, *(name for name in headers if name != path)]), language)
+        return Executable(
+            load_named_blobs(self._folder, [path, *(name for name in headers if name != path)]), language
+        )
 
     def _included(self) -> Iterator[NamedBlob]:
         """Yield the files that solutions are compiled with, once for each of their languages."""
@@ -324,7 +326,7 @@ class _Reader:
                 problem = f"solutions of {types!r} cannot be compiled with {path}"
                 self._fault("files.resources.for-types", problem, "Expected cpp.*, c.*, java.*, python.*")
             else:
-                (content,) = named(self._folder, [path])
+                (content,) = load_named_blobs(self._folder, [path])
                 for language in languages:
                     name = f"{language}/{PurePosixPath(path).name}"
                     yield NamedBlob(name=name, content=content.content)
@@ -336,11 +338,11 @@ class _Reader:
         if not self._is_file(path):
             self._fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
             return None
-        return path, _language(source.get("type", "") if source is not None else "", path)
+        return path, _find_language(source.get("type", "") if source is not None else "", path)
 
     def _is_file(self, path: str) -> bool:
         """Return True if the path is that of a file in the package."""
-        return leads_inside(path) and (self._folder / path).is_file()
+        return stays_in_folder(path) and (self._folder / path).is_file()
 
     # --- tests -------------------------------------------------------------------------------------------
 
@@ -373,7 +375,10 @@ class _Reader:
             self._faults.add(f"{len(unanswered)} answers are missing", unanswered[0], remedy=remedy)
         else:
             for path, answer in paths:
-                blobs = (as_on_linux(self._folder / path), as_on_linux(self._folder / answer))
+                blobs = (
+                    load_with_unix_line_ends(self._folder / path),
+                    load_with_unix_line_ends(self._folder / answer),
+                )
                 yield Test(name=PurePosixPath(path).name, input=blobs[0], answer=blobs[1])
 
     def _paths(self, judging: _Judging) -> list[tuple[str, str]]:
@@ -394,7 +399,7 @@ class _Reader:
         points_by_group: dict[str, dict[str, float]] = {}
         used_names = set[str]()
         for index, element in enumerate(testset.iterfind("tests/test")):
-            keys = keys_of(element, TestKeys, "testset.tests.test.", self._faults)
+            keys = read_keys(element, TestKeys, "testset.tests.test.", self._faults)
             used_names.add(keys.group)
             if index < len(tests):
                 name = (keys.group or _NO_GROUP) if element_by_name else _WHOLE_PROBLEM
@@ -408,13 +413,13 @@ class _Reader:
             for name in group.dependencies:
                 if name not in groups and name not in element_by_name:
                     self._fault(field, f"there is no group {name!r}", nearest(name, names))
-            if group in _required(group, groups):
+            if group in _list_required_groups(group, groups):
                 self._fault(field, "it depends on itself", "Remove one of the dependencies")
         for name in sorted(used_names - element_by_name.keys() - {""}) if element_by_name else ():
             problem = f"a test is in {name!r}, which is not one of the groups"
             self._fault("testset.tests.test.group", problem, nearest(name, names))
         for name in sorted(element_by_name.keys() - used_names):
-            group_keys = keys_of(element_by_name[name], GroupKeys, f"testset.groups.{name}.", self._faults)
+            group_keys = read_keys(element_by_name[name], GroupKeys, f"testset.groups.{name}.", self._faults)
             if group_keys.points:
                 group_keys.fault("points", "the group has points and no tests", "Add tests, or remove points")
         return groups
@@ -423,7 +428,7 @@ class _Reader:
         """Return a group. Without an element, its tests earn their points one by one."""
         if element is None:
             return _Group(name, False, None, (), points_by_test)
-        keys = keys_of(element, GroupKeys, f"testset.groups.{name}.", self._faults)
+        keys = read_keys(element, GroupKeys, f"testset.groups.{name}.", self._faults)
         dependencies = element.iterfind("dependencies/dependency")
         if keys.points_policy == EACH_TEST and keys.points and not any(points_by_test.values()):
             problem = "each test earns its own points, and no test has any"
@@ -451,12 +456,12 @@ class _Reader:
             if element.find("extra-tags") is not None:
                 self._faults.note("its tags for single groups and testsets are ignored", path)
             expected = _TAGS.get(tag, tag)
-            read = solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
+            read = make_solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
             yield replace(read, language=language)
 
     # --- generating tests --------------------------------------------------------------------------------
 
-    def making(self) -> Making | None:
+    def making(self) -> TestGeneration | None:
         """Return how tests are generated, or None after a fault."""
         if (judging := self._judging()) is None:
             return None
@@ -479,7 +484,7 @@ class _Reader:
         read, written = judging.keys.input_file, judging.keys.output_file
         if interactor:  # the solution talks to the interactor, which writes the answer
             read, written = "", "output.txt"
-        return Making(tests, generators, main_solution, usable_validators, read, written, interactor)
+        return TestGeneration(tests, generators, main_solution, usable_validators, read, written, interactor)
 
     def _main_solution(self, element: Element) -> Executable | None:
         """Return the main solution with the files that it is compiled with, or None after a fault."""
@@ -498,7 +503,7 @@ class _Reader:
     def _generators(self) -> Iterator[tuple[str, Executable]]:
         """Yield the generators that tests use, by the names of their files."""
         tests = self._root.iterfind("judging/testset/tests/test")
-        used_names = {command[0] for test in tests if (command := _command(test.get("cmd", "")))}
+        used_names = {command[0] for test in tests if (command := _split_command(test.get("cmd", "")))}
         for element in self._root.iterfind("files/executables/executable"):
             source = element.find("source")
             name = PurePosixPath(source.get("path", "") if source is not None else "").stem
@@ -511,8 +516,8 @@ class _Reader:
         """Yield the tests with the commands that write their inputs."""
         pairs = zip(judging.element.iterfind("tests/test"), self._paths(judging), strict=False)
         for number, (element, (path, answer)) in enumerate(pairs, 1):
-            keys = TestKeys(values_of(element), HEADER, self._faults)
-            field, command = f"testset.tests.test.{number}", _command(keys.cmd)
+            keys = TestKeys(read_values(element), HEADER, self._faults)
+            field, command = f"testset.tests.test.{number}", _split_command(keys.cmd)
             if keys.from_file:
                 problem = "a generator that writes several tests is not supported"
                 self._fault(field, problem, "Export it with tests (Full package)")
@@ -528,7 +533,7 @@ class _Reader:
                 yield GeneratedTest(path, answer, needed, subtask=arguments)
 
 
-def _command(text: str) -> tuple[str, ...]:
+def _split_command(text: str) -> tuple[str, ...]:
     """Return the words of a command: the generator's name and its arguments."""
     try:
         return tuple(shlex.split(text))

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from ioi_eval.model.fields import Faults, nearest, shown
 from ioi_eval.model.values import RAW_POINTS, Acceptance, Grading, Points, ScoreType, Subtask
-from ioi_eval.problems.kattis.groups import DataGroup, is_custom
+from ioi_eval.problems.kattis.groups import DataGroup, uses_custom_grader
 from ioi_eval.problems.kattis.keys import CUSTOM, DOMJUDGE, NUMBER, SAMPLE, SECRET, LegacyGroupKeys
 from ioi_eval.problems.kattis.scoring import Scoring
-from ioi_eval.problems.keys import misspelt
+from ioi_eval.problems.keys import is_misspelt
 from ioi_eval.rules.grading import (
     is_mean,
     is_sum_of_parts,
@@ -63,7 +63,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
         return Scoring()
     full_scores = reader.full.values()
     full = max(full_scores, default=1.0) if all(full_scores) else RAW_POINTS
-    subtasks = tuple(_subtasks_of_problem(top, by_validator))
+    subtasks = tuple(_list_problem_subtasks(top, by_validator))
     own_full = {name: score for name, score in reader.full.items() if not math.isclose(score, full)}
     secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE_PROBLEM))
     return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own_full)
@@ -75,7 +75,7 @@ def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     if not top.inner or rejects_any_failure(top.grading):
         return Scoring()
     tree = replace(top.grading, points=Points.ACCEPTED)
-    return Scoring(subtasks=(_subtask(_WHOLE_PROBLEM, tree, graded=True),))
+    return Scoring(subtasks=(_make_subtask(_WHOLE_PROBLEM, tree, graded=True),))
 
 
 # --- rules -------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class _RuleReader:
     def node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
         self._check(group)
-        has_custom_grader = is_custom(group)
+        has_custom_grader = uses_custom_grader(group)
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
         inner = {part.name: self.node(part, in_custom_group or has_custom_grader) for part in group.inner}
@@ -133,12 +133,12 @@ class _RuleReader:
         if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own):
             group.fields.fault("grading", f"{shown(grading)} is not supported", "Expected default or custom")
         LegacyGroupKeys.of(group.fields).check_keys(sorted(group.own))
-        if is_custom(group):  # its flags are for the package's grader
+        if uses_custom_grader(group):  # its flags are for the package's grader
             return
         for flag in dict.fromkeys(group.grader_flags):
             if flag in _FLAGS or "grader_flags" not in group.own:
                 continue
-            if misspelt(flag, _FLAGS):
+            if is_misspelt(flag, _FLAGS):
                 group.fields.fault("grader_flags", f"unknown flag {flag!r}", nearest(flag, sorted(_FLAGS)))
             else:
                 self._faults.note(
@@ -215,38 +215,38 @@ def _range_end(group: DataGroup) -> float | None:
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _subtasks_of_problem(root: _Node, by_validator: bool) -> Iterator[Subtask]:
+def _list_problem_subtasks(root: _Node, by_validator: bool) -> Iterator[Subtask]:
     """Yield the problem's subtasks, whose points add up to those of the root group.
 
     The problem is one subtask if its groups cannot be scored separately. Ignored samples have 0 points.
     """
     rules, *samples, secret = root.grading, *root.inner
     if not rules.last_counts or (samples and rules.stops):
-        yield from _subtasks_of(root._replace(name=_WHOLE_PROBLEM), by_validator, earns=False)
+        yield from _list_subtasks(root._replace(name=_WHOLE_PROBLEM), by_validator, earns=False)
         return
     for sample in samples:
         tests = tuple(list_tests(sample.grading))
         yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
-    yield from _subtasks_of(secret, by_validator, earns=rules.acceptance is Acceptance.ALWAYS)
+    yield from _list_subtasks(secret, by_validator, earns=rules.acceptance is Acceptance.ALWAYS)
 
 
-def _subtasks_of(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
+def _list_subtasks(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
     """Yield the group's subtasks. `earns`: its points count even if the group is rejected."""
     if node.inner and is_sum_of_parts(node.grading, earns=earns):
         if tests := tuple(part for part in node.grading.parts if isinstance(part, str)):
             direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
-            yield from _subtasks_of(direct_tests, by_validator, earns=True)
+            yield from _list_subtasks(direct_tests, by_validator, earns=True)
         for inner in node.inner:
-            yield from _subtasks_of(inner, by_validator, earns=True)
+            yield from _list_subtasks(inner, by_validator, earns=True)
         return
     tree = replace(node.grading, rejected_earns=earns)
     if is_worst_test(tree, graded_tests=by_validator):
-        yield _subtask(node.name, tree, ScoreType.GROUP_MIN)
+        yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:
-        yield _subtask(node.name, tree, graded=not is_mean(tree))
+        yield _make_subtask(node.name, tree, graded=not is_mean(tree))
 
 
-def _subtask(
+def _make_subtask(
     name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, graded: bool = False
 ) -> Subtask:
     """Return a subtask with the tests and the maximum points of a group. `graded`: use its grading rules."""

@@ -88,7 +88,7 @@ class PackageRules:
             elif key not in {*_USED_KEYS, *ExpectedKeys.ignored}:
                 fields.fault(key, "unknown key", f"Expected {', '.join(sorted(_USED_KEYS))}, or a group")
         return Expected(
-            tuple(verdict_rules), _score(fields), _language(fields), fields.text("entrypoint", "")
+            tuple(verdict_rules), _read_score(fields), _read_language(fields), fields.text("entrypoint", "")
         )
 
     def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
@@ -115,7 +115,7 @@ class PackageRules:
                 yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
-def _score(fields: Fields) -> tuple[float, float] | None:
+def _read_score(fields: Fields) -> tuple[float, float] | None:
     """Return the minimum and the maximum score. The setting is a number or a list of both."""
     score = fields.values.get("score")
     if score is None:
@@ -128,7 +128,7 @@ def _score(fields: Fields) -> tuple[float, float] | None:
     return None
 
 
-def _language(fields: Fields) -> str:
+def _read_language(fields: Fields) -> str:
     """Return the language that the fields name, or an empty string. An unknown language is a fault."""
     name = fields.text("language", "")
     try:
@@ -140,15 +140,15 @@ def _language(fields: Fields) -> str:
 
 def _matches(pattern: str, name: str) -> bool:
     """Return True if the pattern matches a path or a folder that contains it. `*` does not match a slash."""
-    parts = (map(re.escape, expanded.rstrip("/").split("*")) for expanded in _expanded_braces(pattern))
+    parts = (map(re.escape, expanded.rstrip("/").split("*")) for expanded in _expand_braces(pattern))
     return any(re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in parts)
 
 
-def _expanded_braces(pattern: str) -> Iterator[str]:
+def _expand_braces(pattern: str) -> Iterator[str]:
     """Yield the pattern with each alternative of its braces: a.py and b.py for `{a,b}.py`."""
     braces = re.search(r"\{([^{}]*)\}", pattern)
     if braces is None:
         yield pattern
         return
     for alternative in braces[1].split(","):
-        yield from _expanded_braces(pattern[: braces.start()] + alternative + pattern[braces.end() :])
+        yield from _expand_braces(pattern[: braces.start()] + alternative + pattern[braces.end() :])

@@ -12,8 +12,8 @@ from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.model.values import Test
 from ioi_eval.problems.kattis.constants import Constants
 from ioi_eval.problems.kattis.keys import CUSTOM, SAMPLE, SECRET, GradingKeys, HeaderGradingKeys, TestKeys
-from ioi_eval.problems.keys import misspelt
-from ioi_eval.problems.package import read_mapping, test_of, visible
+from ioi_eval.problems.keys import is_misspelt
+from ioi_eval.problems.package import list_visible_paths, make_test, read_mapping
 
 _LEGACY_SETTINGS, _NEWER_SETTINGS = "testdata.yaml", "test_group.yaml"
 _SETTINGS_STEMS = [PurePosixPath(name).stem for name in (_LEGACY_SETTINGS, _NEWER_SETTINGS)]
@@ -37,7 +37,7 @@ class DataGroup(NamedTuple):
     @property
     def all_tests(self) -> tuple[Test, ...]:
         """Return the tests of this group and of all groups in it."""
-        return tuple(test for group in groups_of(self) for test in group.tests)
+        return tuple(test for group in list_groups(self) for test in group.tests)
 
     @property
     def flags_name(self) -> str:
@@ -47,7 +47,7 @@ class DataGroup(NamedTuple):
     @property
     def grader_flags(self) -> tuple[str, ...]:
         """Return the flags for the default grader or the package's grader."""
-        return _flag_list(self.fields, "grader_flags")
+        return _read_flags(self.fields, "grader_flags")
 
 
 def read_data(
@@ -85,11 +85,11 @@ def read_data(
     return DataGroup(name="", fields=fields, own=frozenset(root_settings), tests=(), inner=inner)
 
 
-def groups_of(group: DataGroup) -> Iterator[DataGroup]:
+def list_groups(group: DataGroup) -> Iterator[DataGroup]:
     """Yield the group and all groups in it at any depth, in the order of judging."""
     yield group
     for inner in group.inner:
-        yield from groups_of(inner)
+        yield from list_groups(inner)
 
 
 class _DataReader:
@@ -117,9 +117,9 @@ class _DataReader:
 
     def _refuse_misnamed(self, group_path: str, expected_file: str) -> None:
         """Report files whose names look like a misspelt name of the group's settings file."""
-        for path in visible((self._folder / group_path).glob("*.y*ml")):
+        for path in list_visible_paths((self._folder / group_path).glob("*.y*ml")):
             belongs_to_test = path.with_suffix(".in").is_file()
-            if not belongs_to_test and misspelt(path.stem.lower(), _SETTINGS_STEMS):
+            if not belongs_to_test and is_misspelt(path.stem.lower(), _SETTINGS_STEMS):
                 remedy = f"Call it {expected_file.rpartition('/')[2]}, as in this version"
                 self._faults.add(
                     "not the name of a settings file", f"{group_path}/{path.name}", remedy=remedy
@@ -130,7 +130,7 @@ class _DataReader:
         group_path = f"data/{name}"
         own_settings = self.own(group_path)
         values = {**inherited, **own_settings}
-        paths = visible((self._folder / group_path).iterdir())
+        paths = list_visible_paths((self._folder / group_path).iterdir())
         if self._new:
             self._check_files(group_path, paths)
         inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
@@ -176,7 +176,7 @@ class _DataReader:
             name = file.relative_to(self._folder).as_posix()
             test_fields = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
             fields = test_fields if test_fields.has(_ARGUMENTS) else group
-        return fields.texts(_ARGUMENTS) if fields.has(_ARGUMENTS) else _flag_list(fields, _VALIDATOR_FLAGS)
+        return fields.texts(_ARGUMENTS) if fields.has(_ARGUMENTS) else _read_flags(fields, _VALIDATOR_FLAGS)
 
     def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
         """Yield the tests among the files of a group, sorted by name."""
@@ -200,18 +200,18 @@ class _DataReader:
                 self._faults.add(
                     "a name with unprintable characters", f"data/{name!r}", remedy="Rename its files"
                 )
-            test = test_of(name, path, answers.get(stem))
+            test = make_test(name, path, answers.get(stem))
             yield replace(test, arguments=self._arguments(fields, path))
 
 
-def _flag_list(fields: Fields, name: str) -> tuple[str, ...]:
+def _read_flags(fields: Fields, name: str) -> tuple[str, ...]:
     """Return the flags in a setting: a string, or an object with the key `flags` and a validator's name."""
     if isinstance(fields.values.get(name), dict):
         return tuple(fields.inner(name).text("flags", "").split())
     return tuple(fields.text(name, "").split()) if fields.values.get(name) is not None else ()
 
 
-def is_custom(group: DataGroup) -> bool:
+def uses_custom_grader(group: DataGroup) -> bool:
     """Return True if the package's grader grades the group."""
     grading: object = group.fields.value("grading")
     return grading == CUSTOM

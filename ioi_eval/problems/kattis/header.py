@@ -32,7 +32,7 @@ class Validators(NamedTuple):
     passes: int = 1
 
 
-def check_legacy(header: KattisHeader) -> None:
+def check_legacy_keys(header: KattisHeader) -> None:
     """Report a version, a type or an objective that is not supported in the legacy format."""
     version = header.problem_format_version
     if version not in LEGACY_VERSIONS:
@@ -52,7 +52,7 @@ def check_legacy(header: KattisHeader) -> None:
         )
 
 
-def title_of(header: KattisHeader) -> str:
+def read_title(header: KattisHeader) -> str:
     """Return the problem's title, or an empty string if the header has none.
 
     If the header has one title for each language, the English title or else the first one is returned.
@@ -65,19 +65,19 @@ def title_of(header: KattisHeader) -> str:
     return str(value) if plain else ""
 
 
-def types_of(header: KattisHeader) -> list[object]:
+def read_types(header: KattisHeader) -> list[object]:
     """Return the problem's types. Only the newer versions can have several."""
     types = header.type if header.has("type") else "pass-fail"
     return types if isinstance(types, list) else [types]
 
 
-def validation_of(folder: Path, header: KattisHeader, *, scoring: bool, new: bool) -> Validators:
+def find_validators(folder: Path, header: KattisHeader, *, scoring: bool, new: bool) -> Validators:
     """Return how the package validates outputs.
 
     Legacy packages have the field `validation`. In the newer versions it follows from the problem's types
     and from the folder output_validator.
     """
-    modes: list[Any] = types_of(header)
+    modes: list[Any] = read_types(header)
     if new:
         for kind in modes:
             if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
@@ -110,7 +110,7 @@ def is_draft(folder: Path) -> bool:
     return (folder / VALIDATORS).is_dir() and not (folder / NEWER_VALIDATOR).exists()
 
 
-def time_limit_of(folder: Path, header: KattisHeader, faults: Faults) -> float | None:
+def read_time_limit(folder: Path, header: KattisHeader, faults: Faults) -> float | None:
     """Return the time limit in seconds, or None if no file sets one.
 
     It is read from problem.yaml, else from .timelimit, else from domjudge-problem.ini.
@@ -124,7 +124,7 @@ def time_limit_of(folder: Path, header: KattisHeader, faults: Faults) -> float |
             problem = f"{seconds:g} s is not a multiple of {multiple}"
             faults.note(f"{limits.place('time_limit')}: {problem}. The judge uses {seconds:g} s", HEADER)
         return seconds or None
-    for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _ini_time_limit)):
+    for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _find_ini_time_limit)):
         path = folder / file
         if path.is_file() and (text := parse(path.read_text(encoding="utf-8-sig", errors="replace"))):
             if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
@@ -135,7 +135,7 @@ def time_limit_of(folder: Path, header: KattisHeader, faults: Faults) -> float |
     return None
 
 
-def _ini_time_limit(text: str) -> str:
+def _find_ini_time_limit(text: str) -> str:
     """Return the `timelimit` of a domjudge-problem.ini, or an empty string if the file is invalid."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
@@ -145,7 +145,7 @@ def _ini_time_limit(text: str) -> str:
     return parser.get("problem", "timelimit", fallback="").strip("'\" ")
 
 
-def multiplier_of(header: KattisHeader, faults: Faults, *, new: bool) -> float:
+def read_multiplier(header: KattisHeader, faults: Faults, *, new: bool) -> float:
     """Return the factor from the slowest accepted solution's time to the time limit."""
     limits = header.limits
     multiplier = limits.time_multipliers.ac_to_time_limit if new else limits.time_multiplier

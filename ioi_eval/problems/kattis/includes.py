@@ -13,7 +13,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import NamedBlob, Problem
-from ioi_eval.problems.package import files_below, visible
+from ioi_eval.problems.package import list_files, list_visible_paths
 from ioi_eval.store.folder import accepted_solutions
 
 # Calls that start another process. Comments are removed first, so that calls in them do not count.
@@ -40,19 +40,19 @@ class IncludedFile(NamedTuple):
     fault: tuple[str, str]  # why submissions cannot use it, and the remedy; both empty if they can
 
 
-def included_files(folder: Path, faults: Faults) -> Iterator[IncludedFile]:
+def list_included_files(folder: Path, faults: Faults) -> Iterator[IncludedFile]:
     """Yield the files in include/. It has one folder for each language, and `default` for all languages."""
-    for path in visible((folder / "include").glob("*/")):
+    for path in list_visible_paths((folder / "include").glob("*/")):
         name = path.name
         language = _language_of_folder(name)
         if not language:
             faults.note("ignored: not a supported language", f"include/{name}")
             continue
-        for file in files_below(folder, f"include/{name}"):
+        for file in list_files(folder, f"include/{name}"):
             relative_path, fault, calls = (
                 file.name.removeprefix(f"include/{name}/"),
                 ("", ""),
-                _process_calls(file),
+                _find_process_calls(file),
             )
             if forbidden_calls := sorted(calls - _FORK_CALLS):
                 problem = f"it is compiled with submissions and calls {forbidden_calls[0]}"
@@ -64,7 +64,7 @@ def included_files(folder: Path, faults: Faults) -> Iterator[IncludedFile]:
             yield IncludedFile(file.name, language, blob, bool(calls & _FORK_CALLS), fault)
 
 
-def with_included(problem: Problem, files: Sequence[IncludedFile], faults: Faults) -> Problem:
+def add_included_files(problem: Problem, files: Sequence[IncludedFile], faults: Faults) -> Problem:
     """Return the problem with the files in include/, and without the languages whose files are unusable.
 
     At least one accepted solution must remain, because it shows that the package can be solved.
@@ -87,13 +87,13 @@ def with_included(problem: Problem, files: Sequence[IncludedFile], faults: Fault
                 fault=(f"{sentence}, but the package has no accepted solution{in_language}", remedy)
             )
         )
-    unusable_languages = {name for file in unusable for name in _languages_that_use(file.language)}
+    unusable_languages = {name for file in unusable for name in _list_languages_using(file.language)}
     for file in unusable:
         if "default" in unusable_languages or not solved_languages - unusable_languages:
             faults.add(file.fault[0], file.path, remedy=file.fault[1])
         else:
             faults.note(f"{file.language} is excluded: {file.fault[0]}. {file.fault[1]}", file.path)
-            for name in _languages_that_use(file.language):
+            for name in _list_languages_using(file.language):
                 reasons.setdefault(name, f"{file.path}: {file.fault[0]}")
     for solution in problem.solutions:
         if solution.language in reasons:
@@ -108,7 +108,7 @@ def with_included(problem: Problem, files: Sequence[IncludedFile], faults: Fault
     )
 
 
-def _languages_that_use(language: str) -> tuple[str, ...]:
+def _list_languages_using(language: str) -> tuple[str, ...]:
     """Return the languages that use a folder of include/. PyPy also uses Python's folder."""
     if language == "default":
         return (language,)
@@ -124,6 +124,6 @@ def _language_of_folder(name: str) -> str:
         return ""
 
 
-def _process_calls(file: NamedBlob) -> set[str]:
+def _find_process_calls(file: NamedBlob) -> set[str]:
     """Return the names of the calls in a source that start processes."""
     return set(_PROCESS_CALL.findall(_COMMENTS.sub("", file.content.read().decode(errors="replace"))))

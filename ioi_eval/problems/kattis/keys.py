@@ -11,7 +11,7 @@ from ioi_eval.problems.keys import (
     MIB,
     Key,
     Keys,
-    Unknown,
+    UnknownKeyPolicy,
     inner,
     memory,
     number,
@@ -53,7 +53,7 @@ class TimeMultiplierKeys(Keys):
 class LimitKeys(Keys):
     """The keys of `limits`."""
 
-    unknown = Unknown.NOTED
+    unknown = UnknownKeyPolicy.NOTED
     ignored = (  # for authors' tools, and of drafts
         *("time_safety_margin", "code", "compilation_time", "compilation_memory", "validation_output"),
         *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
@@ -125,7 +125,9 @@ class KattisHeader(Keys):
     grading = inner(HeaderGradingKeys, f"{_LEGACY}settings of groups, below, and `objective`", "defaults")
     constants = raw(f"{_NEWER}values of placeholders, by name", "none")
 
-    def check_keys(self, names: Collection[str] | None = None, unknown: Unknown | None = None) -> None:
+    def check_keys(
+        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+    ) -> None:
         """Report keys that have no effect, because they are misspelt or belong into `limits`."""
         limit_names = {*LimitKeys.declared(), *LimitKeys.ignored}
         names = tuple(map(str, self.values)) if names is None else names
@@ -141,7 +143,7 @@ class KattisHeader(Keys):
 class LegacyGroupKeys(GradingKeys):
     """The keys of testdata.yaml in the legacy version."""
 
-    unknown = Unknown.NOTED
+    unknown = UnknownKeyPolicy.NOTED
     ignored = ("input_validator_flags",)
     grading = raw("`default` or `custom`, by the program in graders/", "`default`")
     grader_flags = raw("flags of the default grader, or of the program in graders/", "no flags")
@@ -151,7 +153,7 @@ class LegacyGroupKeys(GradingKeys):
 class TestKeys(Keys):
     """The keys of a test's settings file in the newer versions."""
 
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     ignored = (
         *("input_validator_args", "static_validator_args", "input_visualizer_args", "output_visualizer_args"),
         *("full_feedback", "hint", "description", "input_validator_flags"),

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ioi_eval.model.fields import Faults, nearest, shown
 from ioi_eval.model.values import RAW_POINTS, Acceptance, Grading, Points, ScoreType, Subtask
-from ioi_eval.problems.kattis.groups import DataGroup, groups_of
+from ioi_eval.problems.kattis.groups import DataGroup, list_groups
 from ioi_eval.problems.kattis.keys import SAMPLE, SECRET, GroupKeys
 from ioi_eval.problems.kattis.scoring import Scoring
-from ioi_eval.problems.keys import Unknown
+from ioi_eval.problems.keys import UnknownKeyPolicy
 from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed, max_group_points
 
 _MODES = ("pass-fail", "sum", "min")
@@ -26,8 +26,8 @@ _STATIC_KEYS = frozenset({"static_validation", "static_validation_score"})  # th
 
 def check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
     """Report settings that should change the score but cannot have an effect."""
-    unknown = Unknown.REFUSED if scoring else Unknown.NOTED
-    for group in groups_of(root):
+    unknown = UnknownKeyPolicy.REFUSED if scoring else UnknownKeyPolicy.NOTED
+    for group in list_groups(root):
         path_parts = group.name.split("/")
         can_have_score = scoring and path_parts[0] == SECRET and len(path_parts) < 3
         if scoring and group.name == SECRET and group.inner and group.tests:
@@ -46,7 +46,7 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     groups = {group.name: group for group in root.inner}
     if SECRET not in groups:
         return Scoring()  # without tests, which is reported elsewhere
-    sample_tests = _test_names(groups[SAMPLE]) if SAMPLE in groups else ()
+    sample_tests = _list_test_names(groups[SAMPLE]) if SAMPLE in groups else ()
     reader = _MaxScores(groups[SECRET], sample_tests, by_validator=by_validator)
     subtasks = tuple(reader.subtasks())
     subtask_names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
@@ -56,11 +56,11 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     if not by_validator:
         return Scoring(subtasks=subtasks, secret=subtask_names)
     # Scores in samples and in pass-fail groups never count, so their full score is 0.
-    own_full = {**dict.fromkeys(_test_names(root), 0.0), **reader.full}
+    own_full = {**dict.fromkeys(_list_test_names(root), 0.0), **reader.full}
     return Scoring(subtasks=subtasks, secret=subtask_names, full=RAW_POINTS, own_full=own_full)
 
 
-def _grading_of(group: Subtask) -> Grading:
+def _make_grading(group: Subtask) -> Grading:
     """Return the subtask's grading rules, as a part of the rules of a larger group."""
     if group.grading is not None:
         return group.grading
@@ -69,7 +69,7 @@ def _grading_of(group: Subtask) -> Grading:
     return award_minimum_if_passed(group.tests, group.points, ())
 
 
-def _test_names(group: DataGroup) -> tuple[str, ...]:
+def _list_test_names(group: DataGroup) -> tuple[str, ...]:
     return tuple(test.name for test in group.all_tests)
 
 
@@ -100,10 +100,10 @@ class _MaxScores:
                     group, self._mode(group, _PASS_FAIL), self._max_score(group, None), required_by_group
                 )
             )
-            earlier[group.name] = group, (*required_by_group, *_test_names(group))
+            earlier[group.name] = group, (*required_by_group, *_list_test_names(group))
         if mode == _MIN:  # all groups are one subtask, which earns the points of the worst group
             tree = Grading(
-                parts=tuple(map(_grading_of, subtasks)),
+                parts=tuple(map(_make_grading, subtasks)),
                 points=Points.LEAST,
                 acceptance=Acceptance.ALWAYS,
                 stops=False,
@@ -122,7 +122,7 @@ class _MaxScores:
 
     def _subtask(self, group: DataGroup, mode: str, max_score: float, required: Sequence[str]) -> Subtask:
         """Return the subtask of a group. It earns points only if the tests `required` pass."""
-        group_tests, name = _test_names(group), group.name.removeprefix(f"{SECRET}/")
+        group_tests, name = _list_test_names(group), group.name.removeprefix(f"{SECRET}/")
         all_tests = tuple(dict.fromkeys((*required, *group_tests)))
         if mode != _PASS_FAIL:
             self.full |= dict.fromkeys(

@@ -14,18 +14,18 @@ from ioi_eval.model.values import CheckerKind, Limits, Problem, TaskOptions, Tas
 from ioi_eval.problems.kattis.constants import Constants
 from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scoring
 from ioi_eval.problems.kattis.expectations import PackageRules
-from ioi_eval.problems.kattis.groups import DataGroup, groups_of, read_data
+from ioi_eval.problems.kattis.groups import DataGroup, list_groups, read_data
 from ioi_eval.problems.kattis.header import (
     Validators,
-    check_legacy,
+    check_legacy_keys,
+    find_validators,
     is_draft,
-    multiplier_of,
-    time_limit_of,
-    title_of,
-    types_of,
-    validation_of,
+    read_multiplier,
+    read_time_limit,
+    read_title,
+    read_types,
 )
-from ioi_eval.problems.kattis.includes import included_files, with_included
+from ioi_eval.problems.kattis.includes import add_included_files, list_included_files
 from ioi_eval.problems.kattis.keys import (
     DOMJUDGE,
     HEADER,
@@ -39,17 +39,17 @@ from ioi_eval.problems.kattis.max_scores import check_settings, read_max_scores
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.kattis.submissions import read_solutions
 from ioi_eval.problems.kattis.validators import (
-    checker_of,
-    default_checker,
-    grader_of,
-    only_program,
-    program_of,
-    unused_validators,
-    validator_flags,
+    describe_unused_validators,
+    find_checker,
+    find_custom_grader,
+    find_only_program,
+    load_program,
+    make_default_checker,
+    read_validator_flags,
 )
 from ioi_eval.problems.keys import MIB
-from ioi_eval.problems.package import DeclaredFormat, Executable, named_by_place
-from ioi_eval.problems.statements import statement_of
+from ioi_eval.problems.package import DeclaredFormat, Executable, name_of_location
+from ioi_eval.problems.statements import find_statement
 
 
 class Kattis(DeclaredFormat[KattisHeader]):
@@ -65,11 +65,11 @@ class Kattis(DeclaredFormat[KattisHeader]):
         version = header.value("problem_format_version")
         is_newer = isinstance(version, str) and version in NEWER_VERSIONS
         if not is_newer:
-            check_legacy(header)
+            check_legacy_keys(header)
         limits = header.limits
         limits.check_keys()
-        scoring = "scoring" in types_of(header)
-        validation = validation_of(folder, header, scoring=scoring, new=is_newer)
+        scoring = "scoring" in read_types(header)
+        validation = find_validators(folder, header, scoring=scoring, new=is_newer)
         constants = Constants(header.inner("constants") if is_newer else Fields({}, self.header, faults))
         data = read_data(
             folder,
@@ -80,22 +80,22 @@ class Kattis(DeclaredFormat[KattisHeader]):
             constants=constants,
         )
         domjudge = (folder / DOMJUDGE).is_file()
-        scores = _scores(data, validation, faults, scoring=scoring, new=is_newer, domjudge=domjudge)
-        flags, alike = validator_flags(header, data)
-        for group in groups_of(data) if not (validation.custom or alike) else ():
+        scores = _read_scoring(data, validation, faults, scoring=scoring, new=is_newer, domjudge=domjudge)
+        flags, alike = read_validator_flags(header, data)
+        for group in list_groups(data) if not (validation.custom or alike) else ():
             for arguments in dict.fromkeys(test.arguments for test in group.tests):
-                default_checker(group.fields, group.flags_name, arguments)  # reports invalid flags
-        program = _validator(folder, validation, faults, new=is_newer)
+                make_default_checker(group.fields, group.flags_name, arguments)  # reports invalid flags
+        program = _find_validator(folder, validation, faults, new=is_newer)
         tests = tuple(
             replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
             for test in data.all_tests
         )
         rules = PackageRules(folder, [test.name for test in tests], faults, new=is_newer)
-        time = time_limit_of(folder, header, faults)
-        validator_limits = _validator_limits(limits) if validation.custom else None
+        time = read_time_limit(folder, header, faults)
+        validator_limits = _read_validator_limits(limits) if validation.custom else None
         problem = Problem(
             id=self.checked_id(folder, where, header, faults),
-            name=title_of(header) or named_by_place(folder, where),
+            name=read_title(header) or name_of_location(folder, where),
             source=where,
             task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
             options=TaskOptions(manager_args=flags if validation.interactive else ()),
@@ -106,13 +106,13 @@ class Kattis(DeclaredFormat[KattisHeader]):
                 output=round(limits.output * MIB),
                 cuts_output=domjudge,
             ),
-            time_from_solutions=None if time is not None else multiplier_of(header, faults, new=is_newer),
+            time_from_solutions=None if time is not None else read_multiplier(header, faults, new=is_newer),
             time_resolution=limits.time_resolution if time is None and is_newer else None,
-            checker=checker_of(header, validation, flags, program, scores.full, validator_limits),
+            checker=find_checker(header, validation, flags, program, scores.full, validator_limits),
             manager=program.as_manager(CheckerKind.ICPC, full=scores.full, limits=validator_limits)
             if validation.interactive and program is not None
             else None,
-            grader=grader_of(folder, data, faults),
+            grader=find_custom_grader(folder, data, faults),
             tests=tests,
             subtasks=scores.subtasks,
             solutions=tuple(
@@ -126,22 +126,24 @@ class Kattis(DeclaredFormat[KattisHeader]):
                 )
             ),
         )
-        problem = with_included(problem, list(included_files(folder, faults)), faults)
-        return constants.filled(problem, statement_of(folder))
+        problem = add_included_files(problem, list(list_included_files(folder, faults)), faults)
+        return constants.filled(problem, find_statement(folder))
 
 
-def _validator(folder: Path, validation: Validators, faults: Faults, *, new: bool) -> Executable | None:
+def _find_validator(folder: Path, validation: Validators, faults: Faults, *, new: bool) -> Executable | None:
     """Return the package's validator, or None if the default comparison is used."""
     if validation.custom and new and not is_draft(folder):  # the folder is the program
-        return program_of(folder, folder / NEWER_VALIDATOR, faults)
+        return load_program(folder, folder / NEWER_VALIDATOR, faults)
     if validation.custom:
-        return only_program(folder, VALIDATORS, "A custom validation needs exactly one validator", faults)
-    if unused_folder := unused_validators(folder):
+        return find_only_program(
+            folder, VALIDATORS, "A custom validation needs exactly one validator", faults
+        )
+    if unused_folder := describe_unused_validators(folder):
         faults.note("its validators are ignored because `validation` is not custom", unused_folder)
     return None
 
 
-def _validator_limits(limits: LimitKeys) -> Limits | None:
+def _read_validator_limits(limits: LimitKeys) -> Limits | None:
     """Return the validator's time and memory limits, or None if the package sets none."""
     has_time, has_memory = limits.has("validation_time"), limits.has("validation_memory")
     if not has_time and not has_memory:
@@ -152,7 +154,7 @@ def _validator_limits(limits: LimitKeys) -> Limits | None:
     )
 
 
-def _scores(
+def _read_scoring(
     data: DataGroup, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
 ) -> Scoring:
     """Return the problem's subtasks and the points of its tests."""

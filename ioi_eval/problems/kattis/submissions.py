@@ -13,7 +13,12 @@ from ioi_eval.model.fields import Faults
 from ioi_eval.model.values import Blob, NamedBlob, Solution
 from ioi_eval.problems.kattis.expectations import ACCEPTED, ALL_ACCEPTED, Expected, PackageRules
 from ioi_eval.problems.kattis.keys import SCRIPTS
-from ioi_eval.problems.package import language_of, note_foreign, source_text, visible
+from ioi_eval.problems.package import (
+    language_of,
+    list_visible_paths,
+    note_unsupported_language,
+    read_source_text,
+)
 
 # Folders of the format, and of systems that read it. Other folders do not define an expected result.
 _FOLDERS = frozenset(
@@ -65,17 +70,17 @@ def read_solutions(
         scoring: The problem has points; otherwise expected scores are dropped.
         in_points: The validator awards the points of accepted submissions.
     """
-    for path in visible((folder / "submissions").glob("*/*")):
+    for path in list_visible_paths((folder / "submissions").glob("*/*")):
         package_path = path.relative_to(folder).as_posix()
         expected = rules.of(package_path.removeprefix("submissions/"))
         if path.is_dir():
-            program = _folder(path, package_path, expected.entrypoint, faults)
+            program = _read_solution_folder(path, package_path, expected.entrypoint, faults)
         else:
             language = language_of(path.name)
             program = _Sources(language, path, ()) if language else None
-            note_foreign(path, package_path, faults)
+            note_unsupported_language(path, package_path, faults)
         if program is not None:
-            solution = _solution(path, program, groups, package_path, expected, faults)
+            solution = _make_solution(path, program, groups, package_path, expected, faults)
             if in_points and solution.expected == ACCEPTED:  # with any number of points
                 solution = replace(solution, expected=ALL_ACCEPTED)
             yield solution if scoring else replace(solution, score=None)
@@ -89,12 +94,12 @@ class _Sources(NamedTuple):
     further: tuple[Path, ...]  # other sources and headers
 
 
-def _folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _Sources | None:
+def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _Sources | None:
     """Return the sources of a solution that is a folder.
 
     If they are not one program in one language, add a note and return None.
     """
-    files = [file for file in visible(path.rglob("*")) if file.is_file()]
+    files = [file for file in list_visible_paths(path.rglob("*")) if file.is_file()]
     if scripts := sorted(SCRIPTS & {file.relative_to(path).as_posix() for file in files}):
         faults.note(
             f"ignored: the format does not support scripts ({', '.join(scripts)}) in submissions",
@@ -109,7 +114,7 @@ def _folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _
     (language,) = languages
     sources = [file for file in files if language_of(file.name)]
     named_sources = (source for source in sources if entrypoint in (source.name, source.stem))
-    main = next(named_sources, None) or _main(sources, language, path.name)
+    main = next(named_sources, None) or _find_main_source(sources, language, path.name)
     if main is None:
         faults.note(f"ignored: cannot find the main source; call it {_STARTED[language][0]}", package_path)
         return None
@@ -120,7 +125,7 @@ def _folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _
     return _Sources(language, main, tuple(file for file in further if file != main))
 
 
-def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
+def _find_main_source(sources: Sequence[Path], language: str, folder: str) -> Path | None:
     """Return the source that starts the program: at the top of the folder, by its name. None if unclear."""
     top = min(len(source.parts) for source in sources)
     by_stem = {source.stem: source for source in sources if len(source.parts) == top}
@@ -129,18 +134,18 @@ def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
     return next((by_stem[stem] for stem in (*_STARTED[language], folder) if stem in by_stem), None)
 
 
-def _solution(
+def _make_solution(
     path: Path, program: _Sources, groups: Sequence[str], package_path: str, rules: Expected, faults: Faults
 ) -> Solution:
     """Return a solution with its expected results, which come from its tags, its folder and the rules."""
-    code = source_text(program.main)
-    source_texts = (code, *map(source_text, program.further))
+    code = read_source_text(program.main)
+    source_texts = (code, *map(read_source_text, program.further))
     head = "\n".join(line for source in source_texts for line in source.splitlines()[:_FIRST_LINES])
     folder = path.parent.name
     results, score = _RESULTS.search(head), _SCORE.search(head)
     folder_result = folder if rules.folder_counts and folder in _FOLDERS else ""
     expected = results[1] if results else folder_result
-    exceptions = _grades(head, groups, package_path, faults)
+    exceptions = _read_group_grades(head, groups, package_path, faults)
     if not expected and not exceptions and not rules.test_keywords and not score:
         faults.note("no expected result is defined", package_path)
     return Solution(
@@ -158,7 +163,7 @@ def _solution(
     )
 
 
-def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
+def _read_group_grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
     """Return the expected grades by group, from the tag @EXPECTED_GRADES@ in the source's first lines."""
     match = _GRADES.search(head)
     grades = match[1].split() if match else []

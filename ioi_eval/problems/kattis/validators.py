@@ -9,13 +9,13 @@ from pathlib import Path
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import Checker, CheckerKind, Limits
-from ioi_eval.problems.kattis.groups import DataGroup, groups_of, is_custom
+from ioi_eval.problems.kattis.groups import DataGroup, list_groups, uses_custom_grader
 from ioi_eval.problems.kattis.header import Validators
 from ioi_eval.problems.kattis.keys import GRADERS, NEWER_VALIDATOR, SCRIPTS, VALIDATORS, KattisHeader
-from ioi_eval.problems.package import Executable, language_of, named, visible
+from ioi_eval.problems.package import Executable, language_of, list_visible_paths, load_named_blobs
 
 
-def validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[str, ...], bool]:
+def read_validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[str, ...], bool]:
     """Return the validator's arguments for all tests, and whether all tests have the same arguments.
 
     If they have, the tests' arguments are included. Otherwise each test adds its arguments itself.
@@ -26,7 +26,7 @@ def validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[str, .
     return (*header_flags, *(next(iter(distinct_arguments), ()) if alike else ())), alike
 
 
-def checker_of(
+def find_checker(
     header: KattisHeader,
     validation: Validators,
     flags: tuple[str, ...],
@@ -36,7 +36,7 @@ def checker_of(
 ) -> Checker:
     """Return the problem's checker: the default comparison, the package's validator, or none."""
     if not validation.custom:
-        return default_checker(header, "validator_flags", flags)
+        return make_default_checker(header, "validator_flags", flags)
     if validation.interactive or program is None:
         # The interactor is the validator and decides the score, so no checker is needed.
         return Checker(passes=validation.passes)
@@ -45,21 +45,23 @@ def checker_of(
     )
 
 
-def unused_validators(folder: Path) -> str:
+def describe_unused_validators(folder: Path) -> str:
     """Return the folder that contains validators, or an empty string if the package has none."""
-    folders = (name for name in (VALIDATORS, NEWER_VALIDATOR) for _ in visible((folder / name).glob("*")))
+    folders = (
+        name for name in (VALIDATORS, NEWER_VALIDATOR) for _ in list_visible_paths((folder / name).glob("*"))
+    )
     return next(folders, "")
 
 
-def grader_of(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
+def find_custom_grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
     """Return the package's grader if any group uses custom grading, else None."""
-    if not any(map(is_custom, groups_of(data))):
+    if not any(map(uses_custom_grader, list_groups(data))):
         return None
-    program = only_program(folder, GRADERS, "A custom grading needs exactly one grader", faults)
+    program = find_only_program(folder, GRADERS, "A custom grading needs exactly one grader", faults)
     return None if program is None else program.as_checker(CheckerKind.ICPC)
 
 
-def default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Checker:
+def make_default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Checker:
     """Return the default comparison, token by token. It ignores case unless a flag forbids it.
 
     Unknown flags are reported under the key `field`.
@@ -70,7 +72,7 @@ def default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Check
         if flag in ("case_sensitive", "space_change_sensitive"):
             switches.add(flag)
         elif flag in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
-            tolerance[flag] = _tolerance(fields, field, flag, remaining.pop(0) if remaining else "")
+            tolerance[flag] = _parse_tolerance(fields, field, flag, remaining.pop(0) if remaining else "")
         else:
             fields.fault(field, f"{flag!r} is not a flag of the default validator", "Correct it")
     both = tolerance.get("float_tolerance")
@@ -83,7 +85,7 @@ def default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Check
     )
 
 
-def _tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
+def _parse_tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
     """Return the tolerance as a number. An invalid tolerance is a fault and counts as 0."""
     if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", text, re.ASCII):
         return float(text)
@@ -94,24 +96,24 @@ def _tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
 _MAINS = ("__main__", "validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
 
 
-def only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
+def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
     """Return the only program in a subfolder. Without exactly one program, report a fault."""
-    entries = visible((folder / subfolder).glob("*"))
+    entries = list_visible_paths((folder / subfolder).glob("*"))
     programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
     if len(programs) != 1:
         count = "no program" if not programs else f"{len(programs)} programs"
         faults.add(f"contains {count}", subfolder, remedy=remedy)
         return None
-    return program_of(folder, programs[0], faults)
+    return load_program(folder, programs[0], faults)
 
 
-def program_of(folder: Path, program: Path, faults: Faults) -> Executable | None:
+def load_program(folder: Path, program: Path, faults: Faults) -> Executable | None:
     """Return a program: a folder, or a file and the files next to it. No main source is a fault."""
     path = program.relative_to(folder).as_posix()
     candidates = program.parent.glob("*") if program.is_file() else program.rglob("*")
-    files = [file for file in visible(candidates) if file.is_file()]
+    files = [file for file in list_visible_paths(candidates) if file.is_file()]
     scripts = [file for file in files if file.name in SCRIPTS and file.parent == program]
-    main = program if program.is_file() else scripts[0] if scripts else _main_source(program, files)
+    main = program if program.is_file() else scripts[0] if scripts else _find_main_source(program, files)
     if main is None:
         name = "grade" if path.startswith(GRADERS) else "validate"
         faults.add("cannot find the source with the main function", path, remedy=f"Call it {name}")
@@ -120,10 +122,10 @@ def program_of(folder: Path, program: Path, faults: Faults) -> Executable | None
     names = [file.relative_to(folder).as_posix() for file in ordered]
     # If the program is built by scripts, Python runs these scripts and starts the result.
     language = "python" if scripts else language_of(main.name) or "c++"
-    return Executable(sources=named(folder, names), language=language)
+    return Executable(sources=load_named_blobs(folder, names), language=language)
 
 
-def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
+def _find_main_source(program: Path, files: Sequence[Path]) -> Path | None:
     """Return a folder's only source, or the source with a main source's name; None if there is neither."""
     sources = [file for file in files if of_suffix(file.suffix)]
     if len(sources) == 1:

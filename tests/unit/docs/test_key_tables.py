@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from support.pages import ROOT
 
-from ioi_eval.problems.collection import formats
-from ioi_eval.problems.keys import Keys, table
+from ioi_eval.problems.collection import list_formats
+from ioi_eval.problems.keys import Keys, format_key_table
 
 PAGES = [ROOT / "docs" / "packages.md", ROOT / "docs" / "formats.md"]
 TABLE = re.compile(r"^<!-- keys of (\S+) -->\n(?:\|.*\n)*", re.MULTILINE)
@@ -33,7 +33,9 @@ WITHOUT_TABLE |= {"TestKeys", "_GroupRow"}
 def with_table(match: re.Match[str]) -> str:
     """Return the comment and the table of the class that it names."""
     module, _, name = match[1].rpartition(".")
-    return f"<!-- keys of {match[1]} -->\n{table(getattr(importlib.import_module(module), name))}\n"
+    return (
+        f"<!-- keys of {match[1]} -->\n{format_key_table(getattr(importlib.import_module(module), name))}\n"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -49,7 +51,7 @@ def subclasses(kind: type[Any]) -> set[type[Any]]:
 
 
 def test_each_class_of_keys_has_a_table() -> None:
-    formats()  # imports all formats
+    list_formats()  # imports all formats
     documented = {name for page in PAGES for name in TABLE.findall(page.read_text())}
     classes = {kind for kind in subclasses(Keys) - {Keys} if kind.__module__.startswith("ioi_eval.")}
     declared = {
@@ -60,7 +62,7 @@ def test_each_class_of_keys_has_a_table() -> None:
 
 
 def test_text_of_a_table_has_no_bar() -> None:
-    formats()
+    list_formats()
     for kind in subclasses(Keys):
         for key in kind.declared().values():
             assert "|" not in f"{key.name}{key.meaning}{key.if_missing}", f"{kind.__name__}.{key.name}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
-from ioi_eval.problems.collection import format_of
+from ioi_eval.problems.collection import detect_format
 from ioi_eval.problems.package import Package
 
 HEADER: Mapping[str, Any] = {
@@ -76,7 +76,7 @@ def zipped(folder: Path, archive: Path, top: str = "") -> Path:
 
 
 def read(folder: Path, where: str = "sum") -> Package:
-    found = format_of(folder)
+    found = detect_format(folder)
     assert found is not None
     return found.read_package(folder, where)
 

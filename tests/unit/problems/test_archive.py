@@ -29,7 +29,7 @@ def special(name: str, kind: int) -> zipfile.ZipInfo:
 
 
 def extracted(archive: Path, cache: Path, limits: ArchiveLimits | None = None) -> Path:
-    folder, pin = module.extracted(archive, open_cache(cache), limits)
+    folder, pin = module.extract_archive(archive, open_cache(cache), limits)
     pin.release()
     return folder
 

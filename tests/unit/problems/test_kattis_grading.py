@@ -13,7 +13,7 @@ from support.runs import submission_result
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
 from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scoring
-from ioi_eval.problems.kattis.groups import DataGroup, groups_of
+from ioi_eval.problems.kattis.groups import DataGroup, list_groups
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import Schedule
 
@@ -82,7 +82,7 @@ def problem_of(data: Mapping[str, Any], *, scoring: bool) -> Problem:
     root = group(data, {}, faults)
     scores = read_scoring(root, faults, by_validator=False) if scoring else read_acceptance(root, faults)
     assume(not faults.errors)  # an average of what was judged before something was wrong
-    tests = tuple(test for one in groups_of(root) for test in one.tests)
+    tests = tuple(test for one in list_groups(root) for test in one.tests)
     return Problem(id="p", tests=tests, subtasks=scores.subtasks)
 
 

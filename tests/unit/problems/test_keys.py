@@ -10,11 +10,21 @@ import pytest
 
 import ioi_eval
 from ioi_eval.model.fields import Faults
-from ioi_eval.problems.keys import Keys, Unknown, inner, number, refused, seconds, table, text, whole
+from ioi_eval.problems.keys import (
+    Keys,
+    UnknownKeyPolicy,
+    format_key_table,
+    inner,
+    number,
+    refused,
+    seconds,
+    text,
+    whole,
+)
 
 
 class _Window(Keys):
-    unknown = Unknown.REFUSED
+    unknown = UnknownKeyPolicy.REFUSED
     width = whole("pixels", default=80, least=1, most=1000)
 
 
@@ -55,19 +65,23 @@ def test_time_limit_in_milliseconds_is_refused() -> None:
 @pytest.mark.parametrize(
     ("unknown", "errors", "notes"),
     [
-        (Unknown.IGNORED, ["nam", "metres", "cellar"], []),
-        (Unknown.NOTED, ["nam", "metres", "cellar"], ["p/house.yaml: colour: unknown key, so it is ignored"]),
-        (Unknown.REFUSED, ["nam", "metres", "cellar", "colour"], []),
+        (UnknownKeyPolicy.IGNORED, ["nam", "metres", "cellar"], []),
+        (
+            UnknownKeyPolicy.NOTED,
+            ["nam", "metres", "cellar"],
+            ["p/house.yaml: colour: unknown key, so it is ignored"],
+        ),
+        (UnknownKeyPolicy.REFUSED, ["nam", "metres", "cellar", "colour"], []),
     ],
 )
 def test_unknown_keys_are_refused_if_misspelt_and_else_as_the_class_says(
-    unknown: Unknown, errors: list[str], notes: list[str]
+    unknown: UnknownKeyPolicy, errors: list[str], notes: list[str]
 ) -> None:
     keys, faults = house(nam="hut", metres=3, cellar=True, colour="red", owner="me")
     keys.check_keys(unknown=unknown)
     assert [error.field for error in faults.errors] == errors
     assert faults.notes == notes
-    if unknown is not Unknown.REFUSED:
+    if unknown is not UnknownKeyPolicy.REFUSED:
         assert [error.remedy for error in faults.errors] == [
             "Did you mean 'name'?",
             "Did you mean 'height'?",
@@ -82,7 +96,7 @@ def test_key_that_looks_like_one_that_is_there_is_not_misspelt() -> None:
 
 
 def test_table_has_units_bounds_and_defaults() -> None:
-    assert table(_House).splitlines()[2:] == [
+    assert format_key_table(_House).splitlines()[2:] == [
         "| `name` | a title | refused |",
         "| `height` | metres: above 0 | 2.5 |",
         "| `time_limit` | seconds, above 0 and below 500 | refused |",

@@ -18,7 +18,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import Blob, Problem, Solution, Test
 from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
-from ioi_eval.problems.package import files_below, read_mapping
+from ioi_eval.problems.package import list_files, read_mapping
 
 SHARED = Path(os.environ.get("IOI_EVAL_SHARED") or Path(__file__).parents[4] / "shared")
 REAL = SHARED / "data" / "ioi-2024"
@@ -484,7 +484,7 @@ def test_files_below_a_folder_leave_out_what_is_hidden(tmp_path: Path) -> None:
     for name in ("b/x.h", "b/.x.h", "b/.git/x.h", "b/c/x.h", "x.h"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert [file.name for file in files_below(tmp_path, "b")] == ["b/c/x.h", "b/x.h"]
+    assert [file.name for file in list_files(tmp_path, "b")] == ["b/c/x.h", "b/x.h"]
 
 
 def test_a_package_of_two_formats_is_told(write_package: Write, cache: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from support.command_line import write_package
 
 from ioi_eval.problems import check_problems, fingerprint, load_problems
-from ioi_eval.problems.statements import statement_of
+from ioi_eval.problems.statements import find_statement
 from ioi_eval.store.resources import examples_folder
 
 
@@ -48,7 +48,7 @@ def folder(place: Path, *names: str) -> Path:
     ],
 )
 def test_the_statement_of_a_package(tmp_path: Path, names: list[str], found: str | None) -> None:
-    statement = statement_of(folder(tmp_path, *names))
+    statement = find_statement(folder(tmp_path, *names))
     assert (None if statement is None else statement.read().decode()) == (found and f"of {found}")
 
 
