@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.lazy import make_lazy_accessors
 
 if TYPE_CHECKING:
     from ioi_eval.engines.contract import OWN as OWN_RUNTIME
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ioi_eval.runs.scorer import run_classic
     from ioi_eval.store.resources import classic_scripts
 else:
-    __getattr__, __dir__ = shown_in(
+    __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {
             "engines.contract": "OWN_RUNTIME=OWN",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
-from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.lazy import make_lazy_accessors
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import STATUS_ORDER, worst
 from ioi_eval.rules.assertions import Asserted
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ioi_eval.reports.summary import summarise
     from ioi_eval.store.rows import as_json_value as json_value
 else:
-    __getattr__, __dir__ = shown_in(
+    __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {
             "judge.deduplication": "Deduplication",

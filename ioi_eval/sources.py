@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.lazy import make_lazy_accessors
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import Benchmark, benchmarks
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
 else:
-    __getattr__, __dir__ = shown_in(
+    __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {
             "benchmarks": "Benchmark benchmarks",

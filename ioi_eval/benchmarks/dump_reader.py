@@ -33,7 +33,7 @@ from ioi_eval.benchmarks.row_schemas import (
     usual_columns,
 )
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
-from ioi_eval.model.fields import Fields, Strict, name_of, near
+from ioi_eval.model.fields import Fields, StrictFaults, find_similar_names, parse_name
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.options import CliOption, Count
@@ -65,7 +65,7 @@ class DumpRow(Fields):
     def __init__(
         self,
         row: FileRow,
-        policy: Strict,
+        policy: StrictFaults,
         named: Mapping[str, str],
         origins: Mapping[str, str] = _NO_ORIGINS,
         lists: Collection[str] | None = (),
@@ -133,8 +133,10 @@ class DumpRow(Fields):
         if missing_field in _ANSWER_COLUMNS:
             candidates = {path: value for path, value in candidates.items() if _may_be_answer(path, value)}
         elif missing_field in USUAL:
-            candidates = {path: value for path, value in candidates.items() if name_of(value)}
-        similar_columns = [match for name in names for match in near(name, candidates) if match not in names]
+            candidates = {path: value for path, value in candidates.items() if parse_name(value)}
+        similar_columns = [
+            match for name in names for match in find_similar_names(name, candidates) if match not in names
+        ]
         if missing_field in _ANSWER_COLUMNS:
             with_program = [
                 path for path in candidates if path not in names and _contains_program(candidates[path])
@@ -237,7 +239,7 @@ class DumpRow(Fields):
         if self.find(column) is None:
             raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
         value = self.value(column)
-        if (name := name_of(value)) is not None:
+        if (name := parse_name(value)) is not None:
             return name
         expected = "Expected a text or a whole number"
         if isinstance(value, dict | list):  # pandas writes data frames in this form by default
@@ -247,7 +249,7 @@ class DumpRow(Fields):
     def read_model(self, column: str) -> str | None:
         """Return the model's name, a string or a whole number, or None if it is missing."""
         value = self.value(column)
-        return name_of(value) if isinstance(value, int) else self.read_string(column)
+        return parse_name(value) if isinstance(value, int) else self.read_string(column)
 
     def check_model(self) -> None:
         """Raise an InputError if the row has a model that is not a name.
@@ -728,7 +730,7 @@ class DumpReader:
             id_column: The column with the rows' ids, or an empty string.
             start: Number of bytes and of lines to skip, because their rows are known already.
         """
-        policy = Strict(row_file.label)
+        policy = StrictFaults(row_file.label)
         list_columns = None if self._options.split_lists else find_list_columns(row_file.path)
         for index, row in enumerate(read_rows_or_errors(row_file.path, start)):
             if isinstance(row, InputError):
@@ -762,7 +764,7 @@ class DumpReader:
     def _split_answers(
         self,
         row: FileRow,
-        policy: Strict,
+        policy: StrictFaults,
         shape: RowSchema | None,
         list_columns: Collection[str] | None,
         original_columns: Mapping[str, Any],
@@ -897,7 +899,7 @@ class DumpReader:
         selected_keys = self.taken, self._of_other_shards
         missing = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
         if missing and self._selection.limit is None:
-            similar_keys = near(min(missing), (*self.taken, *self.passed_over))
+            similar_keys = find_similar_names(min(missing), (*self.taken, *self.passed_over))
             suggestion = f"Did you mean {similar_keys[0]!r}? " if similar_keys else ""
             remedy = f"{suggestion}Keys are in the column `key` of results.jsonl"
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
@@ -979,7 +981,7 @@ class DumpReader:
                 raise columns.missing(f"`{path}`", "prompt", (path,))
             return self._find_problem_by_statement(unsplit_columns, (path,))
         column, source_column = columns.find("problem_id"), columns.origin("problem_id")
-        name = name_of(columns.value("problem_id")) if column else None
+        name = parse_name(columns.value("problem_id")) if column else None
         if column is None and self._is_problem_name(row_id := columns.columns.get("id")):
             column, source_column, name = "id", "id", str(row_id).strip()
         if name is None or not self._is_known_problem(name):

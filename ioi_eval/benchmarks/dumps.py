@@ -50,7 +50,7 @@ from ioi_eval.benchmarks.row_files import (
 )
 from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, heads, is_statement, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
-from ioi_eval.model.fields import Strict
+from ioi_eval.model.fields import StrictFaults
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
@@ -908,7 +908,7 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                     )
                 if any(isinstance(value, bytes) for value in row.values()):
                     row = {name: decode_bytes(value) for name, value in row.items()}
-                    columns = DumpRow(FileRow(number, row), Strict(_IN_MEMORY), {})
+                    columns = DumpRow(FileRow(number, row), StrictFaults(_IN_MEMORY), {})
                     for field in ("code", "generation"):  # raises an InputError if it is not a string
                         columns.value(field)
                 file.write(msgspec.json.encode(as_json_value(row)) + b"\n")

@@ -29,7 +29,7 @@ from ioi_eval.benchmarks.benchmark import (
 )
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test, Value
@@ -532,5 +532,7 @@ def read_benchmark_entry(path: Path) -> ListedBenchmark:
     except msgspec.ValidationError as error:
         message, keys = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
         unknown = re.search(r"unknown field `([^`]*)`", message)
-        remedy = nearest(unknown[1], keys) if unknown else "docs/benchmarks.md lists the keys of an entry"
+        remedy = (
+            suggest_names(unknown[1], keys) if unknown else "docs/benchmarks.md lists the keys of an entry"
+        )
         raise InputError(message, where=str(path), remedy=remedy) from error

@@ -17,7 +17,7 @@ from typing import Any
 
 from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store.folder import EARLIER, FAILURES, REJECTED, RESULTS, RUN, RUNS, TURNS, read_rows
@@ -64,7 +64,7 @@ def write_results(run: Path, path: Path) -> None:
     with _temporary_file(path) as temporary_path:
         if path.suffix.lower() == ".jsonl":
             with temporary_path.open("wb") as stream:
-                stream.writelines(as_json(row) + b"\n" for row in read_rows(run))
+                stream.writelines(encode_terminal_safe_json(row) + b"\n" for row in read_rows(run))
         else:
             _write_parquet(run, temporary_path)
         temporary_path.replace(path)

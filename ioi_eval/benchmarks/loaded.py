@@ -34,7 +34,7 @@ from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import near, nearest
+from ioi_eval.model.fields import find_similar_names, suggest_names
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
@@ -73,7 +73,7 @@ def find_benchmark(name: str) -> Benchmark:
             return benchmark
     find_registered(Registry.BENCHMARKS, normal_name)  # raises an InputError if its plugin was removed
     names = tuple(benchmark.name for benchmark in benchmarks())
-    raise InputError(f"unknown benchmark {name!r}", remedy=nearest(normal_name, names))
+    raise InputError(f"unknown benchmark {name!r}", remedy=suggest_names(normal_name, names))
 
 
 def benchmark_of_columns(
@@ -202,12 +202,12 @@ def _check_values_exist(kind: str, requested: Iterable[str], existing: set[str])
         # A list of values may be for several datasets, so only misspelled values are errors. Numbers may look
         # alike without being misspelled.
         others = [value for value in existing - set(requested) if not value.isdigit()]
-        missing = [value for value in missing if near(value, others)]
+        missing = [value for value in missing if find_similar_names(value, others)]
     for value in missing:
         raise InputError(
             f"no problem with the {kind} {value!r}" if kind != "problem" else f"no problem {value!r}",
             field="choice.difficulty" if kind == "difficulty" else f"choice.{kind}s",
-            remedy=nearest(value, tuple(sorted(existing))),
+            remedy=suggest_names(value, tuple(sorted(existing))),
         )
 
 
@@ -265,7 +265,9 @@ class LoadedProblems(Problems):
             ):
                 raise LeftOut(problem_id, reason) from error
             if error.problem.startswith("unknown"):
-                remedy = nearest(problem_id, tuple(name for name in self._reasons_by_name if "@" not in name))
+                remedy = suggest_names(
+                    problem_id, tuple(name for name in self._reasons_by_name if "@" not in name)
+                )
                 raise error.but(remedy=remedy) from error
             raise
 

@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.benchmark import (
 )
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, nearest
+from ioi_eval.model.fields import Faults, Fields, suggest_names
 from ioi_eval.model.nesting import Nesting, shallow
 from ioi_eval.model.values import (
     Blob,
@@ -189,7 +189,7 @@ def _test_names(rows: Sequence[Row], existing: Mapping[str, int]) -> tuple[str, 
         for name in row.texts("test_names"):
             if name not in existing:
                 problem = f"names the test {name!r}, which is not among the tests"
-                raise row.wrong("test_names", problem, nearest(name, tuple(existing)))
+                raise row.wrong("test_names", problem, suggest_names(name, tuple(existing)))
     return tuple(sorted({name for row in rows for name in row.texts("test_names")}))
 
 

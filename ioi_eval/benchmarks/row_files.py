@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import DuplicateKey, distinct
+from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 from ioi_eval.store.files import MAY_READ, raise_read_errors, unreadable_folder_errors
 
@@ -325,7 +325,7 @@ def _row(text: str, path: Path, line: int) -> FileRow | InputError:
 
 def _parse_json(text: str) -> Any:
     """Return the value in a JSON string. Raise ValueError for nesting that is too deep, or duplicate keys."""
-    return json.loads(shallow(text), object_pairs_hook=distinct)
+    return json.loads(shallow(text), object_pairs_hook=refuse_duplicate_keys)
 
 
 def _row_of_object(value: Any, path: Path, line: int) -> FileRow | InputError:
@@ -612,7 +612,7 @@ class _Window:
     def __init__(self, stream: TextIO, where: str) -> None:
         self._stream, self._where = stream, where
         self._text, self._at = "", 0
-        self._decoder, self._nesting = json.JSONDecoder(object_pairs_hook=distinct), Nesting()
+        self._decoder, self._nesting = json.JSONDecoder(object_pairs_hook=refuse_duplicate_keys), Nesting()
         self.line = 1
 
     def next_character(self) -> str:

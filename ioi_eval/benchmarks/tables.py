@@ -25,7 +25,7 @@ import msgspec
 from ioi_eval.benchmarks import parquet
 from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Fields, Strict
+from ioi_eval.model.fields import Fields, StrictFaults
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -107,7 +107,7 @@ class Row(Fields):
     form = repr
 
     def __init__(self, table: Table, index: int) -> None:
-        super().__init__({}, "", Strict(table.where, index + 1))
+        super().__init__({}, "", StrictFaults(table.where, index + 1))
         self.table, self.index = table, index
 
     def has(self, field: str) -> bool:

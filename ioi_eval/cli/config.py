@@ -23,10 +23,10 @@ from ioi_eval.cli.groups import DeclaredOption, declared
 from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate.turns import Feedback, TurnRules, Turns
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import read_packages
 from ioi_eval.model.options import CliOption
-from ioi_eval.model.secret import names_a_secret
+from ioi_eval.model.secret import is_secret_name
 from ioi_eval.model.values import Value
 from ioi_eval.runs import AgentOptions, Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
 
@@ -168,7 +168,7 @@ def _check_flags(flags: Mapping[str, Any]) -> None:
     """Raise InputError for a key or password on the command line, which all users can see."""
     address = str(flags.get("model.base_url", ""))
     names = re.findall(r"[?&]([^=&]*)=", address)
-    if "@" in address or any(name == "key" or names_a_secret(name) for name in names):
+    if "@" in address or any(name == "key" or is_secret_name(name) for name in names):
         remedy = "Put such an address into OPENAI_BASE_URL or into the file"
         problem = "every user of this machine could read the secret in a command line"
         raise InputError(problem, field="--base-url", remedy=remedy)
@@ -219,7 +219,7 @@ def _read(path: Path) -> dict[str, Any]:
             places = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
             beside = (dotted for dotted in KEYS if dotted.startswith(table + dot))
             keys = [*dict.fromkeys(dotted.removeprefix(table + dot).partition(".")[0] for dotted in beside)]
-            remedy = f"Did you mean {places[0]!r}?" if places else nearest(name, keys)
+            remedy = f"Did you mean {places[0]!r}?" if places else suggest_names(name, keys)
             raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
     # A key without a value, such as one with only comments below it, is ignored.
     values = {key: value for key, value in found.items() if value is not None}
@@ -271,7 +271,7 @@ def _secret_in(command: str) -> str | None:
     for word, after in itertools.pairwise([*words, ""]):
         name, equals, value = word.partition("=")
         value = value if equals else after if name.startswith("-") else ""
-        if value and not value.startswith(("$", "-")) and names_a_secret(name.lstrip("-")):
+        if value and not value.startswith(("$", "-")) and is_secret_name(name.lstrip("-")):
             return name
     header = _HEADER.search(command)
     return header and header[1]

@@ -75,9 +75,9 @@ def show(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
-    from ioi_eval.model.quoting import as_json  # not loaded for help
+    from ioi_eval.model.quoting import encode_terminal_safe_json  # not loaded for help
 
-    show(as_json(value, indented=True).decode())
+    show(encode_terminal_safe_json(value, indented=True).decode())
 
 
 def tell(text: str, *, failure: str = "") -> None:

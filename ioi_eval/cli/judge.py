@@ -26,8 +26,8 @@ from ioi_eval.cli.options import (
 from ioi_eval.cli.progress import RunProgress, Signals
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
-from ioi_eval.model.fields import nearest
-from ioi_eval.model.languages import find, of_suffix
+from ioi_eval.model.fields import suggest_names
+from ioi_eval.model.languages import find, find_language_by_suffix
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, TestResult, Verdict
 from ioi_eval.problems import Problems
@@ -128,7 +128,7 @@ def _read(program: str, asked: str | None) -> tuple[str, str]:
     where = "standard input" if program == _STDIN else program
     if asked is not None:
         find(asked, field="--language")
-    elif program != _STDIN and (found := of_suffix(Path(program).suffix)) is not None:
+    elif program != _STDIN and (found := find_language_by_suffix(Path(program).suffix)) is not None:
         asked = found.name
     else:
         remedy = "Name it: --language c++"
@@ -158,7 +158,7 @@ def _only(found: Problems, asked: BenchmarkOptions, source: str) -> Problem:
             f"a program is judged for one problem, and here are {len(found)} problems",
             where=source,
             field="--problem",
-            remedy=f"Name one, {of_year} if several have that name. {nearest('', tuple(found))}",
+            remedy=f"Name one, {of_year} if several have that name. {suggest_names('', tuple(found))}",
         )
     if problem.task_type is TaskType.OUTPUT_ONLY:
         what, remedy = f"{problem.id} asks for files, not for a program", "Use `ioi-eval score` or `validate`"

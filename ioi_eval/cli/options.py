@@ -19,7 +19,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import DeclaredOption, OptionGroup, declared, option_of, values_of
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import near
+from ioi_eval.model.fields import find_similar_names
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
@@ -139,7 +139,9 @@ def named_columns(typed: Iterable[str]) -> dict[str, str]:
     for pair in (pair for argument in typed for pair in separator.split(argument)):
         content, equals, column = pair.partition("=")
         if not equals or content not in contents:
-            suggestion = "".join(f". Did you mean {close}?" for close in near(content, contents)[:1])
+            suggestion = "".join(
+                f". Did you mean {close}?" for close in find_similar_names(content, contents)[:1]
+            )
             remedy = f"Write WHAT=COLUMN, WHAT one of {', '.join(contents)}{suggestion}"
             raise InputError(f"{pair!r} names no column", field="--columns", remedy=remedy)
         if content in columns:

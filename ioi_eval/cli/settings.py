@@ -44,10 +44,10 @@ def option_values(
 
 
 def _check_keys(keys: Iterable[str], known: Collection[str]) -> None:
-    from ioi_eval.model.fields import near  # not loaded for help
+    from ioi_eval.model.fields import find_similar_names  # not loaded for help
 
     for key in keys:
         if key not in known:
-            suggestion = "".join(f". Did you mean {close}?" for close in near(key, known)[:1])
+            suggestion = "".join(f". Did you mean {close}?" for close in find_similar_names(key, known)[:1])
             remedy = f"Name an option of a command without its dashes{suggestion}"
             raise InputError("no such option", where=str(SETTINGS_FILE), field=key, remedy=remedy)

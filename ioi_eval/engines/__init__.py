@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ioi_eval.engines.contract import Check, Engine
-from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.lazy import make_lazy_accessors
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.discovery import Discovery
     from ioi_eval.engines.registry import EngineSetup, find_engine, open_engine
 else:
     # Loaded when they are first used.
-    __getattr__, __dir__ = shown_in(
+    __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {
             "engines.piston.discovery": "Discovery",

@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, ToolMissing
 from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
-from ioi_eval.model.languages import remedy
+from ioi_eval.model.languages import install_remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import PlanChecker, PlanManager, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
@@ -82,7 +82,7 @@ class Capabilities(Value):
         """Return a compiler or interpreter. Raises ToolMissing if the engine lacks it."""
         tool = self.toolchains.get(command)
         if tool is None:
-            how = remedy(command)
+            how = install_remedy(command)
             raise ToolMissing(
                 f"engine {self.name} has no {command}, which {purpose} needs",
                 phase="compiling",

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from ioi_eval.engines.contract import Change, Check, JobsWait, OnServer, ServerChanged
-from ioi_eval.model.doing import at, log_step
+from ioi_eval.model.doing import log_step, mark_executing
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -626,7 +626,7 @@ class Fleet(ABC, Generic[R]):
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{attempts.last_error()}") from error
             try:
-                with at(endpoint.url, _log):
+                with mark_executing(endpoint.url, _log):
                     return await self._first_answer(_SentJob(endpoint, job, attempts, check))
             except AnswerRefused as refused:
                 attempts.failed(endpoint, refused.error)

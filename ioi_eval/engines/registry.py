@@ -17,7 +17,7 @@ import msgspec
 from ioi_eval.engines.contract import Engine, HealthCheck, Servers
 from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import near
+from ioi_eval.model.fields import find_similar_names
 from ioi_eval.model.options import CliOption, Count, Interpreter, JobShape, Slots
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
@@ -212,7 +212,7 @@ def find_engine(text: str) -> Factory:
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
     others = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
-    meant = near(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
+    meant = find_similar_names(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if meant and text != SLURM and re.fullmatch(r"[\w-]+", text):
         remedy = f"Did you mean {meant[0]!r}? A host of that name is http://{text}:PORT"
         raise InputError(f"there is no engine {text!r}", remedy=remedy)

@@ -25,7 +25,7 @@ from ioi_eval.generate.asks import BudgetTracker, GeneratedReply, GenerationFail
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.retry import MODEL, MODEL_ADDRESS
-from ioi_eval.model.secret import Secret, names_a_secret
+from ioi_eval.model.secret import Secret, is_secret_name
 from ioi_eval.model.values import Value
 
 _log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ def check_model(options: ModelOptions, key: str) -> None:
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
         remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave it out"
         raise InputError("ioi-eval sets this field itself", field=f"model.extra.{name}", remedy=remedy)
-    for name in filter(names_a_secret, options.sampling.extra):
+    for name in filter(is_secret_name, options.sampling.extra):
         remedy = "The key's place is the variable that model.api_key_env names"
         raise InputError("would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy)
 

@@ -19,7 +19,7 @@ import msgspec
 from ioi_eval.generate.asks import Author, GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
     Lines,
@@ -117,7 +117,7 @@ class Generations:
     def add(self, request: ModelRequest, reply: GeneratedReply) -> None:
         """Append the reply to the dump. An incomplete line after a crash is removed by the next start."""
         self._offsets[request.key] = self._open_dump().append(
-            as_json(_reply_row(request, reply, self._author))
+            encode_terminal_safe_json(_reply_row(request, reply, self._author))
         )
 
     def _open_dump(self) -> Lines:
@@ -130,7 +130,7 @@ class Generations:
             if not self._offsets:
                 self.path.unlink(missing_ok=True)
                 request = {"fingerprint": self._fingerprint, "author": self._author}
-                replace(self._request_file, [as_json(request), b"\n"])
+                replace(self._request_file, [encode_terminal_safe_json(request), b"\n"])
             self._file = Lines(self.path)
             self._resources.callback(self._file.close)
         return self._file

@@ -17,7 +17,7 @@ from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, least
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import JudgingSetup, checker_name
-from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, ungrouped
+from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, raise_first_of_group
 from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import (
@@ -337,7 +337,7 @@ class _ClassicRun:
         """
         concurrency = 1
         while open_tests := self._setup.schedule.live(self.results):
-            with ungrouped(JudgeFailure):
+            with raise_first_of_group(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [
                         group.create_task(self._run_test(planned)) for planned in open_tests[:concurrency]

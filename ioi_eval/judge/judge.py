@@ -50,7 +50,7 @@ from ioi_eval.judge.programs import (
     is_empty,
     result_or_raise,
 )
-from ioi_eval.model.doing import TESTS, log_step, step
+from ioi_eval.model.doing import TESTS, log_step, track_step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
@@ -198,7 +198,7 @@ class Judge:
             for error in await self.find_unmet_needs(problem, language, submission.code or ""):
                 raise error
         if await self._needs_classic_jobs(language):
-            with step(TESTS):
+            with track_step(TESTS):
                 result = await judge_by_classic_jobs(self._tests, setup, submission)
                 refuse_edited_files(problem, {test.test_name for test in result.tests})
                 return _log_result(result)
@@ -307,7 +307,7 @@ class _SubmissionJudging:
         setup, outputs, results = self.setup, self.program.outputs, dict(known_results)
         confinement: Mapping[str, Any] = {}
         stall, stalled_test = StallOutcome.NONE, ""
-        with step(TESTS):
+        with track_step(TESTS):
             remaining_tests = setup.schedule.live(results) if results else setup.schedule.first
             while remaining_tests:
                 tests_with_program = [

@@ -10,7 +10,7 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
 from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
-from ioi_eval.model.languages import MODULES, Language, find, known_modules
+from ioi_eval.model.languages import MODULES, Language, find, list_known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED_TASK_TYPES, refuse_invalid_problem
 
@@ -206,7 +206,7 @@ def refuse_missing_packages(
         commands: commands of the submissions' toolchains.
         capabilities: capabilities of the engine.
     """
-    promised_modules = known_modules(packages)
+    promised_modules = list_known_modules(packages)
     for tool in capabilities.offered(PYTHON) if PYTHON in commands else ():
         if tool.refusal:
             raise InputError(tool.refusal, where="the Python for submissions", remedy=SHOW_OR_NAME)

@@ -31,7 +31,7 @@ from ioi_eval.judge.recipes import (
     trusted_build_spec,
 )
 from ioi_eval.model.digests import problem_digest
-from ioi_eval.model.doing import BUILD, step
+from ioi_eval.model.doing import BUILD, track_step
 from ioi_eval.model.errors import (
     CheckerBroken,
     InputError,
@@ -245,7 +245,7 @@ class Artifacts:
 
     async def build_problem_programs(self, problem: PreparedProblem) -> ProblemPrograms:
         """Build everything that does not depend on a submission, concurrently. Raises `ProgramBroken`."""
-        with step(BUILD):
+        with track_step(BUILD):
             proctor, checker, manager, grader = await asyncio.gather(
                 self.proctor(),
                 self.trusted(problem, CHECKER),
@@ -301,7 +301,7 @@ class Artifacts:
             recipe = problem.sources(language).create_build_spec(submission)
         except JobRejected as error:
             return CompileError(log=str(error))
-        with step(BUILD):
+        with track_step(BUILD):
             if not (await self.builder.capabilities()).confines:
                 recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
             return await self.builder.build(recipe)

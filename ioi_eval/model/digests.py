@@ -48,39 +48,41 @@ _LATER_FIELDS = (
 
 def digest(value: Any) -> str:
     """Return the hash of a value's content."""
-    return _hash(_content(value))
+    return _hash_content(_digest_content(value))
 
 
 def problem_digest(problem: Problem) -> str:
     """Return a digest of everything that can change a score."""
     relevant_fields = {
-        name: _content(value) for name, value in _fields(problem) if name not in _IRRELEVANT_FIELDS
+        name: _digest_content(value)
+        for name, value in _list_digest_fields(problem)
+        if name not in _IRRELEVANT_FIELDS
     }
     try:
-        return _hash(relevant_fields)
+        return _hash_content(relevant_fields)
     except (TypeError, UnicodeEncodeError) as error:  # a problem made in Python with values of a data frame
         remedy = "Give Python's own int, float and str, without halves of surrogate pairs"
         raise InputError(str(error), where=problem.source or problem.id, remedy=remedy) from error
 
 
-def _hash(content: Any) -> str:
+def _hash_content(content: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
-def _content(value: Any) -> Any:
+def _digest_content(value: Any) -> Any:
     """Return a value without the paths of its contents, so that a zip and its folder have equal digests."""
     if isinstance(value, Blob):
         return value.sha256
     if isinstance(value, msgspec.Struct):
-        return {name: _content(field) for name, field in _fields(value)}
+        return {name: _digest_content(field) for name, field in _list_digest_fields(value)}
     if isinstance(value, Mapping):
-        return {name: _content(item) for name, item in value.items()}
+        return {name: _digest_content(item) for name, item in value.items()}
     if isinstance(value, tuple):
-        return [_content(item) for item in value]
+        return [_digest_content(item) for item in value]
     return value
 
 
-def _fields(value: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+def _list_digest_fields(value: msgspec.Struct) -> Iterator[tuple[str, Any]]:
     """Return the fields of a value that are hashed, with their names."""
     pairs = ((name, getattr(value, name)) for name in value.__struct_fields__)
     return ((name, field) for name, field in pairs if field or name not in _LATER_FIELDS)

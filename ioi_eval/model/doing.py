@@ -29,7 +29,7 @@ class _Step:
     where: str = ""  # server or slot that executes the step; empty while it waits for one
 
 
-class Doing:
+class TrackedSubmission:
     """A submission in progress. Several of its steps may run at the same time."""
 
     def __init__(self, key: str, problem: str) -> None:
@@ -47,7 +47,7 @@ class Doing:
 class _Context(NamedTuple):
     """The submission in progress in a context, and its current step."""
 
-    doing: Doing
+    doing: TrackedSubmission
     step: _Step | None
 
 
@@ -56,9 +56,9 @@ _CONTEXT: ContextVar[_Context | None] = ContextVar("_CONTEXT", default=None)
 
 
 @contextmanager
-def doing(key: str, problem: str) -> Iterator[Doing]:
+def track_submission(key: str, problem: str) -> Iterator[TrackedSubmission]:
     """Context manager: code inside it records its steps on this submission."""
-    submission = Doing(key, problem)
+    submission = TrackedSubmission(key, problem)
     token = _CONTEXT.set(_Context(submission, None))
     try:
         yield submission
@@ -66,14 +66,14 @@ def doing(key: str, problem: str) -> Iterator[Doing]:
         _CONTEXT.reset(token)
 
 
-def under_way() -> Doing | None:
+def current_submission() -> TrackedSubmission | None:
     """Return the submission in progress in this context, or None."""
     current = _CONTEXT.get()
     return None if current is None else current.doing
 
 
 @contextmanager
-def step(kind: str) -> Iterator[None]:
+def track_step(kind: str) -> Iterator[None]:
     """Context manager: code inside it executes a step of the current submission."""
     if (current := _CONTEXT.get()) is None:
         yield
@@ -89,21 +89,21 @@ def step(kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def at(place: str, logger: logging.Logger = _log) -> Iterator[None]:
-    """Mark the current step as executed at `place`, a server or slot, and log its start and outcome."""
+def mark_executing(executor: str, logger: logging.Logger = _log) -> Iterator[None]:
+    """Mark the current step as executed at `executor`, a server or slot, and log its start and outcome."""
     current = _CONTEXT.get()
     step = None if current is None else current.step
     if step is not None:
-        step.where = place
+        step.where = executor
     began = time.perf_counter()
-    log_step(logger, "sent to %s", place)
+    log_step(logger, "sent to %s", executor)
     try:
         yield
     except IoiEvalError as error:
-        log_step(logger, "failed on %s: %s: %s", place, type(error).__name__, error)
+        log_step(logger, "failed on %s: %s: %s", executor, type(error).__name__, error)
         raise
     else:
-        log_step(logger, "answered by %s in %.3f s", place, time.perf_counter() - began)
+        log_step(logger, "answered by %s in %.3f s", executor, time.perf_counter() - began)
     finally:
         if step is not None:
             step.where = ""
@@ -121,13 +121,15 @@ def log_step(logger: logging.Logger, text: str, *args: object) -> None:
     Log lines name tests, programs and servers. They never contain contents of files, outputs or tokens.
     """
     if logger.isEnabledFor(logging.DEBUG):
-        submission = under_way()
+        submission = current_submission()
         key = "" if submission is None else submission.key[:_MAX_KEY_LENGTH]
         subject = ", ".join(filter(None, (key if key.isprintable() else ascii(key), _CURRENT_WORK.get())))
         logger.debug(f"%s: {text}" if subject else f"%s{text}", subject, *args)
 
 
-def logged_work(logger: logging.Logger, kind: str, names: Iterable[str] = ()) -> AbstractContextManager[None]:
+def name_work_in_log(
+    logger: logging.Logger, kind: str, names: Iterable[str] = ()
+) -> AbstractContextManager[None]:
     """Return a context in which log lines name this work, such as "tests 01, 02".
 
     If there are many names, only the first ones are shown. Each test also gets its own line in the end.
@@ -136,11 +138,11 @@ def logged_work(logger: logging.Logger, kind: str, names: Iterable[str] = ()) ->
         return nullcontext()
     listed = [*names]
     more = f" and {len(listed) - _MAX_NAMED_TESTS} more" if len(listed) > _MAX_NAMED_TESTS else ""
-    return _named(f"{kind} {', '.join(listed[:_MAX_NAMED_TESTS])}{more}".strip())
+    return _add_work_to_log(f"{kind} {', '.join(listed[:_MAX_NAMED_TESTS])}{more}".strip())
 
 
 @contextmanager
-def _named(work: str) -> Iterator[None]:
+def _add_work_to_log(work: str) -> Iterator[None]:
     """Add a description of the work to log lines of the code inside."""
     token = _CURRENT_WORK.set(work)
     try:

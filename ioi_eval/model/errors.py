@@ -53,7 +53,7 @@ class InputError(IoiEvalError):
 
 
 @contextmanager
-def ungrouped(kind: type[Exception]) -> Iterator[None]:
+def raise_first_of_group(kind: type[Exception]) -> Iterator[None]:
     """Replace an exception group from the code inside by its first error of a kind, if it has one."""
     try:
         yield

@@ -1,6 +1,6 @@
 """Read typed fields from external data: a package's header, a row, a request.
 
-A policy handles faults. `Faults` collects them and reading continues; `Strict` raises the first one.
+A policy handles faults. `Faults` collects them and reading continues; `StrictFaults` raises the first one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Faults:
         self.notes.append(f"{where}: {sentence}")
 
 
-class Strict(Faults):
+class StrictFaults(Faults):
     """The policy that raises the first fault."""
 
     def add(self, problem: str, file: str, *, row: int | None = None, **about: str) -> NoReturn:
@@ -85,7 +85,7 @@ class Fields:
 
     def shown(self, value: Any) -> str:
         """Return a value in the form that messages use."""
-        return shown(value, self.form)
+        return format_value(value, self.form)
 
     def lacking(self, name: str, expected: str) -> None:
         """Handle the fault that a required field is missing."""
@@ -110,7 +110,7 @@ class Fields:
 
     def name(self, name: str) -> str:
         """Return a name: a string or an integer. Raise a fault for anything else, under any policy."""
-        if (valid_name := name_of(self.value(name))) is None:
+        if (valid_name := parse_name(self.value(name))) is None:
             raise self.misfit(name, "a text or a whole number")
         return valid_name
 
@@ -196,43 +196,47 @@ def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | N
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"{name} is not a JSON number")
 
-    return json.loads(shallow(text), parse_constant=refuse, object_pairs_hook=pairs_hook or distinct)
+    return json.loads(
+        shallow(text), parse_constant=refuse, object_pairs_hook=pairs_hook or refuse_duplicate_keys
+    )
 
 
 class DuplicateKey(ValueError):
     """Raised for a JSON object with a duplicate key, because either value could be meant."""
 
 
-def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object from its pairs, or raise `DuplicateKey`; an `object_pairs_hook`."""
     result = dict(pairs)
     if len(result) < len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise DuplicateKey(f"the key {shown(name)} is there twice")
+        raise DuplicateKey(f"the key {format_value(name)} is there twice")
     return result
 
 
-def near(name: str, known: Iterable[str], alike: float = _MIN_SIMILARITY) -> list[str]:
+def find_similar_names(
+    name: str, known_names: Iterable[str], min_similarity: float = _MIN_SIMILARITY
+) -> list[str]:
     """Return at most three known names that are similar to a name, the most similar first."""
-    return get_close_matches(name, list(known), n=3, cutoff=alike)
+    return get_close_matches(name, list(known_names), n=3, cutoff=min_similarity)
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def suggest_names(name: str, known_names: Sequence[str]) -> str:
     """Return a remedy with the known names most similar to an unknown name, else the first known names."""
-    if close := near(name, known):
+    if close := find_similar_names(name, known_names):
         return f"Did you mean {' or '.join(repr(similar) for similar in close)}?"
-    more = f" and {len(known) - _MAX_NAMED} more" if len(known) > _MAX_NAMED else ""
-    return f"There are: {', '.join(known[:_MAX_NAMED])}{more}" if known else "There are none"
+    more = f" and {len(known_names) - _MAX_NAMED} more" if len(known_names) > _MAX_NAMED else ""
+    return f"There are: {', '.join(known_names[:_MAX_NAMED])}{more}" if known_names else "There are none"
 
 
-def name_of(value: Any) -> str | None:
+def parse_name(value: Any) -> str | None:
     """Return the name in a string or integer; None for other values."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value.strip() or None if isinstance(value, str) else None
 
 
-def shown(value: Any, form: Callable[[Any], str] = json.dumps) -> str:
+def format_value(value: Any, form: Callable[[Any], str] = json.dumps) -> str:
     """Return a value as short JSON, or as Python text if JSON lacks the type, such as YAML's dates."""
     try:
         formatted = form(value)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.values import Limits, Value
 
 _LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")  # template arguments that stand for lists
@@ -537,14 +537,14 @@ def find(name: str, *, where: str = "", row: int | None = None, field: str = "la
         InputError: if the name is unknown.
     """
     outer, _, inner = name.lower().partition("(")
-    language, inner = _called(outer), inner.partition(")")[0]
+    language, inner = _find_by_name(outer), inner.partition(")")[0]
     if outer.strip() in ("python", "pypy") and re.match(r"\s*(?:pypy\s*)?2\b", inner):
         language = None
     if language is None:
         *descriptions, last = (f"{entry.name} (also {', '.join(entry.aliases[1:4])})" for entry in LANGUAGES)
         remedy = f"Supported are {', '.join(descriptions)} and {last}"
         raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
-    inner_language = _called(inner) or _called(language.name + inner)
+    inner_language = _find_by_name(inner) or _find_by_name(language.name + inner)
     if inner_language is not None and (
         language.name in inner_language.more_tags
         or (inner_language.name == language.name and inner_language.standard and not language.standard)
@@ -563,7 +563,7 @@ _COMPILERS = re.compile(
 
 
 @lru_cache(1024)
-def _called(name: str) -> Language | None:
+def _find_by_name(name: str) -> Language | None:
     """Return the language with this lower-case name, or None if the name is unknown."""
     name = name.strip()
     if len(name) > _MAX_NAME_LENGTH:
@@ -585,12 +585,12 @@ def _called(name: str) -> Language | None:
     return None
 
 
-def of_suffix(suffix: str) -> Language | None:
+def find_language_by_suffix(suffix: str) -> Language | None:
     """Return the language of source files with this suffix, which starts with a dot, or None."""
     return next((language for language in LANGUAGES if suffix.lower() in language.suffixes), None)
 
 
-def remedy(command: str) -> str:
+def install_remedy(command: str) -> str:
     """Return the command that installs a toolchain, or "" for a command that is not in the table."""
     compiler_remedies = (language.remedy for language in LANGUAGES if language.command == command)
     return next(
@@ -636,14 +636,14 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 def read_packages(text: str) -> tuple[str, ...]:
     """Return the packages in a list of names separated by commas; empty for `none`."""
-    return known_modules(name for name in text.replace(",", " ").split() if name.lower() != "none")
+    return list_known_modules(name for name in text.replace(",", " ").split() if name.lower() != "none")
 
 
-def known_modules(names: Iterable[str]) -> tuple[str, ...]:
+def list_known_modules(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without duplicates. Raises InputError for a name that is not in `MODULES`."""
     distinct_names = tuple(dict.fromkeys(names))
     for name in distinct_names:
         if name not in MODULES:
-            remedy = nearest(name, tuple(MODULES))
+            remedy = suggest_names(name, tuple(MODULES))
             raise InputError(f"no such package: {name!r}", field="choice.packages", remedy=remedy)
     return distinct_names

@@ -8,13 +8,15 @@ from importlib import import_module
 from typing import Any
 
 
-def shown_in(module: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def make_lazy_accessors(
+    module: str, names_by_module: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions `__getattr__` and `__dir__` for a module that loads its names on first use.
 
-    `places` maps each defining module to the names that it provides, separated by blanks. A name is NAME, or
-    NAME=OTHER if the defining module calls it OTHER.
+    `names_by_module` maps each defining module to the names that it provides, separated by blanks. A name is
+    NAME, or NAME=OTHER if the defining module calls it OTHER.
     """
-    named_modules = [(name, source) for source, names in places.items() for name in names.split()]
+    named_modules = [(name, source) for source, names in names_by_module.items() for name in names.split()]
     sources = {name.partition("=")[0]: (source, name.rpartition("=")[2]) for name, source in named_modules}
 
     def load(name: str) -> Any:

@@ -22,18 +22,18 @@ _TERMINAL_CHARACTERS = re.compile(
 _CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
 
-def as_json(value: Any, *, indented: bool = False) -> bytes:
+def encode_terminal_safe_json(value: Any, *, indented: bool = False) -> bytes:
     """Return a value as JSON without characters that affect a terminal."""
     data = msgspec.json.encode(value)
-    return _TERMINAL_CHARACTERS.sub(_escaped, msgspec.json.format(data) if indented else data)
+    return _TERMINAL_CHARACTERS.sub(_escape_match, msgspec.json.format(data) if indented else data)
 
 
-def _escaped(match: re.Match[bytes]) -> bytes:
+def _escape_match(match: re.Match[bytes]) -> bytes:
     units = match[0].decode().encode("utf-16-be")
     return b"".join(b"\\u%02x%02x" % (units[n], units[n + 1]) for n in range(0, len(units), 2))
 
 
-def as_label(text: str) -> str:
+def quote_label(text: str) -> str:
     """Return the value of a Prometheus label in quotes.
 
     Labels have only three escapes, so all other special characters are spelled out.

@@ -62,6 +62,6 @@ class Login(Secret):
         return (self, self.packed, *([password] if len(password) >= _MIN_LENGTH else []))
 
 
-def names_a_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Return True if a value with this name is likely to be a secret."""
     return _SECRET_NAMES.fullmatch(name) is not None

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, nearest, parse_json
-from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.fields import Faults, Fields, parse_json, suggest_names
+from ioi_eval.model.languages import find_language_by_suffix
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
@@ -271,7 +271,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         for name in options.output_tests:
             if name not in test_names:
                 sentence = f"names the test {name!r}, which is not in tests/"
-                params.fault("output_only_testcases", sentence, nearest(name, test_names))
+                params.fault("output_only_testcases", sentence, suggest_names(name, test_names))
         subtasks = read_subtasks(folder, header, test_names, faults)
         if not subtasks:
             sentence = "no subtasks, so there are no points; a submission must pass all tests"
@@ -527,7 +527,7 @@ def add_sources(
         field: The key that asks for a checker, for messages.
         without: The value of that key if a package has no checker, for messages.
     """
-    programs = [file for file in sources if of_suffix(Path(file.name).suffix)]
+    programs = [file for file in sources if find_language_by_suffix(Path(file.name).suffix)]
     source = find_first_by_stem(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
     if source is None:
         header.fault(field, "missing file checker/checker.cpp", f"Add it, or set this to {without}")
@@ -718,7 +718,9 @@ def _tests_by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
     for name in dict.fromkeys(names):
         if name not in listed:
             group.fields.fault(
-                group.tests_field, f"names the test {name!r}, which is not in tests/", nearest(name, tests)
+                group.tests_field,
+                f"names the test {name!r}, which is not in tests/",
+                suggest_names(name, tests),
             )
         elif names.count(name) > 1:
             group.fields.fault(group.tests_field, f"names the test {name!r} more than once", "Name it once")

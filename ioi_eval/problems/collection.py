@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extract_archive, open_cache
@@ -105,7 +105,7 @@ class Problems(Mapping[str, Problem]):
             raise InputError(
                 f"unknown problem {problem_id!r}",
                 field="problem_id",
-                remedy=nearest(problem_id, tuple(self._by_id)),
+                remedy=suggest_names(problem_id, tuple(self._by_id)),
             )
         matching = list(same.values()) if year is None else [same[key] for key in (year, None) if key in same]
         if not matching or (year is None and len(matching) > 1):
@@ -295,7 +295,9 @@ def _refuse_missing(
     """Raise an InputError if an id in `only` is not among those found."""
     for missing in sorted(set(only) - set(found)):
         ids = tuple(name for located in folders if (name := _package_id(*located)))
-        raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, ids))
+        raise InputError(
+            f"no problem {missing!r} in it", where=str(source), remedy=suggest_names(missing, ids)
+        )
 
 
 def _package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum, StrEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
-from ioi_eval.model.fields import Fields, near, nearest
+from ioi_eval.model.fields import Fields, find_similar_names, suggest_names
 from ioi_eval.problems.names import is_plain_name
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ _MISSPELT_SIMILARITY = 0.8
 
 def is_misspelt(name: str, known: Iterable[str]) -> bool:
     """Return True if the name looks like a misspelt form of a known name."""
-    return bool(near(name, known, _MISSPELT_SIMILARITY))
+    return bool(find_similar_names(name, known, _MISSPELT_SIMILARITY))
 
 
 class UnknownKeyPolicy(Enum):
@@ -128,9 +128,9 @@ class Keys(Fields):
             if name in meant:
                 self.fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
             elif unknown is UnknownKeyPolicy.REFUSED:
-                self.fault(name, "unknown key", nearest(name, tuple(declared)))
+                self.fault(name, "unknown key", suggest_names(name, tuple(declared)))
             elif is_misspelt(name, missing):
-                self.fault(name, "unknown key", nearest(name, missing))
+                self.fault(name, "unknown key", suggest_names(name, missing))
             elif unknown is UnknownKeyPolicy.NOTED:
                 self._policy.note(f"{self.place(name)}: unknown key, so it is ignored", self.file)
 

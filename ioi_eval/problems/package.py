@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Generic, NamedTuple
 import yaml
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, distinct, parse_json, shown
-from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.fields import Faults, format_value, parse_json, refuse_duplicate_keys
+from ioi_eval.model.languages import find_language_by_suffix
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -217,7 +217,7 @@ def find_first_by_stem(files: Iterable[NamedBlob], stems: Iterable[str]) -> Name
     by_stem = {
         PurePosixPath(file.name).with_suffix("").as_posix(): file
         for file in files
-        if of_suffix(PurePosixPath(file.name).suffix)
+        if find_language_by_suffix(PurePosixPath(file.name).suffix)
     }
     return next((by_stem[stem] for stem in stems if stem in by_stem), None)
 
@@ -261,13 +261,13 @@ def read_mapping(
         faults.add(f"broken {'JSON' if is_json else 'YAML'}: {reason}", file, remedy=remedy)
     else:
         for key in repeated:
-            faults.note(f"the key {shown(key)} occurs twice; the last value wins", file)
+            faults.note(f"the key {format_value(key)} occurs twice; the last value wins", file)
         if isinstance(value, dict):
             return value
         kind, form = (
             ("a JSON object", "fields in braces") if is_json else ("a YAML mapping", "lines `key: value`")
         )
-        faults.add(f"{shown(value)} is not {kind}", file, remedy=f"Expected {form}")
+        faults.add(f"{format_value(value)} is not {kind}", file, remedy=f"Expected {form}")
     return None
 
 
@@ -313,7 +313,7 @@ def _parse_json(text: str, repeated: list[str]) -> Any:
                     values is root and key in _DESCRIPTIVE_KEYS
                 )
                 if not is_descriptive and values_by_key[key] != value:
-                    distinct(pairs)  # raises `DuplicateKey`
+                    refuse_duplicate_keys(pairs)  # raises `DuplicateKey`
                 repeated.append(key)
             values_by_key[key] = value
     return root
@@ -354,7 +354,7 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
                     node is self._root and key.value in _DESCRIPTIVE_KEYS
                 )
                 if not is_descriptive and yaml.serialize(values[key.value]) != yaml.serialize(value):
-                    problem = f"the key {shown(key.value)} is there twice"
+                    problem = f"the key {format_value(key.value)} is there twice"
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 self._repeated.append(key.value)
             values[key.value] = value
@@ -389,7 +389,7 @@ def _parse_yaml(text: str, repeated: list[str]) -> Any:
 def language_of(name: str) -> str | None:
     """Return the language of a source file by its suffix, or None for other files."""
     suffix = PurePosixPath(name).suffix
-    language = of_suffix(suffix)
+    language = find_language_by_suffix(suffix)
     return language.name if language else None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
-from ioi_eval.model.fields import Faults, Fields, nearest
+from ioi_eval.model.fields import Faults, Fields, suggest_names
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
@@ -261,7 +261,7 @@ def _is_valid_line(
         return False
     for name, names, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
         if name not in names:
-            faults.add(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=nearest(name, names))
+            faults.add(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=suggest_names(name, names))
             return False
     return True
 
@@ -286,7 +286,7 @@ def _read_solutions(
         for subtask in item.exceptions:
             if subtask not in subtasks:
                 exceptions = solution_fields.inner(item.name).inner("except")
-                exceptions.fault(subtask, "unknown subtask", nearest(subtask, subtasks))
+                exceptions.fault(subtask, "unknown subtask", suggest_names(subtask, subtasks))
     return tuple(solutions)
 
 

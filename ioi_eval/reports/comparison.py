@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number
@@ -419,7 +419,7 @@ def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
     if row["key"].startswith(PLACE):
         return row["key"], run
     contents = [row["problem_id"], model_of_row(row), row.get("code"), row.get("generation")]
-    return row["key"], hashlib.sha256(as_json(contents)).hexdigest()
+    return row["key"], hashlib.sha256(encode_terminal_safe_json(contents)).hexdigest()
 
 
 def _outcome(result: SubmissionResult) -> JudgedRow:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from ioi_eval.model.options import CliOption, Count
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.reports.document import counted, drawn, percent, visible
 from ioi_eval.reports.medals import Award, Contests
@@ -368,7 +368,7 @@ VALIDATION = "validation.json"
 
 def write_json(path: Path, value: object) -> None:
     """Write a value as indented JSON."""
-    replace(path, [as_json(value, indented=True), b"\n"])
+    replace(path, [encode_terminal_safe_json(value, indented=True), b"\n"])
 
 
 def read_validation(folder: Path) -> Validation | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.lazy import make_lazy_accessors
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ioi_eval.runs.solutions import ValidatedSolutions, calibrate, calibrate_sync, validate, validate_sync
     from ioi_eval.runs.work import RunOptions, Timing
 else:
-    __getattr__, __dir__ = shown_in(
+    __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {
             "benchmarks": "BenchmarkOptions DumpOptions Selection",

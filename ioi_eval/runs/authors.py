@@ -36,7 +36,7 @@ from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import CliOption, Count
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.problems import Problems
@@ -206,7 +206,9 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
         instances = tuple(
             sorted(_instance_lines(setup.folder, problems, request_list, unwritten), key=_natural_sort_key)
         )
-        replace(setup.folder / INSTANCES, [as_json(instance) + b"\n" for instance in instances])
+        replace(
+            setup.folder / INSTANCES, [encode_terminal_safe_json(instance) + b"\n" for instance in instances]
+        )
         summary = write_reports(setup.folder)
     return GeneratedRun(
         out=str(setup.folder),

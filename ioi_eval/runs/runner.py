@@ -27,15 +27,15 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from ioi_eval.judge.deduplication import as_repeated
-from ioi_eval.model.doing import BUILD, Doing, doing
 from ioi_eval.model.errors import (
     EngineError,
     InputError,
     IoiEvalError,
     JudgeFailure,
     ProgramBroken,
-    ungrouped,
+    raise_first_of_group,
 )
+from ioi_eval.model.track_submission import BUILD, TrackedSubmission, track_submission
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.runs.engine import cancel_tasks
@@ -164,7 +164,7 @@ async def judge_all(
     run = _JudgingRun(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
     needed_problems, source = run.survey(submissions, expected), _SubmissionSource(submissions)
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
-    with ungrouped(Exception), ungrouped(InputError):
+    with raise_first_of_group(Exception), raise_first_of_group(InputError):
         if check is not None:
             await check(run.languages)
         if prepare is not None:
@@ -233,7 +233,7 @@ class _JudgingRun:
         self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
         self._add_limits, self._share, self._outputs = limited, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
-        self._active = dict[Doing, None]()  # active submissions, by start time
+        self._active = dict[TrackedSubmission, None]()  # active submissions, by start time
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._overload_detector = OverloadDetector()
@@ -343,7 +343,7 @@ class _JudgingRun:
         submission, problem = claim.waiting.popleft(), claim.problem
         try:
             limited_problem = problem if self._add_limits is None else await self._add_limits(problem)
-            with doing(submission.key, problem.id) as active:
+            with track_submission(submission.key, problem.id) as active:
                 self._active[active] = None
                 try:
                     result = await self._judge.judge(limited_problem, submission)
@@ -458,7 +458,7 @@ class _JudgingRun:
         return summary
 
 
-def active_submissions_event(active_submissions: Collection[Doing]) -> SubmissionsNow:
+def active_submissions_event(active_submissions: Collection[TrackedSubmission]) -> SubmissionsNow:
     """Return an event about the active submissions. `active_submissions` are sorted by start time."""
     steps = [current.step for current in active_submissions]
     oldest = (

@@ -20,7 +20,7 @@ from ioi_eval.judge.classic import classic_job, read_classic_result
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.model.doing import doing
+from ioi_eval.model.doing import track_submission
 from ioi_eval.model.errors import EngineUnavailable, InputError, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
@@ -133,7 +133,7 @@ class Scorer:
         """
         _refuse_another_problem(problem, submission)
         judge = self.judge if deduplication is None else self.judge.but(deduplication=deduplication)
-        with doing(submission.key, problem.id):
+        with track_submission(submission.key, problem.id):
             return await judge.judge(problem, submission)
 
 

@@ -27,7 +27,7 @@ from ioi_eval.benchmarks import (
 from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import CheckerKind, Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems
@@ -319,7 +319,7 @@ def _select_cases(
             f"no solution {', '.join(map(repr, missing))} in it",
             where=where,
             field="selection.keys",
-            remedy=nearest(missing[0], tuple(alternatives)),
+            remedy=suggest_names(missing[0], tuple(alternatives)),
         )
     return selected
 

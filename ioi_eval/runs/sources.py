@@ -22,7 +22,7 @@ from ioi_eval.benchmarks import (
 from ioi_eval.benchmarks.loaded import SUFFIX, load_benchmark_file, sampled
 from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import suggest_names
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems import load_problems as load_packages
 from ioi_eval.registries import MissingPlugin
@@ -196,7 +196,8 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     except InputError as error:
         names = tuple(benchmark.name for benchmark in benchmarks())
         raise InputError(
-            f"no folder or file {source!r}, and no benchmark of that name", remedy=nearest(source, names)
+            f"no folder or file {source!r}, and no benchmark of that name",
+            remedy=suggest_names(source, names),
         ) from error
 
 

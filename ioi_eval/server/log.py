@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from ioi_eval.model.quoting import as_json, as_label
+from ioi_eval.model.quoting import encode_terminal_safe_json, quote_label
 from ioi_eval.model.values import Value
 from ioi_eval.store.memory import LruCache
 
@@ -28,7 +28,9 @@ class Event(Value):
     def as_json(self) -> str:
         """Return the event as one line of JSON, with the present time."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return as_json({"time": time, "event": self.name, "message": self.message, **self.facts}).decode()
+        return encode_terminal_safe_json(
+            {"time": time, "event": self.name, "message": self.message, **self.facts}
+        ).decode()
 
 
 EmitEvent = Callable[[Event], None]  # receives the events of the log
@@ -188,5 +190,5 @@ def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> I
     name = f"ioi_eval_{name}"
     yield f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"
     for suffix, labels, value in samples:
-        label_list = ",".join(f"{label}={as_label(content)}" for label, content in labels.items())
+        label_list = ",".join(f"{label}={quote_label(content)}" for label, content in labels.items())
         yield f"{name}{suffix}{f'{{{label_list}}}' if label_list else ''} {value!r}\n"

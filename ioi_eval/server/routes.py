@@ -21,7 +21,7 @@ from ioi_eval.engines.embedded.packages import satisfies
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
-from ioi_eval.model.doing import log_step, logged_work
+from ioi_eval.model.doing import log_step, name_work_in_log
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
 from ioi_eval.server.contents import ContentCache
@@ -339,7 +339,7 @@ def _logged_request(request: web.Request) -> AbstractContextManager[None]:
     """Return a context in which log lines contain the request's number, which the client also logs."""
     request_id = request.headers.get(REQUEST, "")
     is_valid = request_id.isalnum() and len(request_id) <= _MAX_REQUEST_ID_LENGTH
-    return logged_work(_log, f"request {request_id}" if is_valid else "request")
+    return name_work_in_log(_log, f"request {request_id}" if is_valid else "request")
 
 
 def _token_of(header: str) -> str:

@@ -24,7 +24,7 @@ from aiohttp import web
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.quoting import as_label
+from ioi_eval.model.quoting import quote_label
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
 from ioi_eval.reports import write_reports
@@ -476,7 +476,8 @@ def prometheus(state: RunState) -> str:
     for model in state.models:
         counted = {**model.verdicts, "unscored": model.unscored}
         lines += [
-            f"ioi_eval_run_submissions{{model={as_label(model.model)},verdict={as_label(verdict)}}} {number}"
+            f"ioi_eval_run_submissions{{model={quote_label(model.model)},verdict={quote_label(verdict)}}} "
+            f"{number}"
             for verdict, number in counted.items()
         ]
     numbers = {
@@ -499,5 +500,5 @@ def prometheus(state: RunState) -> str:
         lines.append(f"# TYPE ioi_eval_run_server_{name} gauge")
         for server in state.standings:
             figure = int(server.state == _WELL) if name == "up" else getattr(server, name)
-            lines.append(f"ioi_eval_run_server_{name}{{server={as_label(server.url)}}} {figure}")
+            lines.append(f"ioi_eval_run_server_{name}{{server={quote_label(server.url)}}} {figure}")
     return "\n".join(lines) + "\n"

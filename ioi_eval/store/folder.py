@@ -15,7 +15,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.files import complete_lines, is_locked, make_folder, read_value, replace, write_error
@@ -133,7 +133,7 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
         }
         for fault in errors
     )
-    replace(path, (as_json(row) + b"\n" for row in rows))
+    replace(path, (encode_terminal_safe_json(row) + b"\n" for row in rows))
     return path
 
 
@@ -434,7 +434,7 @@ def read_limits_by_label(folder: Path, problems: Mapping[str, Problem]) -> dict[
 
 def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
     """Write the measured limits of a run."""
-    replace(folder / LIMITS, [as_json(limits, indented=True), b"\n"])
+    replace(folder / LIMITS, [encode_terminal_safe_json(limits, indented=True), b"\n"])
 
 
 # --- progress of a run ---------------------------------------------------------------------------
@@ -503,7 +503,7 @@ def read_stopped(folder: Path) -> dict[str, str]:
 
 def write_stopped(folder: Path, reasons: Mapping[str, str]) -> None:
     """Write why models stopped early in a contest."""
-    replace(folder / STOPPED, [as_json(reasons), b"\n"])
+    replace(folder / STOPPED, [encode_terminal_safe_json(reasons), b"\n"])
 
 
 def is_written_now(folder: Path) -> bool:
@@ -513,4 +513,4 @@ def is_written_now(folder: Path) -> bool:
 
 def write_progress(folder: Path, progress: Progress) -> None:
     """Write the progress of a run."""
-    replace(folder / PROGRESS, [as_json(progress), b"\n"], durable=False)
+    replace(folder / PROGRESS, [encode_terminal_safe_json(progress), b"\n"], durable=False)

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
     Lines,
@@ -513,7 +513,7 @@ class ResultLog:
         for offset, row in decode_lines(results, dict[str, Any]):
             if offset in moved_offsets:
                 problem_digest = problems.get(row.get("problem_id", ""), "")
-                earlier_file.append(as_json({**row, "problem_sha256": problem_digest}))
+                earlier_file.append(encode_terminal_safe_json({**row, "problem_sha256": problem_digest}))
         earlier_file.close()
         replace(
             results, (line + b"\n" for offset, line in complete_lines(results) if offset not in moved_offsets)
@@ -539,7 +539,7 @@ class ResultLog:
         if not confinements.keys() <= self._run_info.confinements.keys():
             self._add_confinements(confinements)
             self._write_info(replacing=False)
-        offset = results.append(line := as_json(short))
+        offset = results.append(line := encode_terminal_safe_json(short))
         self._remove_failure(head.key)
         self._index_result(offset, head, self._problem_digest(head.problem_id))
         self._digest.update(line + b"\n")
@@ -566,7 +566,7 @@ class ResultLog:
 
     def fail(self, row: Mapping[str, Any]) -> None:
         """Append the row of a judge failure. The next call judges the submission again."""
-        offset = self._started_writers()[1].append(as_json(row))
+        offset = self._started_writers()[1].append(encode_terminal_safe_json(row))
         self._stale_failures += row["key"] in self.failed
         self._index_failure(offset, msgspec.convert(row, FailureHead))
 
@@ -645,7 +645,7 @@ class ResultLog:
             replace(self.folder / _EXPECTED_KEYS, [self._expected_hashes])
             self._expected_hashes = None
         self._stored_info = msgspec.structs.replace(self._run_info, replacing=replacing)
-        replace(self.folder / RUN, [as_json(self._stored_info, indented=True), b"\n"])
+        replace(self.folder / RUN, [encode_terminal_safe_json(self._stored_info, indented=True), b"\n"])
 
     # --- the index ---
 

@@ -8,7 +8,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.rows import as_json_value, shorten
@@ -93,7 +93,7 @@ def read_tasks(folder: Path) -> dict[str, Task]:
 
 def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:
     """Write the descriptions of a run's problems."""
-    replace(folder / TASKS, [as_json(as_json_value(msgspec.to_builtins(tasks))), b"\n"])
+    replace(folder / TASKS, [encode_terminal_safe_json(as_json_value(msgspec.to_builtins(tasks))), b"\n"])
 
 
 # --- human contestants ----------------------------------------------------------------------------
@@ -125,4 +125,4 @@ def read_people(folder: Path) -> People | None:
 
 def write_people(folder: Path, people: People) -> None:
     """Write the results of human contestants."""
-    replace(folder / PEOPLE, [as_json(msgspec.to_builtins(people)), b"\n"])
+    replace(folder / PEOPLE, [encode_terminal_safe_json(msgspec.to_builtins(people)), b"\n"])

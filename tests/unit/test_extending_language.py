@@ -35,9 +35,9 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     monkeypatch.setattr(
         "ioi_eval.engines.embedded.engine.toolchains", lambda python="", *promised: asked(python, *promised)
     )
-    languages._called.cache_clear()
+    languages._find_by_name.cache_clear()
     yield found["PERL"]
-    languages._called.cache_clear()
+    languages._find_by_name.cache_clear()
 
 
 async def test_a_language_is_an_entry(perl: languages.Language, store: Store) -> None:

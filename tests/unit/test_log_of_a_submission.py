@@ -15,7 +15,7 @@ from support.servers import Fixed, ServerOptions, serve
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.engines.piston import PistonEngine
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
-from ioi_eval.model.doing import doing, log_step, logged_work
+from ioi_eval.model.doing import log_step, name_work_in_log, track_submission
 from ioi_eval.model.secret import Secret
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
 from ioi_eval.testing import FakeEngine
@@ -156,11 +156,11 @@ async def test_log_without_debug_has_no_step(
 def test_work_without_debug_reads_no_names(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
     names = iter(["01", "02"])
-    with logged_work(logging.getLogger("ioi_eval.some"), "tests", names):
+    with name_work_in_log(logging.getLogger("ioi_eval.some"), "tests", names):
         assert [*names] == ["01", "02"]
 
 
 def test_key_with_line_breaks_is_one_line(story: pytest.LogCaptureFixture) -> None:
-    with doing("a\nresult: AC", "double"):
+    with track_submission("a\nresult: AC", "double"):
         log_step(logging.getLogger("ioi_eval.some"), "queued")
     assert story.messages == [r"'a\nresult: AC': queued"]

@@ -39,7 +39,7 @@ from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.toolchains import as_sandboxes_have_it, question_for, toolchains
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.model.doing import at, log_step
+from ioi_eval.model.doing import log_step, mark_executing
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.values import Blob
@@ -173,7 +173,7 @@ class EmbeddedEngine:
             slot_name = f"this machine, slot {running.all_slots.index(slot) + 1}"
             running.kill_switches.add(kill_switch)
             try:
-                with at(slot_name, _log):
+                with mark_executing(slot_name, _log):
                     work = partial(run_job, running.environment, job, plan, slot, kill_switch)
                     return await to_its_end(work, executor=running.threads, hurry=kill_switch.cut, undo=drop)
             finally:

@@ -48,7 +48,7 @@ from ioi_eval.engines.jobs.headers import (
     sights_of,
 )
 from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, wait_for
-from ioi_eval.model.doing import log_step, logged_work
+from ioi_eval.model.doing import log_step, name_work_in_log
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Toolchain
 from ioi_eval.model.options import BuildOptions
@@ -473,7 +473,7 @@ class Builder:
             keys = spec.keys(capabilities)
             try:
                 making = partial(self._find_or_make, spec, capabilities, keys)
-                with logged_work(_log, f"{spec.kind} build"):
+                with name_work_in_log(_log, f"{spec.kind} build"):
                     outcome = await self._under_way.call(" ".join(keys), making)
                     if _log.isEnabledFor(logging.DEBUG):
                         made = "built" if isinstance(outcome, BuildSuccess) else "does not compile"

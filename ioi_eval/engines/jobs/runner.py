@@ -33,7 +33,7 @@ from ioi_eval.engines.jobs.run import (
     without_lines,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
-from ioi_eval.model.doing import logged_work
+from ioi_eval.model.doing import name_work_in_log
 from ioi_eval.model.errors import JudgeFailure, MachineAtFault
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
@@ -175,7 +175,9 @@ class TestRunner:
                 sizer = JobSizer(batch.problem, batch.options, capabilities, self._delivery.weight)
                 chosen = sizer.frame.job_tests(await sizer.first(batch), secrets.token_hex(16))
                 job = sizer.fits(self._delivery.job(batch, chosen, capabilities))
-                with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
+                with name_work_in_log(
+                    _log, "tests", (planned.test.name for planned in chosen.tests.values())
+                ):
                     ending, servers = await self._delivery.run(
                         job, capabilities, nonce=chosen.nonce, phase="judging"
                     )

@@ -23,7 +23,13 @@ from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.wire import TimeOf, Wire
 from ioi_eval.model.doing import log_step
-from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected, JobTooLarge, ungrouped
+from ioi_eval.model.errors import (
+    EngineError,
+    EngineOverloaded,
+    JobRejected,
+    JobTooLarge,
+    raise_first_of_group,
+)
 from ioi_eval.model.job import Job, JobFile, JobResult, SharedBuild
 from ioi_eval.model.retry import CONTENTS, DECLINED_FILE, WORKER_HEADER, WORKER_PROGRAM
 from ioi_eval.model.values import Blob
@@ -235,7 +241,7 @@ class ContentSender:
 
     async def _upload_all(self, url: str, contents: ServerContents, missing: Mapping[str, JobFile]) -> None:
         """Send contents to a server, each once for all jobs that need it at the same time."""
-        with ungrouped(Exception):  # all come from the same server, so any of them will do
+        with raise_first_of_group(Exception):  # all come from the same server, so any of them will do
             async with asyncio.TaskGroup() as group:
                 for name, file in missing.items():
                     upload = partial(self._upload, url, contents, name, file)

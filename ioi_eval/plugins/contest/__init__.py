@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.lazy import make_lazy_accessors
 
 if TYPE_CHECKING:
     from ioi_eval.generate.turns import Feedback, Turns
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
 else:
     # Loaded when they are first used: a task of inspect_ai imports this package and may never run.
-    __getattr__, __dir__ = shown_in(
+    __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {
             "generate.turns": "Feedback Turns",

@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.generate.turns import Feedback
 from ioi_eval.judge.judge import Judge
-from ioi_eval.model.doing import Doing, doing
+from ioi_eval.model.doing import TrackedSubmission, track_submission
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
@@ -201,7 +201,9 @@ class Contest:
         self._known: dict[str, _Participant] = {}
         self._names = Names()
         self._logged_errors: set[str] = set()  # why rows could not be stored; each reason is logged once
-        self.under_way = dict[Doing, None]()  # submissions that are being judged, the oldest first
+        self.under_way = dict[
+            TrackedSubmission, None
+        ]()  # submissions that are being judged, the oldest first
         self.closed = False  # True: no more calls are judged
         for name in participants or ():
             self.session(name)
@@ -557,7 +559,7 @@ class Session:
         begun.remove(row)
 
     async def _watched(self, about: Problem, submission: Submission) -> tuple[SubmissionResult, str]:
-        with doing(submission.key, submission.problem_id) as now:
+        with track_submission(submission.key, submission.problem_id) as now:
             self._contest.under_way[now] = None
             try:
                 return await self._judged(about, submission, None)

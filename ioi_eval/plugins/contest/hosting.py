@@ -33,9 +33,9 @@ from ioi_eval.generate.asks import (
 )
 from ioi_eval.generate.turns import Turns
 from ioi_eval.judge.judge import Judge
-from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
+from ioi_eval.model.errors import InputError, JudgeFailure, raise_first_of_group
 from ioi_eval.model.languages import LANGUAGES, find
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
@@ -267,7 +267,7 @@ class _PendingFolder:
             contest.resume(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        replace(self._path(row), [as_json(row)], durable=False)
+        replace(self._path(row), [encode_terminal_safe_json(row)], durable=False)
 
     def remove(self, row: Mapping[str, Any]) -> None:
         with contextlib.suppress(OSError):  # the submission has a result; the next opening removes the file
@@ -328,7 +328,7 @@ def _begun(folder: Path, clock: Callable[[], float], participants: Collection[st
     started = clock() if old_start is None else old_start.started
     start = ContestStart(started=started, participants=(*participants,))
     if start != old_start:
-        replace(path, [as_json(start), b"\n"])
+        replace(path, [encode_terminal_safe_json(start), b"\n"])
     return start.started
 
 
@@ -446,7 +446,7 @@ async def compete(
                     for number in range(len(names))
                     for label in contest.problems
                 ]
-                with ungrouped(InputError):
+                with raise_first_of_group(InputError):
                     async with asyncio.TaskGroup() as group:
                         for talk in talks:
                             session = contest.session(names[talk.sample])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ioi_eval.model.fields import Fields, shown
+from ioi_eval.model.fields import Fields, format_value
 from ioi_eval.model.values import Blob, ScoreType, Subtask, Test
 from ioi_eval.plugins.dmoj.checkers import CHECKERS, CaseChecker, read_case_checker
 from ioi_eval.plugins.dmoj.files import PackageFiles
@@ -87,7 +87,7 @@ class CaseReader:
         if cases is None or isinstance(cases, Mapping):
             cases = list(_find_archive_cases(self._header, self._files, cases or {}))
         if not isinstance(cases, list) or not all(isinstance(case, Mapping) for case in cases):
-            self._header.fault(key, f"{shown(cases)} is not a list of cases", CASE_EXAMPLE)
+            self._header.fault(key, f"{format_value(cases)} is not a list of cases", CASE_EXAMPLE)
             return []
         inherited = {name: self._header.value(name) for name in _list_inherited_names(self._header)}
         return [
@@ -133,7 +133,7 @@ class CaseReader:
             type(dependency) is int and 0 < dependency < number for dependency in dependencies
         ):
             return tuple(dependencies)
-        problem = f"{shown(dependencies)} are not numbers of earlier batches"
+        problem = f"{format_value(dependencies)} are not numbers of earlier batches"
         fields.fault("dependencies", problem, "Count from 1")
         return ()
 

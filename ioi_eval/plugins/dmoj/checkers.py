@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ioi_eval.model.fields import Fields, nearest, shown
+from ioi_eval.model.fields import Fields, format_value, suggest_names
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob
 from ioi_eval.plugins.dmoj.keys import BRIDGED, STANDARD, CheckerKeys, DmojHeader, ProgramKeys
 from ioi_eval.plugins.dmoj.programs import read_program
@@ -60,13 +60,13 @@ def read_case_checker(fields: Fields) -> CaseChecker:
     keys.check_keys()
     args = keys.args or {}
     if not isinstance(args, Mapping):
-        keys.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
+        keys.fault("args", f"{format_value(args)} is not an object", "Write `args: {precision: 6}`")
         args = {}
     name = keys.checker
     for key in args if name in CHECKERS else ():
         if key not in CHECKERS[name]:
             problem = f"{name} has no such argument"
-            keys.under("args", args).fault(key, problem, nearest(key, CHECKERS[name]))
+            keys.under("args", args).fault(key, problem, suggest_names(key, CHECKERS[name]))
     return CaseChecker(name, args)
 
 
@@ -128,7 +128,7 @@ def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
     """Report a checker's name that is unknown, or a Python file that cannot be used."""
     if "." not in name:
         if name not in (*CHECKERS, BRIDGED):
-            header.fault("checker", f"unknown checker {name!r}", nearest(name, (*CHECKERS, BRIDGED)))
+            header.fault("checker", f"unknown checker {name!r}", suggest_names(name, (*CHECKERS, BRIDGED)))
         return
     path = folder / name
     if not name.endswith(".py") or not is_plain_name(name) or not path.is_file():

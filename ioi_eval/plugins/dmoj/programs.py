@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Fields, shown
+from ioi_eval.model.fields import Fields, format_value
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import DESK, Blob, CheckerKind, Manager, NamedBlob
 from ioi_eval.plugins.dmoj.files import PackageFiles
@@ -43,7 +43,9 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
         if isinstance(name, str) and stays_in_folder(name) and (folder / name).is_file()
     ]
     if not names or existing != names:
-        keys.fault("files", f"{shown(files)} is not in the package", "Name its source, then its other files")
+        keys.fault(
+            "files", f"{format_value(files)} is not in the package", "Name its source, then its other files"
+        )
         return None
     sources = [name for name in existing if language_of(name)]
     if len(sources) != 1:

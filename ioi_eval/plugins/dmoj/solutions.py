@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioi_eval.model.fields import Faults, shown
+from ioi_eval.model.fields import Faults, format_value
 from ioi_eval.model.values import KeywordForTests, Solution
 from ioi_eval.plugins.dmoj.keys import SUITE_FILES, SuiteKeys
 from ioi_eval.plugins.dmoj.programs import find_language_name
@@ -98,7 +98,7 @@ def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     known = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
     if codes and all(isinstance(code, str) and code in known for code in codes):
         return set(codes)
-    keys.fault(key, f"{shown(value)} is not a status of DMOJ", f"Expected {', '.join(sorted(known))}")
+    keys.fault(key, f"{format_value(value)} is not a status of DMOJ", f"Expected {', '.join(sorted(known))}")
     return {_ANY}
 
 

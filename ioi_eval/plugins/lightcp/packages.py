@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, shown
+from ioi_eval.model.fields import Faults, Fields, format_value
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
 from ioi_eval.problems.keys import Key, Keys, raw, text, whole
 from ioi_eval.problems.names import is_plain_name
@@ -50,7 +50,7 @@ def _duration_key(meaning: str, if_missing: str) -> Key[float | None]:
             return None
         amount = _parse_amount(fields.value(name), "ms|s")
         if amount is None or not amount[0]:
-            problem = f"{shown(fields.value(name))} is not a time such as 2s or 500ms"
+            problem = f"{format_value(fields.value(name))} is not a time such as 2s or 500ms"
             fields.fault(name, problem, _UNIT_REMEDY)
             return _DEFAULT_TIME_S
         return amount[0] / (1000 if amount[1] == "ms" else 1)
@@ -70,7 +70,7 @@ def _size_key(meaning: str, if_missing: str) -> Key[int | None]:
         amount = _parse_amount(value, "[kmg]")
         size = round(amount[0] * _UNIT_BYTES[amount[1]]) if amount else 0
         if not size:
-            fields.fault(name, f"{shown(value)} is not a size such as 256m", _UNIT_REMEDY)
+            fields.fault(name, f"{format_value(value)} is not a size such as 256m", _UNIT_REMEDY)
         return size or _DEFAULT_MEMORY_BYTES
 
     return Key(read, None, meaning, if_missing)

@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
-from ioi_eval.model.fields import Faults, nearest
+from ioi_eval.model.fields import Faults, suggest_names
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
@@ -412,12 +412,12 @@ class _Reader:
             field = f"testset.groups.{group.name}.dependencies"
             for name in group.dependencies:
                 if name not in groups and name not in element_by_name:
-                    self._fault(field, f"there is no group {name!r}", nearest(name, names))
+                    self._fault(field, f"there is no group {name!r}", suggest_names(name, names))
             if group in _list_required_groups(group, groups):
                 self._fault(field, "it depends on itself", "Remove one of the dependencies")
         for name in sorted(used_names - element_by_name.keys() - {""}) if element_by_name else ():
             problem = f"a test is in {name!r}, which is not one of the groups"
-            self._fault("testset.tests.test.group", problem, nearest(name, names))
+            self._fault("testset.tests.test.group", problem, suggest_names(name, names))
         for name in sorted(element_by_name.keys() - used_names):
             group_keys = read_keys(element_by_name[name], GroupKeys, f"testset.groups.{name}.", self._faults)
             if group_keys.points:
@@ -522,7 +522,7 @@ class _Reader:
                 problem = "a generator that writes several tests is not supported"
                 self._fault(field, problem, "Export it with tests (Full package)")
             elif command and command[0] not in generators:
-                remedy = nearest(command[0], tuple(generators))
+                remedy = suggest_names(command[0], tuple(generators))
                 self._fault(field, f"there is no generator {command[0]!r}", remedy)
             elif not command and not self._is_file(path):
                 problem = f"{path} is missing, and the test has no command"

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioi_eval.model.fields import Fields, shown
+from ioi_eval.model.fields import Fields, format_value
 from ioi_eval.model.values import Blob, NamedBlob, Problem
 
 # `{{name}}` or `{{name.variant}}`; in statements with TeX also `\constant{name}`.
@@ -33,7 +33,9 @@ class Constants:
 
     def _add(self, name: str, fields: Fields, field: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            fields.fault(field, f"{shown(value)} is neither a number nor a string", "Correct it in the file")
+            fields.fault(
+                field, f"{format_value(value)} is neither a number nor a string", "Correct it in the file"
+            )
         self._values[name.encode()] = str(value).encode()
 
     def fill(self, content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ioi_eval.model.fields import Faults, nearest, shown
+from ioi_eval.model.fields import Faults, format_value, suggest_names
 from ioi_eval.model.values import RAW_POINTS, Acceptance, Grading, Points, ScoreType, Subtask
 from ioi_eval.problems.kattis.groups import DataGroup, uses_custom_grader
 from ioi_eval.problems.kattis.keys import CUSTOM, DOMJUDGE, NUMBER, SAMPLE, SECRET, LegacyGroupKeys
@@ -131,7 +131,9 @@ class _RuleReader:
         """Report unknown values of `grading`, unknown keys and unknown grader flags."""
         grading = group.fields.values.get("grading") or "default"
         if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own):
-            group.fields.fault("grading", f"{shown(grading)} is not supported", "Expected default or custom")
+            group.fields.fault(
+                "grading", f"{format_value(grading)} is not supported", "Expected default or custom"
+            )
         LegacyGroupKeys.of(group.fields).check_keys(sorted(group.own))
         if uses_custom_grader(group):  # its flags are for the package's grader
             return
@@ -139,7 +141,9 @@ class _RuleReader:
             if flag in _FLAGS or "grader_flags" not in group.own:
                 continue
             if is_misspelt(flag, _FLAGS):
-                group.fields.fault("grader_flags", f"unknown flag {flag!r}", nearest(flag, sorted(_FLAGS)))
+                group.fields.fault(
+                    "grader_flags", f"unknown flag {flag!r}", suggest_names(flag, sorted(_FLAGS))
+                )
             else:
                 self._faults.note(
                     f"{flag!r} is not a flag of the default grader, so it is ignored", group.fields.file
@@ -193,7 +197,9 @@ def _stops(group: DataGroup) -> bool:
     if (not isinstance(action, str) or action not in _STOPS_BY_ACTION) and (
         not group.name or "on_reject" in group.own
     ):
-        group.fields.fault("on_reject", f"{shown(action)} is not supported", "Expected break or continue")
+        group.fields.fault(
+            "on_reject", f"{format_value(action)} is not supported", "Expected break or continue"
+        )
     return _STOPS_BY_ACTION.get(action, True) if isinstance(action, str) else True
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, shown
+from ioi_eval.model.fields import Faults, Fields, format_value
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import KeywordForTests
 from ioi_eval.problems.kattis.keys import ExpectedKeys
@@ -110,7 +110,7 @@ class PackageRules:
             if fields.has(rule):
                 verdicts = fields.texts(rule)
                 if not verdicts or not set(_VERDICTS).issuperset(verdicts):
-                    problem = f"{shown(fields.values[rule])} is not a list of verdicts"
+                    problem = f"{format_value(fields.values[rule])} is not a list of verdicts"
                     fields.fault(rule, problem, f"Expected some of {', '.join(_VERDICTS)}")
                 yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tuple(tests))
 
@@ -124,7 +124,7 @@ def _read_score(fields: Fields) -> tuple[float, float] | None:
     numbers = [float(end) for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
     if len(ends) == len(numbers) == 2:
         return numbers[0], numbers[1]
-    fields.fault("score", f"{shown(score)} is not a score", "Expected a number, or a list of two")
+    fields.fault("score", f"{format_value(score)} is not a score", "Expected a number, or a list of two")
     return None
 
 

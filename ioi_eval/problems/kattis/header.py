@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ioi_eval.model.fields import Faults, shown
+from ioi_eval.model.fields import Faults, format_value
 from ioi_eval.problems.kattis.keys import (
     CUSTOM,
     DOMJUDGE,
@@ -81,7 +81,7 @@ def find_validators(folder: Path, header: KattisHeader, *, scoring: bool, new: b
     if new:
         for kind in modes:
             if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
-                problem = f"{shown(kind)} problems are not supported in this version"
+                problem = f"{format_value(kind)} problems are not supported in this version"
                 header.fault("type", problem, "Expected pass-fail, scoring, interactive or multi-pass")
         needs_validator = "interactive" in modes or "multi-pass" in modes
         custom = needs_validator or (folder / NEWER_VALIDATOR).is_dir() or is_draft(folder)

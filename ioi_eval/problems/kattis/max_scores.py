@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ioi_eval.model.fields import Faults, nearest, shown
+from ioi_eval.model.fields import Faults, format_value, suggest_names
 from ioi_eval.model.values import RAW_POINTS, Acceptance, Grading, Points, ScoreType, Subtask
 from ioi_eval.problems.kattis.groups import DataGroup, list_groups
 from ioi_eval.problems.kattis.keys import SAMPLE, SECRET, GroupKeys
@@ -160,7 +160,7 @@ class _MaxScores:
             and 0 <= max_score < math.inf
         ):
             return float(max_score)
-        problem = "missing" if max_score is None else f"{shown(max_score)} is not supported"
+        problem = "missing" if max_score is None else f"{format_value(max_score)} is not supported"
         group.fields.fault("max_score", problem, "Set a number of at least 0, such as `max_score: 20`")
         return 1.0
 
@@ -187,6 +187,8 @@ class _MaxScores:
             elif name in pass_fail_groups:
                 tests += earlier[name][1]
             else:
-                problem = f"{shown(name)} is not an earlier pass-fail group"
-                group.fields.fault("require_pass", problem, nearest(str(name), (SAMPLE, *pass_fail_groups)))
+                problem = f"{format_value(name)} is not an earlier pass-fail group"
+                group.fields.fault(
+                    "require_pass", problem, suggest_names(str(name), (SAMPLE, *pass_fail_groups))
+                )
         return tuple(tests)

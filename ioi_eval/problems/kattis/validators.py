@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ioi_eval.model.fields import Faults, Fields
-from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.languages import find_language_by_suffix
 from ioi_eval.model.values import Checker, CheckerKind, Limits
 from ioi_eval.problems.kattis.groups import DataGroup, list_groups, uses_custom_grader
 from ioi_eval.problems.kattis.header import Validators
@@ -99,7 +99,7 @@ _MAINS = ("__main__", "validate", "validator", "output_validator", "interactor",
 def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
     """Return the only program in a subfolder. Without exactly one program, report a fault."""
     entries = list_visible_paths((folder / subfolder).glob("*"))
-    programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
+    programs = [path for path in entries if path.is_dir() or find_language_by_suffix(path.suffix)]
     if len(programs) != 1:
         count = "no program" if not programs else f"{len(programs)} programs"
         faults.add(f"contains {count}", subfolder, remedy=remedy)
@@ -127,7 +127,7 @@ def load_program(folder: Path, program: Path, faults: Faults) -> Executable | No
 
 def _find_main_source(program: Path, files: Sequence[Path]) -> Path | None:
     """Return a folder's only source, or the source with a main source's name; None if there is neither."""
-    sources = [file for file in files if of_suffix(file.suffix)]
+    sources = [file for file in files if find_language_by_suffix(file.suffix)]
     if len(sources) == 1:
         return sources[0]
     by_stem = {file.stem: file for file in reversed(sources)}

@@ -6,23 +6,23 @@ import asyncio
 
 import pytest
 
-from ioi_eval.model.doing import BUILD, TESTS, WAITS, at, doing, step
+from ioi_eval.model.doing import BUILD, TESTS, WAITS, mark_executing, track_step, track_submission
 
 
 async def test_steps_are_noted_where_they_are_awaited() -> None:
     began, go = asyncio.Event(), asyncio.Event()
 
     async def built(place: str) -> None:
-        with step(BUILD):
+        with track_step(BUILD):
             await began.wait()
-            with at(place):
+            with mark_executing(place):
                 await go.wait()
 
     async def judged(key: str) -> None:
-        with doing(key, "p") as now:
+        with track_submission(key, "p") as now:
             found[key] = now
             await asyncio.gather(built(f"{key} 1"), built(f"{key} 2"))
-            with step(TESTS), at("there"):
+            with track_step(TESTS), mark_executing("there"):
                 await asyncio.sleep(0)
                 seen.append((now.step.kind, now.step.where))
 
@@ -47,14 +47,14 @@ async def test_steps_are_noted_where_they_are_awaited() -> None:
 
 
 def test_outside_of_a_submission_nothing_is_noted() -> None:
-    with step(BUILD), at("there"):
+    with track_step(BUILD), mark_executing("there"):
         pass
-    with doing("a", "p") as now, at("there"):
+    with track_submission("a", "p") as now, mark_executing("there"):
         assert now.step.where == ""
 
 
 def test_a_place_is_left_also_where_the_work_fails() -> None:
-    with doing("a", "p") as now, step(BUILD):
-        with pytest.raises(ValueError, match="down"), at("there"):
+    with track_submission("a", "p") as now, track_step(BUILD):
+        with pytest.raises(ValueError, match="down"), mark_executing("there"):
             raise ValueError("down")
         assert (now.step.kind, now.step.where) == (BUILD, "")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, Strict
+from ioi_eval.model.fields import Faults, Fields, StrictFaults
 
 VALUES = {
     "text": 3,
@@ -44,7 +44,7 @@ def test_a_strict_reader_raises_the_same_fault(name: str) -> None:
     noted = Faults("rows.jsonl")
     READ[name](Fields(VALUES, "", noted))
     with pytest.raises(InputError) as raised:
-        READ[name](Fields(VALUES, "", Strict("rows.jsonl", row=7)))
+        READ[name](Fields(VALUES, "", StrictFaults("rows.jsonl", row=7)))
     assert (raised.value.where, raised.value.row) == ("rows.jsonl", 7)
     assert (raised.value.problem, raised.value.field, raised.value.remedy) == (
         noted.errors[0].problem,
@@ -54,7 +54,7 @@ def test_a_strict_reader_raises_the_same_fault(name: str) -> None:
 
 
 def test_inner_objects_are_read_under_their_place() -> None:
-    fields = Fields({"limits": {"time": "x"}}, "", Strict("rows.jsonl", row=2))
+    fields = Fields({"limits": {"time": "x"}}, "", StrictFaults("rows.jsonl", row=2))
     with pytest.raises(InputError, match=r"rows\.jsonl, line 2, field 'limits\.time'"):
         fields.inner("limits").number("time")
 

@@ -10,7 +10,7 @@ import pytest
 from support.places import examples
 
 from ioi_eval.errors import InputError
-from ioi_eval.model.languages import LANGUAGES, Language, find, of_suffix, remedy
+from ioi_eval.model.languages import LANGUAGES, Language, find, find_language_by_suffix, install_remedy
 from ioi_eval.models import Limits
 from ioi_eval.rules.extraction import extract
 from ioi_eval.store.resources import graders_folder
@@ -102,11 +102,11 @@ def test_every_alias_is_found() -> None:
 
 
 def test_suffixes() -> None:
-    assert of_suffix(".cpp") is CPP
-    assert of_suffix(".CC") is CPP
-    assert of_suffix(".py") is PYTHON
-    assert of_suffix(".txt") is None
-    assert of_suffix("") is None
+    assert find_language_by_suffix(".cpp") is CPP
+    assert find_language_by_suffix(".CC") is CPP
+    assert find_language_by_suffix(".py") is PYTHON
+    assert find_language_by_suffix(".txt") is None
+    assert find_language_by_suffix("") is None
 
 
 def test_cpp_is_built_as_on_the_contest_system() -> None:
@@ -263,12 +263,16 @@ def test_factors_are_data() -> None:
 
 
 def test_whatever_can_be_missing_has_a_remedy() -> None:
-    assert all(remedy(language.command) == language.remedy != "" for language in LANGUAGES)
-    assert remedy("cobc") == ""
+    assert all(install_remedy(language.command) == language.remedy != "" for language in LANGUAGES)
+    assert install_remedy("cobc") == ""
 
 
 def test_an_example_of_every_language() -> None:
-    of = {found.name for path in (examples() / "languages").iterdir() if (found := of_suffix(path.suffix))}
+    of = {
+        found.name
+        for path in (examples() / "languages").iterdir()
+        if (found := find_language_by_suffix(path.suffix))
+    }
     assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.model.quoting import as_json, as_label
+from ioi_eval.model.quoting import encode_terminal_safe_json, quote_label
 
 TEXT = st.text(
     st.characters(exclude_categories=("Cs",)) | st.sampled_from("\x7f\x9b\xad\u061c\u202e\u2028\ufeff")
@@ -21,25 +21,28 @@ TURNING |= {*map(chr, range(0x2060, 0x2070)), "\ufeff", "\xad"}
 
 @given(st.dictionaries(TEXT, TEXT | st.lists(TEXT)))
 def test_the_value_stays_and_nothing_in_it_acts(value: object) -> None:
-    data = as_json(value)
+    data = encode_terminal_safe_json(value)
     assert msgspec.json.decode(data) == value
-    assert msgspec.json.decode(as_json(value, indented=True)) == value
+    assert msgspec.json.decode(encode_terminal_safe_json(value, indented=True)) == value
     text = data.decode()
     assert not [char for char in text if unicodedata.category(char) in ACTING or char in TURNING]
 
 
 @given(TEXT)
 def test_a_label_is_one_line_in_quotes(text: str) -> None:
-    label = as_label(text)
+    label = quote_label(text)
     assert (label[0] == label[-1] == '"' and label.isprintable()) or not text.isprintable()
     assert not [char for char in label if unicodedata.category(char) in {*ACTING, "Cf"}]
 
 
 @pytest.mark.parametrize("char", [*"\x7f\x80\x9b\x9f\xad\u061c\u180e\u2028\ufeff\ufff9\U000e0041"])
 def test_each_that_acts_is_escaped(char: str) -> None:
-    assert as_json(char).isascii() and msgspec.json.decode(as_json(char)) == char
+    assert (
+        encode_terminal_safe_json(char).isascii()
+        and msgspec.json.decode(encode_terminal_safe_json(char)) == char
+    )
 
 
 def test_plain_text_stays_as_it_is() -> None:
-    assert as_json({"a": "ü 🙂 \u200d"[:3]}) == '{"a":"ü 🙂"}'.encode()
-    assert as_label('a"b\\c\nd\x9b') == '"a\\"b\\\\c\\nd\\\\u009b"'
+    assert encode_terminal_safe_json({"a": "ü 🙂 \u200d"[:3]}) == '{"a":"ü 🙂"}'.encode()
+    assert quote_label('a"b\\c\nd\x9b') == '"a\\"b\\\\c\\nd\\\\u009b"'

@@ -21,7 +21,7 @@ from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.model.secret import Secret, names_a_secret
+from ioi_eval.model.secret import Secret, is_secret_name
 
 SECRET = "sk-4b1/9f+never-to-be-seen"
 Call = Callable[[str, Path], Awaitable[object]]
@@ -69,7 +69,7 @@ def test_names_of_secrets() -> None:
         "Password",
     ]
     none = ["max_tokens", "key", "token_file", "api_key_env", "prompt_cache_key", "tokenizer", "model"]
-    assert [name for name in [*some, *none] if names_a_secret(name)] == some
+    assert [name for name in [*some, *none] if is_secret_name(name)] == some
 
 
 # --- and everything that sends one -----------------------------------------------------------------------

@@ -15,7 +15,7 @@ from support.runs import Fingerprint, ResultLog, read_rows, result_row, summary
 
 from ioi_eval import Results
 from ioi_eval.errors import InputError
-from ioi_eval.model.quoting import as_json
+from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import convert_rows_to_run
@@ -51,7 +51,9 @@ def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem
     assert expand_row(dict(first), {}) == first, "one that is written out is read as it is"
     assert compact_row(again)[0] == short
     straight, same = compact_row(compact_result_row(*case))
-    assert (as_json(straight), same) == (as_json(short), confinements), "to the byte"
+    assert (encode_terminal_safe_json(straight), same) == (encode_terminal_safe_json(short), confinements), (
+        "to the byte"
+    )
 
 
 def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
