@@ -14,7 +14,7 @@ from ioi_eval.reports.comparison import Differences, entries, sections_of, unlik
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.document import Section, number, percent, share, visible
 from ioi_eval.reports.headline import Entry
-from ioi_eval.reports.parts import sections_of_parts
+from ioi_eval.reports.parts import part_sections
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import (
     Reference,
@@ -71,7 +71,7 @@ class _Screen:
 
 def show_scores(summary: Summary) -> None:
     """Print the scores of a run: warnings, models, points by problem, and the headline."""
-    of = sections.entries(summary)
+    of = sections.run_entries(summary)
     if not of:
         return
     screen = _Screen(*_headline(of))
@@ -105,10 +105,10 @@ def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = No
 
 def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
     screen.add("pass@k", _passes(of, unscored))
-    for section in (sections.medals(of), *sections_of_parts(of), sections.budgets(of)):
+    for section in (sections.medals_section(of), *part_sections(of), sections.budgets_section(of)):
         if section is not None:
             screen.add(section.title, _section(section))
-    for section in sections.groups(of[:_MAX_MODELS]):
+    for section in sections.group_sections(of[:_MAX_MODELS]):
         if (
             not section.title.startswith("By tag")
             and section.table is not None
@@ -171,7 +171,7 @@ def _headline(of: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
     """Return the table with the headline number of each model, and the sentences about it."""
     if not any(entry.model.scored for entry in of):
         return None, []
-    whole = headline.section(of)
+    whole = headline.headline_section(of)
     assert whole.table is not None, "a headline is a table"
     shown = msgspec.structs.replace(whole.table, rows=whole.table.rows[:_MAX_MODELS])
     more = [f"and {len(of) - _MAX_MODELS} more in the report"] if len(of) > _MAX_MODELS else []
@@ -179,7 +179,7 @@ def _headline(of: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
 
 
 def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
-    if (section := sections.passes(of, unscored)) is None:
+    if (section := sections.pass_at_k_section(of, unscored)) is None:
         return
     ks = sections.known_ks(entry.model.pass_at for entry in of)
     heads = [f"pass@{k}" for k in ks]
@@ -191,7 +191,7 @@ def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
         yield from console.wrapped(_OF_ROWS)
         yield from console.table_lines(["model", *heads], rows, right=heads, spare=heads[:0:-1])
     if any(found.value is None for entry in of for found in entry.model.pass_at if found.k in ks):
-        yield from console.wrapped(sections.LACKING)
+        yield from console.wrapped(sections.FEW_SUBMISSIONS_NOTE)
     for note in section.notes:
         yield from console.wrapped(note)
 
@@ -199,7 +199,7 @@ def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
 def _estimate(found: PassAtK) -> str:
     """Return an estimate with its 95 % interval: 42.1 % (30-55)."""
     if found.value is None or found.low is None or found.high is None:
-        return sections.estimate(found)
+        return sections.estimate_text(found)
     return f"{share(found.value, 1)} ({100 * found.low:.0f}-{100 * found.high:.0f})"
 
 

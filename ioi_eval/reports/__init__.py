@@ -7,7 +7,7 @@ submission is worth (`rules`), the writing of rows (`runs`), what a terminal sho
 from ioi_eval.reports.comparison import ComparedRun, comparison, named, write_comparison
 from ioi_eval.reports.document import html, markdown
 from ioi_eval.reports.medals import read_contests
-from ioi_eval.reports.page import document, write_reports
+from ioi_eval.reports.page import run_document, write_reports
 from ioi_eval.reports.records import (
     Failures,
     ModelSummary,
@@ -29,11 +29,11 @@ __all__ = [
     "Settings",
     "Summary",
     "comparison",
-    "document",
     "html",
     "markdown",
     "named",
     "read_contests",
+    "run_document",
     "summary",
     "write_comparison",
     "write_reports",

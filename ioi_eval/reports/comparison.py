@@ -18,15 +18,15 @@ from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number
 from ioi_eval.reports.headline import (
     Entry,
-    between,
-    compared,
-    measure_of,
-    offsets,
-    ranks,
-    signed,
+    common_measure,
+    difference_text,
+    mean_difference,
+    model_ranks,
+    offset_cells,
+    signed_percent,
     values_by_problem,
 )
-from ioi_eval.reports.headline import sentence as sentence_about
+from ioi_eval.reports.headline import difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Measure, Summary, write_json
 from ioi_eval.reports.sections import model_name
@@ -75,7 +75,7 @@ def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differen
 
 
 def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> Document:
-    of = headline.ordered(entries(runs))
+    of = headline.sort_entries(entries(runs))
     unscored = sum(run.summary.unscored for run in runs)
     total = worst_first(run.summary.verdicts for run in runs)
     of_two = list[Section]()
@@ -88,9 +88,9 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
         ]
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
-        answer=headline.answer(of) if of else "",
+        answer=headline.headline_sentence(of) if of else "",
         in_parts=True,
-        data=sections.explored(of) if of else "",
+        data=sections.explorer_json(of) if of else "",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
         text=[
             *(["No score or average counts them."] if unscored else []),
@@ -98,7 +98,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
             *([f"A is {runs[0].name}, B is {runs[1].name}."] if differ is not None else []),
         ],
         sections=[
-            *([headline.leaderboard(of)] if of else []),
+            *([headline.leaderboard_section(of)] if of else []),
             Section(
                 title="Runs",
                 table=TableBlock(
@@ -119,10 +119,10 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
                 items=list(unlike(runs)),
             ),
             *of_two,
-            *sections.of_points(of, unscored),
-            *sections.groups(of),
-            sections.by_problem(of),
-            sections.verdicts(of, total, unscored),
+            *sections.points_sections(of, unscored),
+            *sections.group_sections(of),
+            sections.problems_section(of),
+            sections.verdicts_section(of, total, unscored),
         ],
     )
 
@@ -134,7 +134,7 @@ def warnings(runs: Sequence[ComparedRun]) -> list[str]:
 
 def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     """Return all models of all runs."""
-    return [entry for run in runs for entry in sections.entries(run.summary, prefix=f"{run.name}: ")]
+    return [entry for run in runs for entry in sections.run_entries(run.summary, prefix=f"{run.name}: ")]
 
 
 def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
@@ -209,7 +209,7 @@ def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
     pairs = [(name, name) for name in sorted(columns[0].keys() & columns[1].keys())]
     if not pairs and len(a.models) == len(b.models) == 1:
         pairs = [(a.models[0].model, b.models[0].model)]
-    measure = measure_of([*a.models, *b.models])
+    measure = common_measure([*a.models, *b.models])
     model_pairs = list[ModelPair]()
     for name, other in pairs:
         values = values_by_problem(columns[0][name], measure, a.mode)
@@ -222,7 +222,7 @@ def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
                     model=name,
                     b_model=other,
                     measure=measure,
-                    difference=compared(values, other_values),
+                    difference=mean_difference(values, other_values),
                     problems=tuple(problems),
                 )
             )
@@ -251,7 +251,7 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
                     *(f"{len(side):,}" for side in _better(pair)),
                     offset,
                 ]
-                for (pair, difference), offset in zip(of, offsets([each for _, each in of]), strict=True)
+                for (pair, difference), offset in zip(of, offset_cells([each for _, each in of]), strict=True)
             ],
             align="lrrrl",
             meanings={"A better": "problems with a higher value in A", "B better": "with a higher one in B"},
@@ -275,7 +275,10 @@ def _paired_problems(pairs: Sequence[ModelPair]) -> Section:
     rows: list[list[Cell]] = [
         [
             name,
-            *(signed(problem.difference) if (problem := column.get(name)) else NOTHING for column in columns),
+            *(
+                signed_percent(problem.difference) if (problem := column.get(name)) else NOTHING
+                for column in columns
+            ),
         ]
         for name in names
     ]
@@ -288,14 +291,14 @@ def _paired_problems(pairs: Sequence[ModelPair]) -> Section:
 
 def changed_ranks(a: Summary, b: Summary) -> Section | None:
     """Return a table of the ranks in both runs, for models that both runs have."""
-    measure = measure_of([*a.models, *b.models])
+    measure = common_measure([*a.models, *b.models])
     names = {model.model for model in a.models} & {model.model for model in b.models}
     if len(names) < 2:
         return None
     of_runs = list[dict[str, int]]()
     for run in (a, b):
-        of = [entry for entry in sections.entries(run) if entry.model.model in names]
-        run_ranks = ranks(of, measure)
+        of = [entry for entry in sections.run_entries(run) if entry.model.model in names]
+        run_ranks = model_ranks(of, measure)
         of_runs.append({entry.model.model: rank for entry, rank in zip(of, run_ranks, strict=True)})
     rows: list[list[Cell]] = []
     for name, new in of_runs[1].items():
@@ -492,7 +495,7 @@ def sections_of(run_differences: Differences) -> Iterator[Section]:
             f"{group.submissions:,}",
             f"{group.a_better:,}",
             f"{group.b_better:,}",
-            between(group.difference),
+            difference_text(group.difference),
         ]
         for group in run_differences.models
     ]

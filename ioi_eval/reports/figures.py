@@ -6,70 +6,76 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.reports.document import Figure
-from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
+from ioi_eval.reports.plots import SERIES, Axis, Series, draw_curves, make_figure
 from ioi_eval.rules.selection import Budget
 
 if TYPE_CHECKING:
     from ioi_eval.reports.headline import Entry
 
 
-def _places(of: Sequence[Entry]) -> dict[str, int | None]:
+def _colour_indexes(entries: Sequence[Entry]) -> dict[str, int | None]:
     """Return the index of each model's colour, the same in all figures of a page; None without a colour."""
-    return {entry.name: place if place < SERIES else None for place, entry in enumerate(of)}
+    return {entry.name: index if index < SERIES else None for index, entry in enumerate(entries)}
 
 
-def by_number(of: Sequence[Entry]) -> list[Figure]:
+def points_figures(entries: Sequence[Entry]) -> list[Figure]:
     """Return a figure of points by the number of submissions that may be handed in."""
-    there = [entry for entry in of if entry.model.steps]
-    if not there:
+    shown_entries = [entry for entry in entries if entry.model.steps]
+    if not shown_entries:
         return []
     title = "Points by the number of submissions for each problem"
-    limit, most = max(entry.limit for entry in there), max(entry.model.max_points for entry in there)
-    places = _places(of)
+    limit, most = (
+        max(entry.limit for entry in shown_entries),
+        max(entry.model.max_points for entry in shown_entries),
+    )
+    colour_indexes = _colour_indexes(entries)
     series = [
         Series(
             name=entry.name,
             points=[(step.submissions, step.points) for step in entry.model.steps],
-            place=places[entry.name],
+            place=colour_indexes[entry.name],
         )
-        for entry in there
+        for entry in shown_entries
     ]
     x = Axis(title="Submissions for each problem", most=limit, least=1, whole=True)
     y = Axis(title="Points", most=most)
     rows: list[tuple[Any, ...]] = [
-        (entry.name, step.submissions, step.points) for entry in there for step in entry.model.steps
+        (entry.name, step.submissions, step.points) for entry in shown_entries for step in entry.model.steps
     ]
-    rows += [(entry.name, "all", entry.model.budgets[Budget.UNLIMITED]) for entry in there]
-    drawing = curves(title, series, x, y, (limit, f"the rule: {limit:,}"))
-    return [figure(title, drawing, ["model", "submissions", "points"], rows)]
+    rows += [(entry.name, "all", entry.model.budgets[Budget.UNLIMITED]) for entry in shown_entries]
+    drawing = draw_curves(title, series, x, y, (limit, f"the rule: {limit:,}"))
+    return [make_figure(title, drawing, ["model", "submissions", "points"], rows)]
 
 
-def passes(of: Sequence[Entry]) -> list[Figure]:
-    there = [entry for entry in of if len(entry.model.pass_curve) > 1]
-    if not there:
+def pass_at_k_figures(entries: Sequence[Entry]) -> list[Figure]:
+    shown_entries = [entry for entry in entries if len(entry.model.pass_curve) > 1]
+    if not shown_entries:
         return []
     title = "pass@k with 95 % intervals"
-    curve, places = [found for entry in there for found in entry.model.pass_curve], _places(of)
+    estimates, colour_indexes = (
+        [estimate for entry in shown_entries for estimate in entry.model.pass_curve],
+        _colour_indexes(entries),
+    )
     series = [
         Series(
             name=entry.name,
-            points=[(found.k, found.value or 0.0) for found in entry.model.pass_curve],
+            points=[(estimate.k, estimate.value or 0.0) for estimate in entry.model.pass_curve],
             band=[
-                (found.k, found.low, found.high)
-                for found in entry.model.pass_curve
-                if found.low is not None and found.high is not None
+                (estimate.k, estimate.low, estimate.high)
+                for estimate in entry.model.pass_curve
+                if estimate.low is not None and estimate.high is not None
             ],
-            place=places[entry.name],
+            place=colour_indexes[entry.name],
         )
-        for entry in there
+        for entry in shown_entries
     ]
-    highest = max(found.high or found.value or 0.0 for found in curve)
-    x = Axis(title="k", most=max(found.k for found in curve), least=1, whole=True)
+    highest = max(estimate.high or estimate.value or 0.0 for estimate in estimates)
+    x = Axis(title="k", most=max(estimate.k for estimate in estimates), least=1, whole=True)
     y = Axis(title="pass@k", most=max(0.1, highest), percent=True)
     rows = [
-        (entry.name, found.k, found.value, found.low, found.high, found.problems)
-        for entry in there
-        for found in entry.model.pass_curve
+        (entry.name, estimate.k, estimate.value, estimate.low, estimate.high, estimate.problems)
+        for entry in shown_entries
+        for estimate in entry.model.pass_curve
     ]
     heads = ["model", "k", "pass_at_k", "low", "high", "problems"]
-    return [figure(title, curves(title, series, x, y, None), heads, rows)]
+    return [make_figure(title, draw_curves(title, series, x, y, None), heads, rows)]

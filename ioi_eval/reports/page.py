@@ -36,7 +36,7 @@ from ioi_eval.reports.document import (
     share,
     submission_page,
 )
-from ioi_eval.reports.headline import Entry, for_a_paper
+from ioi_eval.reports.headline import Entry, paper_section
 from ioi_eval.reports.pages import (
     ListState,
     OnProgress,
@@ -49,7 +49,7 @@ from ioi_eval.reports.pages import (
     ignore_progress,
     write_pages,
 )
-from ioi_eval.reports.parts import first_sections
+from ioi_eval.reports.parts import first_part_sections
 from ioi_eval.reports.records import (
     ModelSummary,
     PageChoice,
@@ -98,7 +98,7 @@ _FINAL = (
     "fault is in the submissions or in their problems."
 )
 _ALL_PAGES = "A report with pages=all has a page for each submission."
-_FEWER: Mapping[PageChoice, Sequence[str]] = {
+_PAGE_CHOICE_NOTES: Mapping[PageChoice, Sequence[str]] = {
     PageChoice.ALL: (),
     PageChoice.FAILED: (
         f"Failed submissions, and submissions named here, have their own pages. {_ALL_PAGES}",
@@ -108,42 +108,42 @@ _FEWER: Mapping[PageChoice, Sequence[str]] = {
     ),
     PageChoice.NONE: (f"No submission has its own page. {_ALL_PAGES}",),
 }
-USUAL = {
+OPTION_DEFAULTS = {
     "extract": "last",
     "keys_of_content": True,
     "default_language": "c++",
 }  # defaults of options; all others are off by default
-_NO_TRY = "Another try cannot help"
+_FINAL_REMEDY = "Another try cannot help"
 
 
-def document(
+def run_document(
     run: Summary,
     validation: Validation | None = None,
     *,
-    apart: bool = False,
-    pages: PageChoice = PageChoice.ALL,
+    has_model_pages: bool = False,
+    page_choice: PageChoice = PageChoice.ALL,
 ) -> Document:
     """Return the report of a run.
 
     Args:
         run: The numbers.
         validation: The results of a validation, if the run is one.
-        apart: The tables of each model are on other pages.
-        pages: The submissions that have pages.
+        has_model_pages: The tables of each model are on other pages.
+        page_choice: The submissions that have pages.
     """
-    selection = PageSelection(pages, run)
+    selection = PageSelection(page_choice, run)
     is_alone = len(run.models) == 1
-    of = headline.ordered(sections.entries(run))
+    entries = headline.sort_entries(sections.run_entries(run))
     has_scores = bool(run.scored)
-    problems_name = str(run.settings.given.get("problems") or "")
+    problems_source = str(run.settings.given.get("problems") or "")
     without_program = run.verdicts.get(Reason.NO_PROGRAM, 0)
     return Document(
-        title=f"Scores on {problems_name}"
-        if problems_name
+        title=f"Scores on {problems_source}"
+        if problems_source
         else f"Scores of {counted(run.submissions, 'submission')}",
         about=", ".join(
             [
-                counted(len(of), "model"),
+                counted(len(entries), "model"),
                 counted(run.problems, "problem"),
                 counted(run.submissions, "submission"),
                 *(["complete"] if run.complete and run.of is not None and not run.unscored else []),
@@ -157,32 +157,36 @@ def document(
             *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
         ],
         # With feedback, programs answer verdicts: they are no sample, so no sentence compares two authors.
-        answer=headline.answer(of)
-        if has_scores and validation is None and (len(of) == 1 or not run.settings.has_feedback)
+        answer=headline.headline_sentence(entries)
+        if has_scores and validation is None and (len(entries) == 1 or not run.settings.has_feedback)
         else "",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[
-            *([_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else []),
+            *(
+                [_FINAL if all(failure.final for failure in run.failures) else _UNSCORED]
+                if run.unscored
+                else []
+            ),
             *run.warnings,
         ],
         lists_submissions=has_scores,
         in_parts=True,
-        data=sections.explored(of, run) if has_scores else "",
+        data=sections.explorer_json(entries, run) if has_scores else "",
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
             *filter(None, [trust_section(run)]),
-            *_overview(run, of, selection, apart=apart),
+            *_overview_sections(run, entries, selection, has_model_pages=has_model_pages),
             *(
-                msgspec.structs.replace(part, tab=PROBLEMS, is_whole=True)
+                msgspec.structs.replace(section, tab=PROBLEMS, is_whole=True)
                 for model in run.models
-                if not apart
-                for part in _model(
-                    model, f"{FOLDER}/", is_alone=is_alone, has_pages=pages is not PageChoice.NONE
+                if not has_model_pages
+                for section in _model_sections(
+                    model, f"{FOLDER}/", is_alone=is_alone, has_pages=page_choice is not PageChoice.NONE
                 )
             ),
-            *([for_a_paper(run.headline, run.settings)] if has_scores and validation is None else []),
-            *(msgspec.structs.replace(part, tab=FAILED) for part in _failures(run)),
-            *(msgspec.structs.replace(part, tab=SETTINGS) for part in _about(run.settings)),
+            *([paper_section(run.headline, run.settings)] if has_scores and validation is None else []),
+            *(msgspec.structs.replace(section, tab=FAILED) for section in _failures_sections(run)),
+            *(msgspec.structs.replace(section, tab=SETTINGS) for section in _settings_sections(run.settings)),
         ],
     )
 
@@ -198,39 +202,39 @@ def _model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
         model_page(model.model): Document(
             title=f"Model {sections.model_name(model.model)}",
             tab=PROBLEMS,
-            sections=list(_model(model, "", is_alone=False, has_pages=has_pages)),
+            sections=list(_model_sections(model, "", is_alone=False, has_pages=has_pages)),
         )
         for model in run.models
     }
 
 
-def _overview(
-    run: Summary, of: Sequence[Entry], selection: PageSelection, *, apart: bool
+def _overview_sections(
+    run: Summary, entries: Sequence[Entry], selection: PageSelection, *, has_model_pages: bool
 ) -> Iterator[Section]:
-    several = len(of) > 1
-    yield from first_sections(run)
-    if of:
-        board = headline.leaderboard(of, apart=apart)
+    has_several = len(entries) > 1
+    yield from first_part_sections(run)
+    if entries:
+        leaderboard = headline.leaderboard_section(entries, has_model_pages=has_model_pages)
         notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
-        yield msgspec.structs.replace(board, notes=[*notes, *_FEWER[selection.pages]])
-    yield from sections.of_points(of, run.unscored)
-    if several:
-        yield sections.by_problem(of, linked=True)
+        yield msgspec.structs.replace(leaderboard, notes=[*notes, *_PAGE_CHOICE_NOTES[selection.pages]])
+    yield from sections.points_sections(entries, run.unscored)
+    if has_several:
+        yield sections.problems_section(entries, has_pages=True)
     if run.causes:
-        yield sections.causes(run, selection.example)
+        yield sections.causes_section(run, selection.report_link)
     if run.scored:
-        verdicts = sections.verdicts(of, run.verdicts, run.unscored)
-        yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_of_verdicts(run)])
-    slices = [*sections.groups(of), *filter(None, [sections.uses(of)])]
-    nothing = "No row says a difficulty, tags or a year, and no limits are known."
-    yield from slices or [Section(title="Slices", tab=SLICES, notes=[nothing])]
+        verdicts = sections.verdicts_section(entries, run.verdicts, run.unscored)
+        yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_verdict_notes(run)])
+    slices = [*sections.group_sections(entries), *filter(None, [sections.limit_usage_section(entries)])]
+    no_slices_note = "No row says a difficulty, tags or a year, and no limits are known."
+    yield from slices or [Section(title="Slices", tab=SLICES, notes=[no_slices_note])]
 
 
-def _of_verdicts(run: Summary) -> Iterator[str]:
+def _verdict_notes(run: Summary) -> Iterator[str]:
     if run.repeated:
-        one, many = "repeats another program and shares its", "repeat another program and share its"
+        singular, plural = "repeats another program and shares its", "repeat another program and share its"
         number = counted(run.repeated, "submission")
-        yield f"{number} {one if run.repeated == 1 else many} result."
+        yield f"{number} {singular if run.repeated == 1 else plural} result."
     if run.measured_again:
         yield (
             f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
@@ -245,7 +249,9 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 # --- a model -----------------------------------------------------------------------------------------
 
 
-def _model(model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool) -> Iterator[Section]:
+def _model_sections(
+    model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool
+) -> Iterator[Section]:
     """Yield the tables of a model.
 
     Args:
@@ -256,27 +262,27 @@ def _model(model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool)
     """
     yield Section(
         title=model.model or ("Problems" if is_alone else "Submissions without a model's name"),
-        table=_problems(model, folder),
+        table=_problems_table(model, folder),
         long=not is_alone or len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
-        of = "" if is_alone else ", " + (model.model or "no model's name")
+        model_suffix = "" if is_alone else ", " + (model.model or "no model's name")
         rows: list[list[Cell]] = [
             [
-                "" if position else problem.problem_id,
-                best.subtask,
-                number(best.weighted_score),
-                number(best.points),
-                best.status,
-                Link(text=best.key, href=f"{folder}{submission_page(best.key)}" if has_pages else "")
-                if best.weighted_score
+                "" if index else problem.problem_id,
+                subtask.subtask,
+                number(subtask.weighted_score),
+                number(subtask.points),
+                subtask.status,
+                Link(text=subtask.key, href=f"{folder}{submission_page(subtask.key)}" if has_pages else "")
+                if subtask.weighted_score
                 else NOTHING,
             ]
             for problem in model.problems
-            for position, best in enumerate(problem.subtasks)
+            for index, subtask in enumerate(problem.subtasks)
         ]
         yield Section(
-            title=f"Best of each subtask{of}",
+            title=f"Best of each subtask{model_suffix}",
             level=3,
             table=TableBlock(
                 heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"], rows=rows, align="llrrll"
@@ -285,24 +291,38 @@ def _model(model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool)
         )
 
 
-def _problems(model: ModelSummary, folder: str) -> TableBlock:
+def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
     ks = sections.known_ks(problem.pass_at for problem in model.problems)
-    passes = [f"pass@{k}" for k in ks]
+    pass_heads = [f"pass@{k}" for k in ks]
     return TableBlock(
-        heads=["Problem", "Points", "of", "Mean", "Solved by", *passes, "Submissions", *statuses, "Unscored"],
+        heads=[
+            "Problem",
+            "Points",
+            "of",
+            "Mean",
+            "Solved by",
+            *pass_heads,
+            "Submissions",
+            *statuses,
+            "Unscored",
+        ],
         rows=[
             [
                 Link(text=problem.problem_id, href=f"{folder}{problem_page(problem.problem_id)}")
                 if problem.scored
                 else problem.problem_id,
-                sections.points(problem),
-                sections.whole([problem]),
+                sections.points_text(problem),
+                sections.max_points_text([problem]),
                 share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
                 f"{problem.solved:,}",
-                *(sections.estimate(passed, brief=True) for passed in problem.pass_at if passed.k in ks),
+                *(
+                    sections.estimate_text(pass_at_k, brief=True)
+                    for pass_at_k in problem.pass_at
+                    if pass_at_k.k in ks
+                ),
                 f"{problem.submissions:,}",
-                *sections.counts(problem.verdicts, statuses),
+                *sections.count_cells(problem.verdicts, statuses),
                 f"{problem.unscored:,}",
             ]
             for problem in model.problems
@@ -313,7 +333,7 @@ def _problems(model: ModelSummary, folder: str) -> TableBlock:
 # --- what could not be judged, and how all was made --------------------------------------------------
 
 
-def _failures(run: Summary) -> Iterator[Section]:
+def _failures_sections(run: Summary) -> Iterator[Section]:
     if not run.unscored:
         return
     yield Section(
@@ -322,14 +342,14 @@ def _failures(run: Summary) -> Iterator[Section]:
             heads=["Submissions", "Problems", "While", "Reason", "What to do", "For example"],
             rows=[
                 [
-                    f"{why.submissions:,}",
-                    ", ".join(why.problems),
-                    why.phase or NOTHING,
-                    why.reason,
-                    why.remedy or (_NO_TRY if why.final else NOTHING),
-                    ", ".join(why.examples),
+                    f"{failure.submissions:,}",
+                    ", ".join(failure.problems),
+                    failure.phase or NOTHING,
+                    failure.reason,
+                    failure.remedy or (_FINAL_REMEDY if failure.final else NOTHING),
+                    ", ".join(failure.examples),
                 ]
-                for why in run.failures
+                for failure in run.failures
             ],
             align="rlllll",
         ),
@@ -337,9 +357,9 @@ def _failures(run: Summary) -> Iterator[Section]:
     )
 
 
-def _about(settings: Settings) -> Iterator[Section]:
+def _settings_sections(settings: Settings) -> Iterator[Section]:
     # Missing layers of confinement are listed outside the table, because they matter for trust.
-    missing = [
+    missing_layers = [
         str(reason)
         for confinement in settings.confinements
         for report in (confinement, confinement.get("build") or {})
@@ -348,15 +368,17 @@ def _about(settings: Settings) -> Iterator[Section]:
     yield Section(
         title="Settings",
         table=TableBlock(
-            heads=["What", "Value"], rows=[list(pair) for pair in _settings(settings)], align="ll"
+            heads=["What", "Value"], rows=[list(pair) for pair in _setting_rows(settings)], align="ll"
         ),
-        items=[f"Missing confinement: {reason}" for reason in dict.fromkeys(missing)],
+        items=[f"Missing confinement: {reason}" for reason in dict.fromkeys(missing_layers)],
     )
-    if usual := [[name, _text(value)] for name, value in _options(settings, usual=True)]:
+    if default_rows := [
+        [name, _setting_text(value)] for name, value in _filter_options(settings, has_default=True)
+    ]:
         yield Section(
             title="Options with their default",
             level=3,
-            table=TableBlock(heads=["Option", "Value"], rows=usual, align="ll"),
+            table=TableBlock(heads=["Option", "Value"], rows=default_rows, align="ll"),
             long=True,
         )
     command = settings.given.get(_COMMAND)
@@ -371,54 +393,62 @@ def _about(settings: Settings) -> Iterator[Section]:
     )
 
 
-def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
+def _setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from (
-        (name.replace("_", " ").capitalize(), _text(value))
+        (name.replace("_", " ").capitalize(), _setting_text(value))
         for name, value in settings.given.items()
         if name != _COMMAND
     )
     if settings.dump:
         yield "Dump", f"sha256 {settings.dump[:16]}… (complete in run.json)"
-    yield from ((f"Option {name}", _text(value)) for name, value in _options(settings, usual=False))
+    yield from (
+        (f"Option {name}", _setting_text(value))
+        for name, value in _filter_options(settings, has_default=False)
+    )
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
     yield from (
-        ("Compiled with", f"{name} ({counted(times, 'submission')})")
-        for name, times in settings.compilers.items()
+        ("Compiled with", f"{name} ({counted(submissions, 'submission')})")
+        for name, submissions in settings.compilers.items()
     )
     yield from (
         (f"Checker of {problem}", ", ".join(names)) for problem, names in settings.checkers.items() if names
     )
     yield from (
-        ("Repaired", f"{name} ({counted(times, 'submission')})") for name, times in settings.repairs.items()
+        ("Repaired", f"{name} ({counted(submissions, 'submission')})")
+        for name, submissions in settings.repairs.items()
     )
-    yield from (("Confinement", _confinement(confinement)) for confinement in settings.confinements)
+    yield from (("Confinement", _confinement_text(confinement)) for confinement in settings.confinements)
 
 
-def _options(settings: Settings, *, usual: bool) -> list[tuple[str, Any]]:
+def _filter_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
     """Return the options that have their default, or those that do not (`usual=False`)."""
     options = sorted(settings.options.items())
-    return [(name, value) for name, value in options if (not value or USUAL.get(name) == value) is usual]
+    return [
+        (name, value)
+        for name, value in options
+        if (not value or OPTION_DEFAULTS.get(name) == value) is has_default
+    ]
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+def _setting_text(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return ", ".join(value) or NOTHING
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _confinement(report: Mapping[str, Any]) -> str:
+def _confinement_text(report: Mapping[str, Any]) -> str:
     """Return a confinement report (docs/protocol.md) as a line. Builds with their own proctor come last."""
-    parts = [_layers(report)] if set(report) != {"build"} else []
-    parts += [f"builds: {_layers(report['build'])}"] if report.get("build") else []
-    return "; ".join(parts)
+    texts = [_layers_text(report)] if set(report) != {"build"} else []
+    texts += [f"builds: {_layers_text(report['build'])}"] if report.get("build") else []
+    return "; ".join(texts)
 
 
-def _layers(report: Mapping[str, Any]) -> str:
-    spaces = " ".join(map(str, report.get("namespaces") or ()))
+def _layers_text(report: Mapping[str, Any]) -> str:
+    namespaces = " ".join(map(str, report.get("namespaces") or ()))
     layers = [
         f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
         "seccomp" if report.get("seccomp") else "no seccomp",
-        f"namespaces {spaces}" if spaces else "no namespaces",
+        f"namespaces {namespaces}" if namespaces else "no namespaces",
     ]
     layers += [f"Python {report['interpreter']}"] if report.get("interpreter") else []
     return ", ".join(layers)
@@ -449,96 +479,113 @@ def write_reports(
         on_progress: Called with the numbers of rows read and pages written.
     """
     check_run(folder)
-    stamp, place = Stamp.of(folder, options or ReportOptions()), into or folder
+    stamp, target = Stamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
-        remove_stale_drafts(place / name, idle=_DRAFT_LIFETIME_S)
-    made_of = PageSources.read(place / FOLDER)
-    is_whole = all((place / name).is_file() for name in (REPORT, PAGE))
+        remove_stale_drafts(target / name, idle=_DRAFT_LIFETIME_S)
+    page_sources = PageSources.read(target / FOLDER)
+    has_files = all((target / name).is_file() for name in (REPORT, PAGE))
     is_same = (
-        is_whole
-        and made_of is not None
-        and made_of.stamp == stamp
-        and _has_the_rows_of(place, folder / RESULTS, made_of)
+        has_files
+        and page_sources is not None
+        and page_sources.stamp == stamp
+        and _has_same_rows(target, folder / RESULTS, page_sources)
     )
-    last = read_value(place / SUMMARY, Summary) if is_same else None
-    if last is None:
-        return _written(folder, stamp, options or ReportOptions(), place, ProgressCounter(on_progress))
+    old_summary = read_value(target / SUMMARY, Summary) if is_same else None
+    if old_summary is None:
+        return _write_report(folder, stamp, options or ReportOptions(), target, ProgressCounter(on_progress))
     if into is None and not (folder / TESTS).is_file():
         with writing_tests(folder) as table:
             summary(folder, options, table.add)
-    return last
+    return old_summary
 
 
-def _has_the_rows_of(place: Path, rows: Path, made_of: PageSources) -> bool:
+def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
     """Return False if rows were edited by hand, which may leave the size and both ends as they were."""
     with contextlib.suppress(FileNotFoundError):
-        if rows.stat().st_mtime_ns >= PageSources.written_at(place / FOLDER):
-            return _covered(rows, ())[0] == made_of.covered
+        if rows.stat().st_mtime_ns >= PageSources.written_at(target / FOLDER):
+            return _digest_rows(rows, ())[0] == page_sources.covered
     return True
 
 
-def _written(
-    folder: Path, stamp: Stamp, options: ReportOptions, place: Path, counted_rows: ProgressCounter
+def _write_report(
+    folder: Path, stamp: Stamp, options: ReportOptions, target: Path, progress_counter: ProgressCounter
 ) -> Summary:
     """Write a report. made.json comes last, so that an interrupted report is made again."""
-    made_of = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
-    index, tests = ReportCache(folder, place, made_of), TestsTableState()
-    earlier, adders = index.known, list[RowCallback]()
-    with index.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
-        reading = Pass(folder, options, None if earlier is None else earlier.reading)
-        begin = counted_from = 0 if earlier is None else earlier.covered.size
-        if place == folder:
-            table = tables.enter_context(writing_tests(folder, None if earlier is None else earlier.tests))
-            adders.append(table.add)
-            begin = 0 if earlier is None else min(begin, earlier.tests.begin)
-        reading.go(
+    sources_hash = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
+    cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
+    old_index, row_callbacks = cache.old_index, list[RowCallback]()
+    with cache.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
+        row_pass = Pass(folder, options, None if old_index is None else old_index.reading)
+        begin = counted_from = 0 if old_index is None else old_index.covered.size
+        if target == folder:
+            table = tables.enter_context(
+                writing_tests(folder, None if old_index is None else old_index.tests)
+            )
+            row_callbacks.append(table.add)
+            begin = 0 if old_index is None else min(begin, old_index.tests.begin)
+        row_pass.go(
             lists.add,
-            *adders,
-            counted_rows.add,
+            *row_callbacks,
+            progress_counter.add,
             begin=begin,
             counted_from=counted_from,
-            end=index.covered.size,
-            known=lists.known,
+            end=cache.covered.size,
+            known=lists.find_known,
         )
-        lists.end()
+        lists.finish()
         tables.close()
-        if place == folder:
-            tests = table.kept
-        kept, run = reading.kept, reading.summary()
-        write_json(place / SUMMARY, run)
-        pages = options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
-        validation, more = read_validation(folder), _model_pages(run, pages is not PageChoice.NONE)
-        write_document(
-            document(run, validation, pages=pages),
-            place,
-            shown=document(run, validation, apart=bool(more), pages=pages),
+        if target == folder:
+            tests_state = table.kept
+        counts, run = row_pass.kept, row_pass.summary()
+        write_json(target / SUMMARY, run)
+        page_choice = options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
+        validation, model_pages = (
+            read_validation(folder),
+            _model_pages(run, page_choice is not PageChoice.NONE),
         )
-        opened, last_made = PageSelection(pages, run), index.made
-        more_files = (more, sections.choices(run))
-        write_pages(folder, stamp, index.covered, lists, opened, *more_files, place, counted_rows, last_made)
-        index.write(kept, lists, tests)
+        write_document(
+            run_document(run, validation, page_choice=page_choice),
+            target,
+            html_document=run_document(
+                run, validation, has_model_pages=bool(model_pages), page_choice=page_choice
+            ),
+        )
+        selection, old_sources = PageSelection(page_choice, run), cache.old_sources
+        extra_files = (model_pages, sections.filters_json(run))
+        write_pages(
+            folder,
+            stamp,
+            cache.covered,
+            lists,
+            selection,
+            *extra_files,
+            target,
+            progress_counter,
+            old_sources,
+        )
+        cache.write(counts, lists, tests_state)
         return run
 
 
 def write_document(
-    of: Document,
+    document: Document,
     folder: Path,
     *,
-    shown: Document | None = None,
+    html_document: Document | None = None,
     markdown_name: str = REPORT,
     html_name: str = PAGE,
 ) -> None:
     """Write a document as Markdown and as HTML.
 
     Args:
-        of: The document.
+        document: The document.
         folder: The folder that gets both files.
-        shown: The document for browsers, if it is another one.
+        html_document: The document for browsers, if it is another one.
         markdown_name: File name of the Markdown.
         html_name: File name of the HTML.
     """
-    replace(folder / markdown_name, [markdown(of).encode()])
-    replace(folder / html_name, [html(shown or of).encode()])
+    replace(folder / markdown_name, [markdown(document).encode()])
+    replace(folder / html_name, [html(html_document or document).encode()])
 
 
 # --- the cache between reports -----------------------------------------------------------------------
@@ -548,8 +595,8 @@ def write_document(
 
 
 INDEX, ROWS = ".report.index", ".report.rows"
-LARGE = 1 << 20  # bytes of results.jsonl from which on a report leaves an index
-_PIECE = 1 << 20
+MIN_INDEXED_BYTES = 1 << 20  # bytes of results.jsonl from which on a report leaves an index
+_CHUNK_BYTES = 1 << 20
 
 
 class ReportIndex(Value):
@@ -566,38 +613,40 @@ class ReportIndex(Value):
 class ReportCache:
     """Reads the index of the last report, and writes the index for the next report."""
 
-    def __init__(self, folder: Path, place: Path, made_of: str) -> None:
-        self._place, self._made_of = place, made_of
-        self._draft = draft_path(place / ROWS)
-        found = read_value(
-            place / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=from_plain)
+    def __init__(self, folder: Path, target: Path, sources_hash: str) -> None:
+        self._target, self._sources_hash = target, sources_hash
+        self._draft = draft_path(target / ROWS)
+        stored = read_value(
+            target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=from_plain)
         )
-        index = found if found is not None and found.made_of == made_of else None
-        pages = PageSources.read(place / FOLDER)
-        olds = {part.covered for part in (index, pages) if part is not None}
-        self.covered, proven = _covered(folder / RESULTS, olds)
-        if index is not None and not (index.covered in proven and self._has_files(index)):
+        index = stored if stored is not None and stored.made_of == sources_hash else None
+        pages = PageSources.read(target / FOLDER)
+        old_digests = {source.covered for source in (index, pages) if source is not None}
+        self.covered, valid_digests = _digest_rows(folder / RESULTS, old_digests)
+        if index is not None and not (index.covered in valid_digests and self._has_files(index)):
             index = None
-        self.made = pages if pages is not None and pages.covered in proven else None
+        self.old_sources = pages if pages is not None and pages.covered in valid_digests else None
         """The sources of the last report's pages; None if its rows are not there any more."""
-        self.known, self._large = index, self.covered.size >= LARGE
+        self.old_index, self._large = index, self.covered.size >= MIN_INDEXED_BYTES
 
     def _has_files(self, index: ReportIndex) -> bool:
         try:
-            with (self._place / ROWS).open("rb") as stream:
+            with (self._target / ROWS).open("rb") as stream:
                 rows = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return False
-        return rows == index.rows and index.tests.begins(self._place / TESTS)
+        return rows == index.rows and index.tests.begins(self._target / TESTS)
 
     @contextlib.contextmanager
     def lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
         """Yield lists, with the rows of the last report if they can be used."""
         try:
-            if self.known is not None:
-                shutil.copyfile(self._place / ROWS, self._draft)
-            begin, kept = (0, None) if self.known is None else (self.known.covered.size, self.known.lists)
-            lists = SubmissionLists(tasks, self._draft if self._large else "", begin, kept)
+            if self.old_index is not None:
+                shutil.copyfile(self._target / ROWS, self._draft)
+            first_offset, state = (
+                (0, None) if self.old_index is None else (self.old_index.covered.size, self.old_index.lists)
+            )
+            lists = SubmissionLists(tasks, self._draft if self._large else "", first_offset, state)
             try:
                 yield lists
             finally:
@@ -605,44 +654,48 @@ class ReportCache:
         finally:
             self._draft.unlink(missing_ok=True)
 
-    def write(self, reading: PassCounts | None, lists: SubmissionLists, tests: TestsTableState) -> None:
+    def write(self, counts: PassCounts | None, lists: SubmissionLists, tests_state: TestsTableState) -> None:
         """Write the index for the next report, or remove it. The lists are closed."""
-        if reading is None or not self._large:
-            (self._place / INDEX).unlink(missing_ok=True)
-            (self._place / ROWS).unlink(missing_ok=True)
+        if counts is None or not self._large:
+            (self._target / INDEX).unlink(missing_ok=True)
+            (self._target / ROWS).unlink(missing_ok=True)
             return
         lists.close()
         with self._draft.open("rb") as stream:
-            rows = hashlib.file_digest(stream, "sha256").hexdigest()
-        kept = ReportIndex(
+            rows_hash = hashlib.file_digest(stream, "sha256").hexdigest()
+        index = ReportIndex(
             covered=self.covered,
-            made_of=self._made_of,
-            rows=rows,
-            reading=reading,
+            made_of=self._sources_hash,
+            rows=rows_hash,
+            reading=counts,
             lists=lists.kept,
-            tests=tests,
+            tests=tests_state,
         )
-        self._draft.replace(self._place / ROWS)
-        replace(self._place / INDEX, [msgspec.msgpack.encode(kept, enc_hook=to_plain)])
+        self._draft.replace(self._target / ROWS)
+        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=to_plain)])
 
 
-def _covered(path: Path, olds: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
+def _digest_rows(path: Path, old_digests: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
     """Return the digest of all complete lines, and those of the old digests that still hold."""
-    digest, size, proven = hashlib.sha256(), 0, set[RowsDigest]()
-    whole = RowsDigest(size=0, sha256=digest.hexdigest())
-    stops = sorted({covered.size for covered in olds})
+    digest, size, valid_digests = hashlib.sha256(), 0, set[RowsDigest]()
+    complete = RowsDigest(size=0, sha256=digest.hexdigest())
+    stop_offsets = sorted({old_digest.size for old_digest in old_digests})
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
         while True:
-            proven |= {
-                covered for covered in olds if covered == RowsDigest(size=size, sha256=digest.hexdigest())
+            valid_digests |= {
+                old_digest
+                for old_digest in old_digests
+                if old_digest == RowsDigest(size=size, sha256=digest.hexdigest())
             }
-            stop = next((stop for stop in stops if stop > size), size + _PIECE)
-            if not (piece := stream.read(min(_PIECE, stop - size))):
-                return whole, proven
-            cut = piece.rfind(b"\n") + 1
-            digest.update(piece[:cut])
-            if cut:
-                whole = RowsDigest(size=size + cut, sha256=digest.hexdigest())
-            digest.update(piece[cut:])
-            size += len(piece)
-    return whole, proven
+            stop_offset = next(
+                (stop_offset for stop_offset in stop_offsets if stop_offset > size), size + _CHUNK_BYTES
+            )
+            if not (chunk := stream.read(min(_CHUNK_BYTES, stop_offset - size))):
+                return complete, valid_digests
+            complete_length = chunk.rfind(b"\n") + 1
+            digest.update(chunk[:complete_length])
+            if complete_length:
+                complete = RowsDigest(size=size + complete_length, sha256=digest.hexdigest())
+            digest.update(chunk[complete_length:])
+            size += len(chunk)
+    return complete, valid_digests

@@ -50,8 +50,8 @@ from ioi_eval.reports.document import (
     problem_page,
     submission_page,
 )
-from ioi_eval.reports.parts import files_of_parts
-from ioi_eval.reports.plots import columns, figure
+from ioi_eval.reports.parts import part_files
+from ioi_eval.reports.plots import draw_columns, make_figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
@@ -76,27 +76,27 @@ from ioi_eval.store.tasks import TASKS, Task
 _COLOURED, _BESTS = 3000, 1000
 _SAMPLE = 10_000  # minimum size of a sample, in submissions; the maximum is twice that
 LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list
-_LISTED = 500  # maximum number of a model's submissions on the page of a problem
+_MAX_LISTED = 500  # maximum number of a model's submissions on the page of a problem
 _MAX_BUFFERED = 1000  # rows in memory
 _CHOICES = "choices.js"  # script with the filters of pages that list submissions
 _STEPS_OF_BAR = 2  # steps of the time limit in a bar of the histogram
 _COLUMNS = "key, model, problem, ending, points, feedback, parts, attempt, repeats, language"
-_OF_PROBLEM = f"SELECT {_COLUMNS} FROM rows WHERE problem = ? ORDER BY model, -points, key"
-_COUNTS = "SELECT problem, count(*) FROM rows WHERE place < ? GROUP BY problem ORDER BY problem"
+_SELECT_PROBLEM = f"SELECT {_COLUMNS} FROM rows WHERE problem = ? ORDER BY model, -points, key"
+_SELECT_COUNTS = "SELECT problem, count(*) FROM rows WHERE place < ? GROUP BY problem ORDER BY problem"
 _MAX_OFFSET = 1 << 62  # more than any offset in a file
 
 
 class PageSelection:
     """The choice of submissions that have their own pages."""
 
-    def __init__(self, pages: PageChoice, run: Summary) -> None:
+    def __init__(self, page_choice: PageChoice, run: Summary) -> None:
         best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
-        self.pages = pages
-        self.named = frozenset([*best, *(key for each in run.causes for key in each.examples)])
+        self.pages = page_choice
+        self.named = frozenset([*best, *(key for cause in run.causes for key in cause.examples)])
         # A power of two, so that a growing run keeps most of its sample.
         self.step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
 
-    def has(self, key: str, verdict: str | None) -> bool:
+    def has_page(self, key: str, verdict: str | None) -> bool:
         """Return True if a submission has its own page."""
         match self.pages:
             case PageChoice.NONE:
@@ -109,9 +109,9 @@ class PageSelection:
 
     def link(self, key: str, verdict: str) -> Link:
         """Return a link to a submission's page, or its key if it has no page."""
-        return Link(text=key, href=submission_page(key) if self.has(key, verdict) else "")
+        return Link(text=key, href=submission_page(key) if self.has_page(key, verdict) else "")
 
-    def example(self, key: str) -> Link:
+    def report_link(self, key: str) -> Link:
         """Return a link from the report to a submission that it names."""
         has_page = self.pages is not PageChoice.NONE
         return Link(text=key, href=f"{FOLDER}/{submission_page(key)}" if has_page else "")
@@ -133,41 +133,45 @@ class SubmissionLists:
     """Collects rows in an SQLite file and writes all pages except those of submissions."""
 
     def __init__(
-        self, tasks: Mapping[str, Task], file: Path | str = "", begin: int = 0, kept: ListState | None = None
+        self,
+        tasks: Mapping[str, Task],
+        file: Path | str = "",
+        first_offset: int = 0,
+        state: ListState | None = None,
     ) -> None:
         """Open the file.
 
         Args:
             tasks: Descriptions of the run's problems.
-            file: A file that has all rows before `begin`, or a new file; empty means a temporary file.
-            begin: Offset in results.jsonl of the first row that is missing in the file.
-            kept: The state after the rows before `begin`.
+            file: A file that has all rows before `first_offset`, or a new file; empty means a temporary file.
+            first_offset: Offset in results.jsonl of the first row that is missing in the file.
+            state: The state after the rows before `first_offset`.
         """
-        self.tasks, self.kept = tasks, kept or ListState()
-        self._rows, self._begin = sqlite3.connect(file), begin
+        self.tasks, self.kept = tasks, state or ListState()
+        self._rows, self._begin = sqlite3.connect(file), first_offset
         self._rows.execute("PRAGMA journal_mode = OFF")
         self._rows.execute("PRAGMA synchronous = OFF")
         self._rows.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
         self._buffered = list[tuple[Any, ...]]()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
-        if place < self._begin:
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
+        if offset < self._begin:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
         list_row = ListRow.of(result, model_of_row(row), attempt, language)
-        self._buffered.append((*list_row, place, drawn(list_row.key)))
+        self._buffered.append((*list_row, offset, drawn(list_row.key)))
         if len(self._buffered) == _MAX_BUFFERED:
             self._flush()
-        rank, pair = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
-        self.kept.bests[pair] = min(self.kept.bests.get(pair, rank), rank)
-        tests = self.kept.tests.setdefault(list_row.problem, TestStatistics())
-        tests.add(result, list_row.model, self.tasks.get(list_row.problem))
+        sort_key, problem_and_model = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
+        self.kept.bests[problem_and_model] = min(self.kept.bests.get(problem_and_model, sort_key), sort_key)
+        statistics = self.kept.tests.setdefault(list_row.problem, TestStatistics())
+        statistics.add(result, list_row.model, self.tasks.get(list_row.problem))
 
     def _flush(self) -> None:
         self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._buffered)
         self._buffered.clear()
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Write the remaining rows, after the last call of `add`."""
         self._flush()
         self._rows.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
@@ -176,7 +180,7 @@ class SubmissionLists:
     def close(self) -> None:
         self._rows.close()
 
-    def known(self, keys: Collection[str]) -> set[str]:
+    def find_known(self, keys: Collection[str]) -> set[str]:
         """Return those of the keys that rows before `begin` have."""
         self._rows.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
         self._rows.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
@@ -187,17 +191,17 @@ class SubmissionLists:
 
     def coloured(self) -> frozenset[str] | None:
         """Return the submissions whose code has colours, or None if all have."""
-        [[number]] = self._rows.execute("SELECT count(*) FROM rows")
-        if number <= _COLOURED:
+        [[row_count]] = self._rows.execute("SELECT count(*) FROM rows")
+        if row_count <= _COLOURED:
             return None
         if len(self.kept.bests) <= _BESTS:
             return frozenset(key for _, key in self.kept.bests.values())
         best_of_problems = dict[str, tuple[float, str]]()
-        for (problem, _), rank in self.kept.bests.items():
-            best_of_problems[problem] = min(best_of_problems.get(problem, rank), rank)
+        for (problem, _), sort_key in self.kept.bests.items():
+            best_of_problems[problem] = min(best_of_problems.get(problem, sort_key), sort_key)
         return frozenset(key for _, key in best_of_problems.values())
 
-    def selected(self, selection: PageSelection) -> Iterator[tuple[int, str, str]]:
+    def select_pages(self, selection: PageSelection) -> Iterator[tuple[int, str, str]]:
         """Yield offset, key and equal submission of each submission with a page, in the order of the rows."""
         condition = {
             PageChoice.ALL: "true",
@@ -212,74 +216,91 @@ class SubmissionLists:
         )
         self._rows.execute("DROP TABLE named")
 
-    def write(self, draft: Path, selection: PageSelection, before: OldPages) -> None:
+    def write(self, folder: Path, selection: PageSelection, old_pages: OldPages) -> None:
         """Write all pages except those of submissions into the folder of a new report.
 
         Args:
-            draft: The folder.
+            folder: The folder.
             selection: The submissions that have pages.
-            before: The last report. Its pages are linked if the new ones would be the same.
+            old_pages: The last report. Its pages are linked if the new ones would be the same.
         """
 
         def are_linked(names: Sequence[str]) -> bool:
-            return all(before.link(name, draft) for name in names)
+            return all(old_pages.link(name, folder) for name in names)
 
-        counts = dict(self._rows.execute(_COUNTS, (_MAX_OFFSET,)))
-        earlier = dict(self._rows.execute(_COUNTS, (before.lists,)))
+        counts = dict(self._rows.execute(_SELECT_COUNTS, (_MAX_OFFSET,)))
+        old_counts = dict(self._rows.execute(_SELECT_COUNTS, (old_pages.lists,)))
         if sum(counts.values()) <= LONGEST_LIST:
-            _write(
-                draft / ALL,
+            _write_html(
+                folder / ALL,
                 Document(
                     title=f"All {counted(sum(counts.values()), 'submission')}",
                     tab=SUBMISSIONS,
                     script=_CHOICES,
-                    sections=[_submissions((row for name in counts for row in self._of(name)), selection)],
+                    sections=[
+                        _submissions_section(
+                            (row for name in counts for row in self._select_rows(name)), selection
+                        )
+                    ],
                 ),
             )
         else:
-            parts, parts_before = parts_of(counts), parts_of(earlier)
-            for number, part in enumerate(parts):
-                name, is_last = part_page(number), number == len(parts) - 1
-                existed = number < len(parts_before) and is_last == (number == len(parts_before) - 1)
-                is_same = existed and parts_before[number] == part and sum(earlier.values()) > LONGEST_LIST
+            list_pages, old_list_pages = divide_list(counts), divide_list(old_counts)
+            for number, list_page in enumerate(list_pages):
+                name, is_last = part_page(number), number == len(list_pages) - 1
+                has_old_page = number < len(old_list_pages) and is_last == (number == len(old_list_pages) - 1)
+                is_same = (
+                    has_old_page
+                    and old_list_pages[number] == list_page
+                    and sum(old_counts.values()) > LONGEST_LIST
+                )
                 is_same = is_same and all(
-                    counts[part_of.problem] == earlier[part_of.problem] for part_of in part
+                    counts[problem_slice.problem] == old_counts[problem_slice.problem]
+                    for problem_slice in list_page
                 )
                 if not (is_same and are_linked([name])):
                     rows = [
                         row
-                        for part_of in part
-                        for row in islice(self._of(part_of.problem), part_of.begin, part_of.end)
+                        for problem_slice in list_page
+                        for row in islice(
+                            self._select_rows(problem_slice.problem),
+                            problem_slice.begin,
+                            problem_slice.end,
+                        )
                     ]
-                    _write(draft / name, part_of_all(rows, number, part, is_last, selection))
-            _write(draft / ALL, index_of_parts(parts, counts))
+                    _write_html(
+                        folder / name, list_part_document(rows, number, list_page, is_last, selection)
+                    )
+            _write_html(folder / ALL, list_index_document(list_pages, counts))
         for problem in counts:
             names = [problem_page(problem)]
             names += [attempts_script(problem)] if selection.pages is not PageChoice.NONE else []
-            if earlier.get(problem) == counts[problem] and are_linked(names):
+            if old_counts.get(problem) == counts[problem] and are_linked(names):
                 continue
-            index = AttemptIndex(selection)
-            by_model = groupby(index.noting(self._of(problem)), lambda list_row: list_row.model)
-            of_models = {  # the first submissions of each model, and the number of its other ones
-                model: (list(islice(rows, _LISTED)), sum(1 for _ in rows)) for model, rows in by_model
+            attempt_index = AttemptIndex(selection)
+            by_model = groupby(
+                attempt_index.noting(self._select_rows(problem)), lambda list_row: list_row.model
+            )
+            submissions_by_model = {  # the first submissions of each model, and the number of its other ones
+                model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows)) for model, rows in by_model
             }
-            tests, task = self.kept.tests[problem], self.tasks.get(problem)
-            page = problem_document(problem, of_models, tests, task, selection)
+            statistics, task = self.kept.tests[problem], self.tasks.get(problem)
+            page = problem_document(problem, submissions_by_model, statistics, task, selection)
             for name in names:  # a link to the last report's page must not be written through
-                (draft / name).unlink(missing_ok=True)
-            _write(draft / problem_page(problem), page)
+                (folder / name).unlink(missing_ok=True)
+            _write_html(folder / problem_page(problem), page)
             if selection.pages is not PageChoice.NONE:
-                (draft / attempts_script(problem)).write_text(index.script(), "utf-8")
+                (folder / attempts_script(problem)).write_text(attempt_index.script(), "utf-8")
 
-    def _of(self, problem: str) -> Iterator[ListRow]:
-        return map(ListRow._make, self._rows.execute(_OF_PROBLEM, (problem,)))
+    def _select_rows(self, problem: str) -> Iterator[ListRow]:
+        return map(ListRow._make, self._rows.execute(_SELECT_PROBLEM, (problem,)))
 
 
-def _write(path: Path, page: Document) -> None:
+def _write_html(path: Path, page: Document) -> None:
     path.write_text(html(page, beside=True), "utf-8")
 
 
-class PartOfProblem(NamedTuple):
+class ProblemSlice(NamedTuple):
     """A problem's submissions on a page of the list of all submissions."""
 
     problem: str
@@ -287,21 +308,21 @@ class PartOfProblem(NamedTuple):
     end: int
 
 
-def parts_of(counts: Mapping[str, int]) -> list[list[PartOfProblem]]:
+def divide_list(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
     """Divide the list of all submissions into pages: whole problems, or parts of a problem that is too long.
 
     So a page changes only with the submissions of its own problems.
     """
-    parts, capacity = list[list[PartOfProblem]](), 0
+    list_pages, free_rows = list[list[ProblemSlice]](), 0
     for problem, count in counts.items():
         for begin in range(0, count, LONGEST_LIST):
             end = min(count, begin + LONGEST_LIST)
-            if begin or end > capacity:
-                parts.append([])
-                capacity = LONGEST_LIST
-            parts[-1].append(PartOfProblem(problem, begin, end))
-            capacity -= end - begin
-    return parts
+            if begin or end > free_rows:
+                list_pages.append([])
+                free_rows = LONGEST_LIST
+            list_pages[-1].append(ProblemSlice(problem, begin, end))
+            free_rows -= end - begin
+    return list_pages
 
 
 # Takes the numbers of rows that were read and of pages that were written; None: no page is written yet.
@@ -319,7 +340,7 @@ class ProgressCounter:
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress, self._read, self._pages = on_progress, 0, 0
 
-    def add(self, row: Mapping[str, Any], result: object, place: int) -> None:
+    def add(self, row: Mapping[str, Any], result: object, offset: int) -> None:
         self._read += 1
         if self._read % _ROWS_PER_EVENT == 0:
             self._on_progress(self._read, None)
@@ -336,11 +357,11 @@ def write_pages(
     covered: RowsDigest,
     lists: SubmissionLists,
     selection: PageSelection,
-    more: Mapping[str, Document],
-    choices: str,
-    into: Path,
-    rows: ProgressCounter,
-    old: PageSources | None,
+    extra_pages: Mapping[str, Document],
+    filters: str,
+    target: Path,
+    progress_counter: ProgressCounter,
+    old_sources: PageSources | None,
 ) -> None:
     """Write the folder report/. The old folder stays until the new one is complete.
 
@@ -350,47 +371,47 @@ def write_pages(
         covered: The rows that the report shows.
         lists: All rows of the run.
         selection: The submissions that have pages.
-        more: Further pages by their file names.
-        choices: The values that lists of submissions can be filtered by, as JSON.
-        into: The folder that gets report/.
-        rows: Counts the pages.
-        old: The sources of the last report's pages, if its rows have not changed.
+        extra_pages: Further pages by their file names.
+        filters: The values that lists of submissions can be filtered by, as JSON.
+        target: The folder that gets report/.
+        progress_counter: Counts the pages.
+        old_sources: The sources of the last report's pages, if its rows have not changed.
     """
-    draft = draft_path(into / FOLDER)
+    draft = draft_path(target / FOLDER)
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         for name in (STYLE, SCRIPT):
             (draft / name).write_text(asset(name), "utf-8")
-        (draft / _CHOICES).write_text(f"const CHOICES = {choices};\n", "utf-8")
-        for name, page in more.items():
-            _write(draft / name, page)
-        coloured, confinement_reports = lists.coloured(), read_confinements(folder)
-        made_of = PageSources(
+        (draft / _CHOICES).write_text(f"const CHOICES = {filters};\n", "utf-8")
+        for name, page in extra_pages.items():
+            _write_html(draft / name, page)
+        coloured_keys, confinement_reports = lists.coloured_keys(), read_confinements(folder)
+        page_sources = PageSources(
             stamp=stamp,
             covered=covered,
             selection=selection.sha256,
             step=selection.step,
             pages=selection.pages,
-            coloured=coloured,
+            coloured=coloured_keys,
         )
-        before = OldPages(into / FOLDER, old, made_of)
-        lists.write(draft, selection, before)
-        for place, key, repeats in lists.selected(selection):
-            rows.add_page()
+        old_pages = OldPages(target / FOLDER, old_sources, page_sources)
+        lists.write(draft, selection, old_pages)
+        for offset, key, repeats in lists.select_pages(selection):
+            progress_counter.add_page()
             name = submission_page(key)
-            if before.has_submission(place, key, repeats) and before.link(name, draft):
+            if old_pages.has_valid_page(offset, key, repeats) and old_pages.link(name, draft):
                 continue
-            row = read_row_at(folder, place, confinement_reports)
-            has_colours = coloured is None or key in coloured
+            row = read_row_at(folder, offset, confinement_reports)
+            has_colours = coloured_keys is None or key in coloured_keys
             task, result = lists.tasks.get(row["problem_id"]), read_result(row)
-            shown = submission_document(row, result, task, selection, coloured=has_colours)
-            _write(draft / name, shown)
-        made_of.write(draft)
-        shutil.rmtree(into / FOLDER, ignore_errors=True)
-        draft.rename(into / FOLDER)
+            page_document = submission_document(row, result, task, selection, coloured_keys=has_colours)
+            _write_html(draft / name, page_document)
+        page_sources.write(draft)
+        shutil.rmtree(target / FOLDER, ignore_errors=True)
+        draft.rename(target / FOLDER)
     except OSError as error:
-        raise write_error(into / FOLDER, error) from error
+        raise write_error(target / FOLDER, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -398,31 +419,39 @@ def write_pages(
 class OldPages:
     """The pages of the last report, and which of them a new report can use as they are."""
 
-    def __init__(self, pages: Path, old: PageSources | None, now: PageSources) -> None:
-        """`old`: sources of the old pages, if their rows have not changed; `now`: those of the new pages."""
+    def __init__(self, pages: Path, old_sources: PageSources | None, new_sources: PageSources) -> None:
+        """`old_sources`: those of the old pages, if their rows have not changed."""
         self._folder = pages
-        if old is not None and (old.stamp.program, old.stamp.base) != (now.stamp.program, now.stamp.base):
-            old = None
-        self._size = 0 if old is None else old.covered.size
-        self._same_links = old is not None and old.selection == now.selection
-        self._recoloured: Collection[str] | None = ()
-        if old is not None and old.coloured != now.coloured:
-            are_known = old.coloured is not None and now.coloured is not None
-            self._recoloured = (old.coloured or set()) ^ (now.coloured or set()) if are_known else None
-        is_same_choice = old is not None and (old.pages, old.step) == (now.pages, now.step)
+        if old_sources is not None and (old_sources.stamp.program, old_sources.stamp.base) != (
+            new_sources.stamp.program,
+            new_sources.stamp.base,
+        ):
+            old_sources = None
+        self._size = 0 if old_sources is None else old_sources.covered.size
+        self._has_same_links = old_sources is not None and old_sources.selection == new_sources.selection
+        self._recoloured_keys: Collection[str] | None = ()
+        if old_sources is not None and old_sources.coloured != new_sources.coloured:
+            have_keys = old_sources.coloured is not None and new_sources.coloured is not None
+            self._recoloured_keys = (
+                (old_sources.coloured or set()) ^ (new_sources.coloured or set()) if have_keys else None
+            )
+        is_same_choice = old_sources is not None and (old_sources.pages, old_sources.step) == (
+            new_sources.pages,
+            new_sources.step,
+        )
         self.lists = self._size if is_same_choice else 0
         """Bytes of results.jsonl. Lists of problems without later rows can be used as they are."""
 
-    def has_submission(self, place: int, key: str, repeats: str) -> bool:
+    def has_valid_page(self, offset: int, key: str, repeats: str) -> bool:
         """Return True if a submission's page, if it had one, is still right."""
-        if place >= self._size or self._recoloured is None or key in self._recoloured:
+        if offset >= self._size or self._recoloured_keys is None or key in self._recoloured_keys:
             return False
-        return self._same_links or not repeats
+        return self._has_same_links or not repeats
 
-    def link(self, name: str, draft: Path) -> bool:
+    def link(self, name: str, folder: Path) -> bool:
         """Link an old page into the folder of a new report, and return True if that worked."""
         try:
-            os.link(self._folder / name, draft / name)
+            os.link(self._folder / name, folder / name)
         except OSError:  # there is no such page, or the file system has no links
             return False
         return True
@@ -447,12 +476,12 @@ class ListRow(NamedTuple):
 
     @classmethod
     def of(cls, result: SubmissionResult, model: str, attempt: float | None, language: str) -> ListRow:
-        first, feedback = first_failed(result), ""
+        failed_test, feedback = first_failed(result), ""
         if not result.compiles:
             feedback = result.compile_output.strip().partition("\n")[0]
-        elif first is not None:
-            feedback = f"{first.test_name}: {first.feedback}"
-        parts = [
+        elif failed_test is not None:
+            feedback = f"{failed_test.test_name}: {failed_test.feedback}"
+        subtasks = [
             (subtask.subtask, subtask.weighted_score, subtask.points)
             for subtask in result.subtasks
             if subtask.points
@@ -464,7 +493,7 @@ class ListRow(NamedTuple):
             outcome_name(result),
             result.points,
             shorten(feedback, MAX_FEEDBACK),
-            msgspec.json.encode(parts),
+            msgspec.json.encode(subtasks),
             attempt,
             result.repeats,
             language,
@@ -485,19 +514,19 @@ class TestStatistics(msgspec.Struct):
     times: Counter[tuple[int, bool]] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
-        solved = result.verdict is Verdict.AC
+        is_solved = result.verdict is Verdict.AC
         self.judged[model] += 1
-        self.solved[model] += solved
+        self.solved[model] += is_solved
         share = result.points / (result.max_points or 1)
         self.shares[11 if share > 1 - 1e-9 else math.ceil(10 * max(0.0, share) - 1e-9)] += 1
-        for what, steps in uses_of(result, task) if task else ():
-            if what == "time":
-                self.times[steps, solved] += 1
+        for resource, steps in uses_of(result, task) if task else ():
+            if resource == "time":
+                self.times[steps, is_solved] += 1
         for test in result.tests:
             self.ends.setdefault(test.test_name, Counter())[test.status] += 1
-        if not result.compiles or solved:
+        if not result.compiles or is_solved:
             return
-        for tests in [part.test_results for part in result.subtasks] or [result.tests]:
+        for tests in [subtask.test_results for subtask in result.subtasks] or [result.tests]:
             failed = [test for test in tests if test.status is not Verdict.AC]
             if len(failed) == 1 and failed[0].status is not Verdict.SKIPPED:
                 self.decided[failed[0].test_name] += 1
@@ -505,8 +534,8 @@ class TestStatistics(msgspec.Struct):
 
 def problem_document(
     problem: str,
-    of_models: Mapping[str, tuple[Sequence[ListRow], int]],
-    tests: TestStatistics,
+    submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]],
+    statistics: TestStatistics,
     task: Task | None,
     selection: PageSelection,
 ) -> Document:
@@ -514,49 +543,49 @@ def problem_document(
 
     Args:
         problem: The problem's name.
-        of_models: The best submissions of each model, and the number of its other ones.
-        tests: Counts of all submissions for the problem.
+        submissions_by_model: The best submissions of each model, and the number of its other ones.
+        statistics: Counts of all submissions for the problem.
         task: The problem's description, if the run has it.
         selection: The submissions that have pages.
     """
-    lists = (
+    model_sections = (
         Section(
             title=model or "Submissions without a model's name",
             anchor=model_anchor(model),
             level=3,
-            table=_list(
-                shown,
+            table=_submissions_table(
+                shown_rows,
                 selection,
-                of=("key", "attempt", "status", "points", "feedback")
-                if any(list_row.attempt is not None for list_row in shown)
+                columns=("key", "attempt", "status", "points", "feedback")
+                if any(list_row.attempt is not None for list_row in shown_rows)
                 else ("key", "status", "points", "feedback"),
             ),
-            notes=[f"The first {len(shown):,}; {more:,} more are in the list of all submissions."]
-            if more
+            notes=[f"The first {len(shown_rows):,}; {other_count:,} more are in the list of all submissions."]
+            if other_count
             else [],
         )
-        for model, (shown, more) in of_models.items()
+        for model, (shown_rows, other_count) in submissions_by_model.items()
     )
-    submissions = [list_row for shown, _ in of_models.values() for list_row in shown]
+    submissions = [list_row for shown_rows, _ in submissions_by_model.values() for list_row in shown_rows]
     return Document(
         title=f"Problem {problem}",
-        about=_about(task) if task else "",
+        about=_problem_line(task) if task else "",
         tab=PROBLEMS,
         sections=[
-            *(_statement(task) if task else ()),
-            *_subtasks(task),
-            *_histograms(tests, task),
-            _solved_by(of_models, tests),
+            *(_statement_section(task) if task else ()),
+            *_subtasks_section(task),
+            *_histogram_sections(statistics, task),
+            _solved_by_section(submissions_by_model, statistics),
             Section(title="Submissions", text=["By model, those with the most points first."]),
-            *lists,
-            *_equal(submissions, selection),
-            _of_tests(tests),
-            *(_solutions(task) if task else ()),
+            *model_sections,
+            *_equal_programs_section(submissions, selection),
+            _tests_section(statistics),
+            *(_solutions_section(task) if task else ()),
         ],
     )
 
 
-def _about(task: Task) -> str:
+def _problem_line(task: Task) -> str:
     """Return a line with a problem's name, type, limits and checker."""
     tests = counted(task.tests, "test") if task.tests else ""
     return ", ".join(
@@ -564,64 +593,71 @@ def _about(task: Task) -> str:
     )
 
 
-def _subtasks(task: Task | None) -> Iterator[Section]:
+def _subtasks_section(task: Task | None) -> Iterator[Section]:
     if task is not None and task.subtasks:
-        parts = [[subtask.name, number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks]
-        yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts))
+        rows = [[subtask.name, number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks]
+        yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=rows))
 
 
-def _solved_by(of_models: Mapping[str, tuple[Sequence[ListRow], int]], tests: TestStatistics) -> Section:
+def _solved_by_section(
+    submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]], statistics: TestStatistics
+) -> Section:
     """Return a table of the models. Those with the highest share of solved submissions come first."""
-    ranked = sorted(of_models, key=lambda model: (-tests.solved[model] / tests.judged[model], model))
-    solvers = sum(tests.solved[model] > 0 for model in of_models)
+    models = sorted(
+        submissions_by_model, key=lambda model: (-statistics.solved[model] / statistics.judged[model], model)
+    )
+    solvers = sum(statistics.solved[model] > 0 for model in submissions_by_model)
     return Section(
         title="Solved by",
-        lead=f"{counted(solvers, 'model')} of {len(of_models):,} {'solves' if solvers == 1 else 'solve'} it.",
+        lead=f"{counted(solvers, 'model')} of {len(models):,} {'solves' if solvers == 1 else 'solve'} it.",
         table=TableBlock(
             heads=["Model", "Share", "Solved", "of", "Best points"],
             rows=[
                 [
                     Link(text=model or "no model's name", href=f"#{model_anchor(model)}"),
-                    Meter(part=tests.solved[model], whole=tests.judged[model]),
-                    f"{tests.solved[model]:,}",
-                    f"{tests.judged[model]:,}",
-                    number(of_models[model][0][0].points),
+                    Meter(part=statistics.solved[model], whole=statistics.judged[model]),
+                    f"{statistics.solved[model]:,}",
+                    f"{statistics.judged[model]:,}",
+                    number(submissions_by_model[model][0][0].points),
                 ]
-                for model in ranked
+                for model in models
             ],
             align="llrrr",
         ),
     )
 
 
-def _histograms(tests: TestStatistics, task: Task | None) -> Iterator[Section]:
+def _histogram_sections(statistics: TestStatistics, task: Task | None) -> Iterator[Section]:
     """Yield histograms of the submissions, by their points and by their times."""
     labels = ["0", *(f"to {high}" for high in range(10, 100, 10)), "below 100", "100"]
-    scores = [(label, (tests.shares[place],)) for place, label in enumerate(labels)]
+    score_bars = [(label, (statistics.shares[index],)) for index, label in enumerate(labels)]
     title = "Submissions by score, in percent of the points"
     figures = [
-        figure(
-            title, columns(title, scores, ["v-pa"]), ["score", "submissions"], [(a, b) for a, (b,) in scores]
+        make_figure(
+            title,
+            draw_columns(title, score_bars, ["v-pa"]),
+            ["score", "submissions"],
+            [(a, b) for a, (b,) in score_bars],
         )
     ]
-    if task is not None and task.cpu_time and tests.times:
-        in_limit = round(1 / LimitUsage.STEP)
-        times = list[tuple[str, tuple[int, ...]]]()
-        for low in (*range(0, in_limit, _STEPS_OF_BAR), in_limit):
-            high = low + _STEPS_OF_BAR if low < in_limit else 0
+    if task is not None and task.cpu_time and statistics.times:
+        limit_steps = round(1 / LimitUsage.STEP)
+        time_bars = list[tuple[str, tuple[int, ...]]]()
+        for low in (*range(0, limit_steps, _STEPS_OF_BAR), limit_steps):
+            high = low + _STEPS_OF_BAR if low < limit_steps else 0
             counts = Counter[bool]()
-            for (steps, solved), count in tests.times.items():
+            for (steps, solved), count in statistics.times.items():
                 if (low < steps or low == steps == 0) and (not high or steps <= high):
                     counts[solved] += count
             label = f"to {high * LimitUsage.STEP * task.cpu_time:.3g} s" if high else "more"
-            times.append((label, (counts[True], counts[False])))
+            time_bars.append((label, (counts[True], counts[False])))
         title = f"Submissions by the CPU time of their slowest test (limit {task.cpu_time:g} s)"
-        kinds = [("solved", "v-ac"), ("not solved", "v-wa")]
-        rows = [(label, *pair) for label, pair in times]
+        legend_entries = [("solved", "v-ac"), ("not solved", "v-wa")]
+        rows = [(label, *pair) for label, pair in time_bars]
         figures.append(
-            figure(
+            make_figure(
                 title,
-                columns(title, times, [style for _, style in kinds], kinds),
+                draw_columns(title, time_bars, [style for _, style in legend_entries], legend_entries),
                 ["time", "solved", "not_solved"],
                 rows,
             )
@@ -629,20 +665,24 @@ def _histograms(tests: TestStatistics, task: Task | None) -> Iterator[Section]:
     yield Section(title="Scores and times", figures=figures)
 
 
-def _statement(task: Task) -> Iterator[Section]:
-    pdf = f"The package also has it as a PDF: {task.document}." if task.document else ""
+def _statement_section(task: Task) -> Iterator[Section]:
+    pdf_note = f"The package also has it as a PDF: {task.document}." if task.document else ""
     if task.statement:
-        yield Section(title="Statement", text=[pdf] if pdf else [], drawn=StatementHtml(text=task.statement))
-    elif pdf:
+        yield Section(
+            title="Statement", text=[pdf_note] if pdf_note else [], drawn=StatementHtml(text=task.statement)
+        )
+    elif pdf_note:
         yield Section(
             title="Statement",
             text=[f"The package has it only as a PDF, which no model is asked with: {task.document}."],
         )
 
 
-def _equal(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator[Section]:
+def _equal_programs_section(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator[Section]:
     """Yield a table of submissions whose program is equal to another one and was not judged again."""
-    same = sorted((each for each in submissions if each.repeats), key=lambda each: (each.repeats, each.key))
+    repeated = sorted(
+        (each for each in submissions if each.repeats), key=lambda each: (each.repeats, each.key)
+    )
     rows: list[list[Cell]] = [
         [
             selection.link(list_row.repeats, list_row.ending),
@@ -650,23 +690,23 @@ def _equal(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator
             list_row.model or NOTHING,
             list_row.ending,
         ]
-        for list_row in same[:_LISTED]
+        for list_row in repeated[:_MAX_LISTED]
     ]
     if rows:
         yield Section(
             title="Equal programs",
             anchor=EQUAL,
             table=TableBlock(heads=["Judged", "Equal to it", "Model", "Verdict"], rows=rows, align="llll"),
-            notes=[f"The first {_LISTED:,} of {len(same):,}."] if len(same) > _LISTED else [],
+            notes=[f"The first {_MAX_LISTED:,} of {len(repeated):,}."] if len(repeated) > _MAX_LISTED else [],
         )
 
 
-def _solutions(task: Task) -> Iterator[Section]:
+def _solutions_section(task: Task) -> Iterator[Section]:
     if task.solutions:
         yield Section(
             title="Solutions of the package",
             table=TableBlock(
-                heads=["Solution", "Language", "CliOption to be"],
+                heads=["Solution", "Language", "Said to be"],
                 rows=[
                     [solution.name, solution.language, solution.expected or NOTHING]
                     for solution in task.solutions
@@ -676,14 +716,14 @@ def _solutions(task: Task) -> Iterator[Section]:
         )
 
 
-def _of_tests(tests: TestStatistics) -> Section:
-    there = {status for ends in tests.ends.values() for status in ends}
-    statuses = [status for status in STATUS_ORDER[::-1] if status in there]
-    fails = {
+def _tests_section(statistics: TestStatistics) -> Section:
+    found_statuses = {status for ends in statistics.ends.values() for status in ends}
+    statuses = [status for status in STATUS_ORDER[::-1] if status in found_statuses]
+    failure_counts = {
         name: sum(ends.values()) - ends[Verdict.AC] - ends[Verdict.SKIPPED]
-        for name, ends in tests.ends.items()
+        for name, ends in statistics.ends.items()
     }
-    idle = [name for name, failing in fails.items() if not failing]
+    never_failed = [name for name, failing in failure_counts.items() if not failing]
     return Section(
         title="Tests",
         text=[
@@ -695,47 +735,56 @@ def _of_tests(tests: TestStatistics) -> Section:
             rows=[
                 [
                     name,
-                    f"{fails[name]:,}",
-                    f"{tests.decided[name]:,}",
+                    f"{failure_counts[name]:,}",
+                    f"{statistics.decided[name]:,}",
                     *(f"{ends[status]:,}" for status in statuses),
                 ]
-                for name, ends in tests.ends.items()
+                for name, ends in statistics.ends.items()
             ],
         ),
-        notes=[f"{counted(len(idle), 'test')} that no submission fails: {', '.join(idle)}."] if idle else [],
+        notes=[f"{counted(len(never_failed), 'test')} that no submission fails: {', '.join(never_failed)}."]
+        if never_failed
+        else [],
     )
 
 
-def _submissions(submissions: Iterable[ListRow], selection: PageSelection) -> Section:
+def _submissions_section(submissions: Iterable[ListRow], selection: PageSelection) -> Section:
     columns = ("key", "model", "problem", "status", "points", "language", "feedback")
-    return Section(title="Submissions", table=_list(submissions, selection, of=columns, kind="submissions"))
+    return Section(
+        title="Submissions",
+        table=_submissions_table(submissions, selection, columns=columns, kind="submissions"),
+    )
 
 
-def part_of_all(
+def list_part_document(
     submissions: Sequence[ListRow],
     number: int,
-    part: Sequence[PartOfProblem],
+    list_page: Sequence[ProblemSlice],
     is_last: bool,
     selection: PageSelection,
 ) -> Document:
-    more = [("Before", number - 1)] if number else []
-    more += [] if is_last else [("Next", number + 1)]
-    first, last = part[0], part[-1]
-    named = first.problem if len(part) == 1 else f"{first.problem} to {last.problem}"
-    whole = not first.begin and (len(part) > 1 or last.end < LONGEST_LIST)
+    neighbours = [("Before", number - 1)] if number else []
+    neighbours += [] if is_last else [("Next", number + 1)]
+    first, last = list_page[0], list_page[-1]
+    problem_range = first.problem if len(list_page) == 1 else f"{first.problem} to {last.problem}"
+    is_whole_problem = not first.begin and (len(list_page) > 1 or last.end < LONGEST_LIST)
     return Document(
-        title=f"Submissions for {named}" + ("" if whole else f", from {first.begin + 1:,} on"),
+        title=f"Submissions for {problem_range}"
+        + ("" if is_whole_problem else f", from {first.begin + 1:,} on"),
         tab=SUBMISSIONS,
         script=_CHOICES,
-        links=[Link(text=text, href=part_page(other)) for text, other in more],
-        sections=[_submissions(submissions, selection)],
+        links=[Link(text=label, href=part_page(neighbour)) for label, neighbour in neighbours],
+        sections=[_submissions_section(submissions, selection)],
     )
 
 
-def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str, int]) -> Document:
+def list_index_document(list_pages: Sequence[Sequence[ProblemSlice]], counts: Mapping[str, int]) -> Document:
     """Return the page that says on which page each problem's submissions begin."""
-    starts = {
-        part_of.problem: number for number, part in enumerate(parts) for part_of in part if not part_of.begin
+    first_pages = {
+        problem_slice.problem: page_number
+        for page_number, list_page in enumerate(list_pages)
+        for problem_slice in list_page
+        if not problem_slice.begin
     }
     return Document(
         title=f"All {counted(sum(counts.values()), 'submission')}",
@@ -748,10 +797,10 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
                     rows=[
                         [
                             Link(text=problem, href=problem_page(problem)),
-                            f"{number:,}",
-                            Link(text=f"{starts[problem] + 1:,}", href=part_page(starts[problem])),
+                            f"{page_number:,}",
+                            Link(text=f"{first_pages[problem] + 1:,}", href=part_page(first_pages[problem])),
                         ]
-                        for problem, number in counts.items()
+                        for problem, page_number in counts.items()
                     ],
                 ),
             )
@@ -759,10 +808,10 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
     )
 
 
-def _list(
-    submissions: Iterable[ListRow], selection: PageSelection, *, of: Sequence[str], kind: str = ""
+def _submissions_table(
+    submissions: Iterable[ListRow], selection: PageSelection, *, columns: Sequence[str], kind: str = ""
 ) -> TableBlock:
-    heads = {
+    column_heads = {
         "key": "Submission",
         "attempt": "Attempt",
         "model": "Model",
@@ -784,11 +833,11 @@ def _list(
             "points": number(list_row.points),
             "feedback": list_row.feedback or NOTHING,
         }
-        rows.append([cells[name] for name in of])
+        rows.append([cells[name] for name in columns])
     return TableBlock(
-        heads=[heads[name] for name in of],
+        heads=[column_heads[name] for name in columns],
         rows=rows,
-        align="".join("r" if name in ("points", "attempt") else "l" for name in of),
+        align="".join("r" if name in ("points", "attempt") else "l" for name in columns),
         kind=kind,
     )
 
@@ -797,8 +846,10 @@ def _list(
 
 
 _NAME = "made.json"
-_MAKERS = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
-_PIECE = 1 << 12  # bytes at each end of results.jsonl that a stamp reads; every row has times and hashes
+_PAGE_LIBRARIES = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
+_CHUNK_BYTES = (
+    1 << 12
+)  # bytes at each end of results.jsonl that a stamp reads; every row has times and hashes
 
 
 class Stamp(Value):
@@ -819,28 +870,28 @@ class Stamp(Value):
         size, ends = rows.stat().st_size if rows.exists() else 0, ""
         if size:
             with rows.open("rb") as stream:
-                piece = min(_PIECE, size)
-                head = stream.read(piece)
-                stream.seek(size - piece)
-                ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
-        others, base = (
+                chunk_size = min(_CHUNK_BYTES, size)
+                head = stream.read(chunk_size)
+                stream.seek(size - chunk_size)
+                ends = hashlib.sha256(head + stream.read(chunk_size)).hexdigest()
+        other_files, judge_base = (
             hashlib.sha256(msgspec.json.encode((options, is_written_now(folder)))),
             hashlib.sha256(),
         )
-        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *files_of_parts()):
+        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *part_files()):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
-            others.update(content)
-            others.update(name.encode())
+            other_files.update(content)
+            other_files.update(name.encode())
             if name == TASKS:
-                base.update(content)
-        base.update(msgspec.json.encode(read_confinements(folder), order="sorted"))
+                judge_base.update(content)
+        judge_base.update(msgspec.json.encode(read_confinements(folder), order="sorted"))
         return cls(
-            program=_program(),
+            program=_sources_hash(),
             size=size,
             ends=ends,
-            others=others.hexdigest(),
-            base=base.hexdigest(),
+            others=other_files.hexdigest(),
+            base=judge_base.hexdigest(),
         )
 
 
@@ -876,14 +927,14 @@ class PageSources(Value):
 
 
 @cache
-def _program() -> str:
+def _sources_hash() -> str:
     """Return a hash of this package's sources and of the libraries that write its pages and tables."""
-    own = Path(__file__).parent
+    package_folder = Path(__file__).parent
     digest = hashlib.sha256(code_digest().encode())
-    for path in sorted(own.iterdir()):
+    for path in sorted(package_folder.iterdir()):
         if path.is_file() and path.suffix != ".py":
             digest.update(path.name.encode() + path.read_bytes())
-    for name in ("ioi-eval", *_MAKERS):
+    for name in ("ioi-eval", *_PAGE_LIBRARIES):
         with contextlib.suppress(PackageNotFoundError):
             digest.update(f"{name} {version(name)}\n".encode())
     digest.update("\n".join(registered_versions(Registry.REPORT_SECTIONS)).encode())

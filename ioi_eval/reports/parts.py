@@ -44,49 +44,51 @@ class ReportPart:
         """Return sections that stand before all others of a run's report."""
         return ()
 
-    def sections(self, of: Sequence[Entry]) -> Iterable[Section]:
+    def sections(self, entries: Sequence[Entry]) -> Iterable[Section]:
         """Return the sections about these models, in a run's report and in comparisons of runs."""
         return ()
 
 
-def model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
+def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
     """Return the models with the numbers of all parts."""
-    more: list[dict[str, Any]] = [{} for _ in models]
-    for name, part in _parts().items():
-        for by_name, value in zip(more, part.numbers(folder, models), strict=True):
+    numbers: list[dict[str, Any]] = [{} for _ in models]
+    for name, part in _registered_parts().items():
+        for numbers_of_model, value in zip(numbers, part.numbers(folder, models), strict=True):
             if value is not None:
-                by_name[name] = value
-    return tuple(replace(model, more=by_name) for model, by_name in zip(models, more, strict=True))
+                numbers_of_model[name] = value
+    return tuple(
+        replace(model, more=numbers_of_model) for model, numbers_of_model in zip(models, numbers, strict=True)
+    )
 
 
-def run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
+def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
     """Return the numbers of all parts that have some for the whole run, by the names of the parts."""
-    values = {name: part.run_numbers(folder, models) for name, part in _parts().items()}
+    values = {name: part.run_numbers(folder, models) for name, part in _registered_parts().items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def files_of_parts() -> list[str]:
+def part_files() -> list[str]:
     """Return the names of the files in a run's folder that parts read."""
-    return sorted({name for part in _parts().values() for name in part.files})
+    return sorted({name for part in _registered_parts().values() for name in part.files})
 
 
-def warnings_of_parts(folder: Path) -> Iterator[str]:
+def part_warnings(folder: Path) -> Iterator[str]:
     """Yield the warnings of all parts, in the order of their names."""
-    for part in _parts().values():
+    for part in _registered_parts().values():
         yield from part.warnings(folder)
 
 
-def first_sections(run: Summary) -> Iterator[Section]:
+def first_part_sections(run: Summary) -> Iterator[Section]:
     """Yield the sections of all parts that stand before the others, in the order of the parts' names."""
-    for part in _parts().values():
+    for part in _registered_parts().values():
         yield from part.first_sections(run)
 
 
-def sections_of_parts(of: Sequence[Entry]) -> Iterator[Section]:
+def part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
     """Yield the sections of all parts, in the order of their names."""
-    for part in _parts().values():
-        yield from part.sections(of)
+    for part in _registered_parts().values():
+        yield from part.sections(entries)
 
 
-def _parts() -> dict[str, ReportPart]:
+def _registered_parts() -> dict[str, ReportPart]:
     return {name: make() for name, make in registered(Registry.REPORT_SECTIONS).items()}

@@ -39,32 +39,49 @@ class Series(Value):
     place: int | None = None  # index of its colour; None: its index among the series
 
 
-def short(name: str, most: int = _NAME) -> str:
+def shorten_name(name: str, max_length: int = _NAME) -> str:
     """Return a name for a figure. A long name loses its middle, as names often share beginnings or ends."""
-    text = visible(name)
-    return text if len(text) <= most else f"{text[: most - most // 2]}…{text[1 - most // 2 :]}"
-
-
-def apart(names: Sequence[str], most: int = _NAME) -> list[str]:
-    """Return names for a figure. If one is too long, words that all names begin or end with are removed."""
-    texts = [visible(name) for name in names]
-    if len(set(texts)) < 2:
-        return [short(text, most) for text in texts]
-    begin, end = _words(texts), _words([text[::-1] for text in texts])
-    folder = texts[0].rfind("/", 0, begin) + 1
-    for first, last in ((0, 0), (folder, 0), (begin, 0), (folder, end), (begin, end)):
-        cut = [f"{'…' * (first > 0)}{t[first : len(t) - last]}{'…' * (last > 0)}" for t in texts]
-        if all(len(text) <= most for text in cut):
-            return cut
-    return [short(text, most) for text in cut]
-
-
-def _words(texts: Sequence[str]) -> int:
-    """Return the length of the words that all strings begin with. Something remains of each string."""
-    same = takewhile(
-        lambda letters: len(set(letters)) == 1, zip(*(text[:-1] for text in texts), strict=False)
+    visible_name = visible(name)
+    return (
+        visible_name
+        if len(visible_name) <= max_length
+        else f"{visible_name[: max_length - max_length // 2]}…{visible_name[1 - max_length // 2 :]}"
     )
-    return max((place for place, letters in enumerate(same, 1) if letters[0] in _BETWEEN), default=0)
+
+
+def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
+    """Return names for a figure. If one is too long, words that all names begin or end with are removed."""
+    visible_names = [visible(name) for name in names]
+    if len(set(visible_names)) < 2:
+        return [shorten_name(text, max_length) for text in visible_names]
+    prefix_length, suffix_length = (
+        _common_words_length(visible_names),
+        _common_words_length([text[::-1] for text in visible_names]),
+    )
+    folder = visible_names[0].rfind("/", 0, prefix_length) + 1
+    for first, last in (
+        (0, 0),
+        (folder, 0),
+        (prefix_length, 0),
+        (folder, suffix_length),
+        (prefix_length, suffix_length),
+    ):
+        shortened = [
+            f"{'…' * (first > 0)}{t[first : len(t) - last]}{'…' * (last > 0)}" for t in visible_names
+        ]
+        if all(len(text) <= max_length for text in shortened):
+            return shortened
+    return [shorten_name(text, max_length) for text in shortened]
+
+
+def _common_words_length(strings: Sequence[str]) -> int:
+    """Return the length of the words that all strings begin with. Something remains of each string."""
+    common_letters = takewhile(
+        lambda letters: len(set(letters)) == 1, zip(*(text[:-1] for text in strings), strict=False)
+    )
+    return max(
+        (length for length, letters in enumerate(common_letters, 1) if letters[0] in _BETWEEN), default=0
+    )
 
 
 class Axis(Value):
@@ -82,7 +99,7 @@ class Axis(Value):
         factors = (1, 2, 5, 10) if self.whole else (1, 2, 2.5, 5, 10)
         step *= next((factor for factor in factors if span / (step * factor) <= 6), 10)
         first = math.ceil(self.least / step)
-        return [step * place for place in range(first, math.floor(self.most / step + 1e-9) + 1)]
+        return [step * multiple for multiple in range(first, math.floor(self.most / step + 1e-9) + 1)]
 
     def label(self, value: float) -> str:
         return f"{100 * value:g} %" if self.percent else f"{value:,.10g}"
@@ -97,48 +114,48 @@ class _Drawing:
         self.width, self.height = width, 0.0
         self._pieces, self._escape = list[str](), escape
 
-    def text(self, x: float, y: float, text: str, anchor: str = "start", more: str = "") -> None:
+    def text(self, x: float, y: float, label: str, anchor: str = "start", attributes: str = "") -> None:
         self._pieces.append(
-            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{more}>{self.safe(text)}</text>'
+            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{attributes}>{self.escape(label)}</text>'
         )
 
-    def add(self, name: str, style: str, *, title: str = "", **places: float | str) -> None:
-        given = "".join(
+    def add(self, name: str, style: str, *, title: str = "", **attributes: float | str) -> None:
+        attribute_text = "".join(
             f' {key}="{value if isinstance(value, str) else format(round(value, 2), "g")}"'
-            for key, value in places.items()
+            for key, value in attributes.items()
         )
-        inner = f"><title>{self.safe(title)}</title></{name}>" if title else "/>"
-        self._pieces.append(f'<{name} class="{style}"{given}{inner}')
+        rest = f"><title>{self.escape(title)}</title></{name}>" if title else "/>"
+        self._pieces.append(f'<{name} class="{style}"{attribute_text}{rest}')
 
-    def raw(self, piece: str) -> None:
-        self._pieces.append(piece)
+    def add_svg(self, svg: str) -> None:
+        self._pieces.append(svg)
 
-    def safe(self, text: str) -> str:
-        return str(self._escape(shorten(visible(text), 200)))
+    def escape(self, label: str) -> str:
+        return str(self._escape(shorten(visible(label), 200)))
 
     @contextmanager
-    def of(self, name: str) -> Iterator[None]:
+    def group(self, name: str) -> Iterator[None]:
         """Context manager: what is drawn belongs to a model, which readers can hide."""
-        self.raw(f'<g data-of="{self.safe(name)}">')
+        self.add_svg(f'<g data-of="{self.escape(name)}">')
         yield
-        self.raw("</g>")
+        self.add_svg("</g>")
 
     def legend(self, entries: Iterable[tuple[str, str]]) -> None:
         """Draw a legend of names and their colours' classes, in as many lines as needed."""
         x = 0.0
         self.height += 14
         for name, style in entries:
-            shown = short(name)
-            width = 30 + _LETTER * len(shown)
+            short_name = shorten_name(name)
+            width = 30 + _LETTER * len(short_name)
             if x and x + width > self.width:
                 x, self.height = 0.0, self.height + 18
             self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
-            self.text(x + 17, self.height, shown)
+            self.text(x + 17, self.height, short_name)
             x += width
         self.height += 12
 
     def svg(self, title: str) -> str:
-        label = self.safe(title)
+        label = self.escape(title)
         return (
             f'<svg viewBox="0 0 {self.width:g} {math.ceil(self.height)}" '
             f'width="{self.width:g}" height="{math.ceil(self.height)}" role="img" aria-label="{label}">'
@@ -146,139 +163,159 @@ class _Drawing:
         )
 
 
-def _style(place: int) -> str:
-    return f"m{place % SERIES}"
+def _colour_class(index: int) -> str:
+    return f"m{index % SERIES}"
 
 
 # --- curves ------------------------------------------------------------------------------------------
 
 
-def curves(
+def draw_curves(
     title: str,
     series: Sequence[Series],
     x: Axis,
     y: Axis,
-    rule: tuple[float, str] | None,
+    vertical_line: tuple[float, str] | None,
 ) -> str:
     """Return curves with names at their ends as SVG. Of more than eight curves the others are grey.
 
-    `rule`: position and label of a vertical line.
+    `vertical_line`: position and label of a vertical line.
     """
-    drawing, others, series = _Drawing(WIDE), series[SERIES:], series[:SERIES]
-    names = apart([line.name for line in series])
+    drawing, grey_series, series = _Drawing(WIDE), series[SERIES:], series[:SERIES]
+    names = shorten_names([line.name for line in series])
     left, top = 58.0, 30.0
     right, bottom = WIDE - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top + _PLOT
-    across, up = _scale(x, left, right), _scale(y, bottom, top)
-    _axes(drawing, x, y, across, up)
-    if others:
-        drawing.text(right, up(y.most) - 10, f"grey: the {len(others)} below the first {SERIES}", "end")
-    for line in others:
-        with drawing.of(line.name):
-            drawing.add("path", "other curve", d=_path(line.points, across, up), title=line.name)
-    if rule is not None:
-        at = across(rule[0])
-        drawing.add("line", "rule", x1=at, x2=at, y1=top, y2=bottom)
-        end = at > (left + right) / 2
-        drawing.text(at + (-5 if end else 5), bottom - 7, rule[1], "end" if end else "start")
-    free = (place for place in range(SERIES) if all(line.place != place for line in series))
-    styles = [_style(next(free) if line.place is None else line.place) for line in series]
+    x_position, y_position = _make_scale(x, left, right), _make_scale(y, bottom, top)
+    _draw_axes(drawing, x, y, x_position, y_position)
+    if grey_series:
+        drawing.text(
+            right, y_position(y.most) - 10, f"grey: the {len(grey_series)} below the first {SERIES}", "end"
+        )
+    for line in grey_series:
+        with drawing.group(line.name):
+            drawing.add(
+                "path", "other curve", d=_svg_path(line.points, x_position, y_position), title=line.name
+            )
+    if vertical_line is not None:
+        x_value = x_position(vertical_line[0])
+        drawing.add("line", "rule", x1=x_value, x2=x_value, y1=top, y2=bottom)
+        end = x_value > (left + right) / 2
+        drawing.text(x_value + (-5 if end else 5), bottom - 7, vertical_line[1], "end" if end else "start")
+    free_indexes = (place for place in range(SERIES) if all(line.place != place for line in series))
+    styles = [_colour_class(next(free_indexes) if line.place is None else line.place) for line in series]
     for style, line in zip(styles, series, strict=True):
         if len(line.band) > 1:
-            edge = [(at, high) for at, _, high in line.band] + [(at, low) for at, low, _ in line.band[::-1]]
-            with drawing.of(line.name):
-                drawing.add("path", f"{style} band", d=_path(edge, across, up) + "Z")
+            outline = [(x_value, high) for x_value, _, high in line.band] + [
+                (x_value, low) for x_value, low, _ in line.band[::-1]
+            ]
+            with drawing.group(line.name):
+                drawing.add("path", f"{style} band", d=_svg_path(outline, x_position, y_position) + "Z")
     ends = [line.points[-1] if line.points else (x.least, y.least) for line in series]
-    heights = spread([up(value) for _, value in ends], top, bottom)
-    for style, line, name, (at, value), height in zip(styles, series, names, ends, heights, strict=True):
-        with drawing.of(line.name):
-            leader = f"M{across(at) + 5:.1f} {up(value):.1f}L{right + 8:.1f} {up(value):.1f}"
+    heights = spread_labels([y_position(value) for _, value in ends], top, bottom)
+    for style, line, name, (x_value, value), height in zip(styles, series, names, ends, heights, strict=True):
+        with drawing.group(line.name):
+            end_y = y_position(value)
+            leader = f"M{x_position(x_value) + 5:.1f} {end_y:.1f}L{right + 8:.1f} {end_y:.1f}"
             drawing.add("path", f"{style} leader", d=f"{leader}L{right + _LEADER:.1f} {height:.1f}")
             drawing.text(right + _LEADER + 5, height + 4, name)
-            drawing.add("path", f"{style} curve", d=_path(line.points, across, up), title=line.name)
-            for each, found in line.points if len(line.points) <= 20 else ():
-                what = f"{line.name}: {y.label(round(found, 4))} at {x.label(each)}"
-                drawing.add("circle", f"{style} dot", cx=across(each), cy=up(found), r=3, title=what)
+            drawing.add(
+                "path", f"{style} curve", d=_svg_path(line.points, x_position, y_position), title=line.name
+            )
+            for point_x, point_y in line.points if len(line.points) <= 20 else ():
+                dot_title = f"{line.name}: {y.label(round(point_y, 4))} at {x.label(point_x)}"
+                drawing.add(
+                    "circle",
+                    f"{style} dot",
+                    cx=x_position(point_x),
+                    cy=y_position(point_y),
+                    r=3,
+                    title=dot_title,
+                )
     drawing.height = bottom + 40
     return drawing.svg(title)
 
 
-def spread(heights: Sequence[float], least: float, most: float) -> list[float]:
+def spread_labels(heights: Sequence[float], lowest: float, highest: float) -> list[float]:
     """Return heights for labels, as near to the given heights as possible without overlaps."""
-    found, order = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
-    before = least - _LABEL
-    for place in order:
-        found[place] = before = max(found[place], before + _LABEL)
-    after = max(most, least + _LABEL * (len(order) - 1)) + _LABEL
-    for place in reversed(order):
-        found[place] = after = min(found[place], after - _LABEL)
-    return found
+    placed, order = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
+    previous = lowest - _LABEL
+    for index in order:
+        placed[index] = previous = max(placed[index], previous + _LABEL)
+    following = max(highest, lowest + _LABEL * (len(order) - 1)) + _LABEL
+    for index in reversed(order):
+        placed[index] = following = min(placed[index], following - _LABEL)
+    return placed
 
 
-def _scale(axis: Axis, start: float, end: float) -> _Scale:
-    whole = (axis.most - axis.least) or 1
-    return lambda value: start + (end - start) * (value - axis.least) / whole
+def _make_scale(axis: Axis, start: float, end: float) -> _Scale:
+    span = (axis.most - axis.least) or 1
+    return lambda value: start + (end - start) * (value - axis.least) / span
 
 
-def _path(points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> str:
-    return "M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points)
+def _svg_path(points: Sequence[tuple[float, float]], x_position: _Scale, y_position: _Scale) -> str:
+    return "M" + "L".join(f"{x_position(x):.1f} {y_position(y):.1f}" for x, y in points)
 
 
-def _axes(drawing: _Drawing, x: Axis, y: Axis, across: _Scale, up: _Scale) -> None:
-    left, right, bottom = across(x.least), across(x.most), up(y.least)
+def _draw_axes(drawing: _Drawing, x: Axis, y: Axis, x_position: _Scale, y_position: _Scale) -> None:
+    left, right, bottom = x_position(x.least), x_position(x.most), y_position(y.least)
     for tick in y.ticks():
-        drawing.add("line", "axis", x1=left, x2=right, y1=up(tick), y2=up(tick))
-        drawing.text(left - 7, up(tick) + 4, y.label(tick), "end")
+        drawing.add("line", "axis", x1=left, x2=right, y1=y_position(tick), y2=y_position(tick))
+        drawing.text(left - 7, y_position(tick) + 4, y.label(tick), "end")
     for tick in x.ticks():
-        drawing.text(across(tick), bottom + 17, x.label(tick), "middle")
+        drawing.text(x_position(tick), bottom + 17, x.label(tick), "middle")
     drawing.text((left + right) / 2, bottom + 35, x.title, "middle")
-    drawing.text(4, up(y.most) - 10, y.title)
+    drawing.text(4, y_position(y.most) - 10, y.title)
 
 
 # --- columns -----------------------------------------------------------------------------------------
 
 
-def columns(
+def draw_columns(
     title: str,
     bars: Sequence[tuple[str, Sequence[int]]],
     styles: Sequence[str],
-    kinds: Sequence[tuple[str, str]] = (),
+    legend_entries: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Return columns as SVG, one for each label. `kinds`: names and colours' classes of their parts."""
+    """Return columns as SVG, one for each label. `legend_entries`: names and colours' classes."""
     drawing = _Drawing(HALF)
-    if kinds:
-        drawing.legend(kinds)
-    most = max((sum(counts) for _, counts in bars), default=0) or 1
+    if legend_entries:
+        drawing.legend(legend_entries)
+    max_count = max((sum(counts) for _, counts in bars), default=0) or 1
     top, width = drawing.height + 18, HALF / max(1, len(bars))
-    foot = top + _COLUMN
-    for place, (label, counts) in enumerate(bars):
-        x, y = width * place, foot
+    baseline = top + _COLUMN
+    for index, (label, counts) in enumerate(bars):
+        x, y = width * index, baseline
         for style, count in zip(styles, counts, strict=True):
-            height = _COLUMN * count / most
+            height = _COLUMN * count / max_count
             y -= height
             drawing.add(
                 "rect", style, x=x + 2, y=y, width=width - 4, height=height, title=f"{label}: {count:,}"
             )
         if sum(counts):
             drawing.text(x + width / 2, y - 4, f"{sum(counts):,}", "middle")
-        drawing.text(x + width / 2, foot + 16, label, "middle", ' class="small"')
-    drawing.add("line", "axis", x1=0, x2=HALF, y1=foot, y2=foot)
-    drawing.height = foot + 24
+        drawing.text(x + width / 2, baseline + 16, label, "middle", ' class="small"')
+    drawing.add("line", "axis", x1=0, x2=HALF, y1=baseline, y2=baseline)
+    drawing.height = baseline + 24
     return drawing.svg(title)
 
 
 # --- numbers -----------------------------------------------------------------------------------------
 
 
-def figure(title: str, drawing: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
+def make_figure(title: str, drawing: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
     """Return a figure with its numbers as CSV, in which no name can be a spreadsheet's formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_plain(heads))
-    writer.writerows(_plain(row) for row in rows)
-    return Figure(title=title, drawing=drawing, numbers=out.getvalue())
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow(_escape_formulas(heads))
+    writer.writerows(_escape_formulas(row) for row in rows)
+    return Figure(title=title, drawing=drawing, numbers=output.getvalue())
 
 
-def _plain(row: Sequence[Any]) -> Iterator[Any]:
+def _escape_formulas(row: Sequence[Any]) -> Iterator[Any]:
     for value in row:
-        text = visible(value) if isinstance(value, str) else value
-        yield f"'{text}" if isinstance(text, str) and text.startswith(_FORMULA) else text
+        shown_value = visible(value) if isinstance(value, str) else value
+        yield (
+            f"'{shown_value}"
+            if isinstance(shown_value, str) and shown_value.startswith(_FORMULA)
+            else shown_value
+        )

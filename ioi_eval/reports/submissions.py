@@ -308,7 +308,7 @@ class AttemptIndex:
     def noting(self, rows: Iterable[ListRow]) -> Iterator[ListRow]:
         """Yield the rows unchanged, and add each to the index."""
         for list_row in rows:
-            if self._selection.has(list_row.key, list_row.ending):
+            if self._selection.has_page(list_row.key, list_row.ending):
                 model = self._models.setdefault(list_row.model, len(self._models))
                 judged_key = list_row.repeats or list_row.key
                 self._rows.append(

@@ -24,9 +24,9 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import counted
-from ioi_eval.reports.headline import best_first, headline
+from ioi_eval.reports.headline import make_headline, sort_models
 from ioi_eval.reports.medals import award, known_contests, problems_of
-from ioi_eval.reports.parts import model_numbers, run_numbers, warnings_of_parts
+from ioi_eval.reports.parts import add_model_numbers, collect_run_numbers, part_warnings
 from ioi_eval.reports.records import (
     BudgetAward,
     Causes,
@@ -664,7 +664,7 @@ class Pass:
             tally = tallies.get((model_of_row(row), problem)) or self._new_tally()
             tallies[model_of_row(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
         models = self._models(tallies, traits)
-        models = model_numbers(models, self._folder)
+        models = add_model_numbers(models, self._folder)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
         submissions, expected = sum(model.submissions for model in models), self._info.expected
         complete = not self._info.unread and submissions >= (expected or 0)
@@ -680,7 +680,7 @@ class Pass:
                 f"The last line of {RESULTS} is incomplete and in no number here. Repeat the command that"
                 " made the run, which judges that submission again. If only the newline is missing, add it."
             )
-        warnings.extend(warnings_of_parts(self._folder))
+        warnings.extend(part_warnings(self._folder))
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
@@ -693,7 +693,7 @@ class Pass:
             problems=len(self._problems(tallies)),
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
-            headline=headline(models, self._options.mode, self._options.submissions),
+            headline=make_headline(models, self._options.mode, self._options.submissions),
             trust=self._trust(tallies, traits),
             failures=_failures(self._failures.values()),
             causes=counts.causes.counted(models),
@@ -703,7 +703,7 @@ class Pass:
             measured_again=counts.again,
             saved=counts.saved,
             suspicious=tuple(suspicious),
-            more=run_numbers(models, self._folder),
+            more=collect_run_numbers(models, self._folder),
             settings=counts.facts.settings(self._info),
         )
 
@@ -720,7 +720,7 @@ class Pass:
             audit=trust.audit,
             sha256=trust.sha256,
             problems={name: trust.problems[name] for _, name in sorted(tallies) if name in trust.problems},
-            headline=headline(models, self._options.mode, self._options.submissions),
+            headline=make_headline(models, self._options.mode, self._options.submissions),
         )
 
     def _incomplete(self, judged: int) -> str:
@@ -767,7 +767,7 @@ class Pass:
             own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
             account = ModelAccount(model, own, self._options, source, has_feedback=self._has_feedback)
             models.append(account.summary(worths, traits))
-        return best_first(models)
+        return sort_models(models)
 
 
 def _day(progress: Progress | None) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import Section, TableBlock, counted, number, visible
-from ioi_eval.reports.headline import NO_NAME, percent
+from ioi_eval.reports.headline import NO_NAME, percent_or_dash
 from ioi_eval.reports.records import HeadlineRow, Measure, Summary
 
 TRUST = "trust.json"  # file in a run's folder
@@ -81,4 +81,4 @@ def trust_section(run: Summary) -> Section | None:
 
 def _shown(row: HeadlineRow | None, measure: Measure) -> str:
     value = None if row is None else row.value
-    return percent(value) if measure is Measure.PASS_AT_1 else number(value)
+    return percent_or_dash(value) if measure is Measure.PASS_AT_1 else number(value)

@@ -25,7 +25,7 @@ from ioi_eval.reports.document import (
     problem_page,
 )
 from ioi_eval.reports.parts import ReportPart
-from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
+from ioi_eval.reports.plots import SERIES, Axis, Series, draw_curves, make_figure
 from ioi_eval.reports.records import ModelSummary, Summary
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import ScoreMode
@@ -393,7 +393,9 @@ def _figures(entrants: Sequence[Entrant]) -> list[Figure]:
     rows = [(entrant.participant, at, points) for entrant in entrants for at, points in entrant.curve]
     x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=max_points)
     title = "Points over time"
-    return [figure(title, curves(title, series, x, y, None), ["participant", "seconds", "points"], rows)]
+    return [
+        make_figure(title, draw_curves(title, series, x, y, None), ["participant", "seconds", "points"], rows)
+    ]
 
 
 def _stairs(entrant: Entrant, end: float) -> list[tuple[float, float]]:

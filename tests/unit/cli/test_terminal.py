@@ -12,7 +12,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.scores import _Screen, show_comparison, show_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
-from ioi_eval.reports.headline import headline
+from ioi_eval.reports.headline import make_headline
 from ioi_eval.reports.records import Settings
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import ScoreMode
@@ -79,7 +79,7 @@ def summary(models: int, problems: int) -> Summary:
         problems=problems,
         verdicts=found[0].verdicts,
         models=found,
-        headline=headline(found, ScoreMode.MAX_SUBTASK, 50),
+        make_headline=make_headline(found, ScoreMode.MAX_SUBTASK, 50),
         failures=(),
         settings=Settings(),
     )

@@ -25,7 +25,7 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import named, summary, write_comparison, write_reports
 from ioi_eval.reports.document import ALL, problem_page, visible
-from ioi_eval.reports.headline import sentence
+from ioi_eval.reports.headline import difference_sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import Ranking, compute_mean_difference
 from ioi_eval.runs import report_sync
@@ -184,7 +184,9 @@ def test_board_compares_models_as_runs_are_compared(browser: Any, folder: Path) 
     said = browser.execute_script(
         "return arguments[0].map((values) => sentence('A', 'B', 'pass@1', difference(values)))", cases
     )
-    expected = [sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) for values in cases]
+    expected = [
+        difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) for values in cases
+    ]
     assert said == expected
     begins = {each.partition(":")[0].partition(" in ")[0] for each in said}
     assert {"The difference is real", "No difference is shown", "There is no difference"} <= begins

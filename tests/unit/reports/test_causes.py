@@ -16,7 +16,7 @@ from ioi_eval.models import Subtask, Verdict
 from ioi_eval.reports import sections, write_reports
 from ioi_eval.reports.document import shade
 from ioi_eval.reports.records import cause
-from ioi_eval.reports.sections import binned
+from ioi_eval.reports.sections import bin_difficulties
 from ioi_eval.reports.summary import traits_of
 from ioi_eval.store.folder import Progress, write_progress
 
@@ -85,7 +85,7 @@ def test_causes_have_three_examples_whatever_the_order_of_rows(tmp_path: Path) -
     ],
 )
 def test_many_numbers_of_difficulty_become_ranges(difficulties: list[str], expected: list[str]) -> None:
-    found = binned(difficulties)
+    found = bin_difficulties(difficulties)
     assert found.keys() == set(difficulties)
     assert list(dict.fromkeys(found[each] for each in difficulties)) == expected
 
@@ -112,7 +112,7 @@ def test_points_of_a_language_are_those_of_its_submissions_alone(tmp_path: Path)
         rows.append(result_row(one, SUM, result(one, statuses)))
     lost = failure_row(submission("f", row={"model": "m"}), JudgeFailure("lost"))
     run = summary(write_run(tmp_path / "run", rows, [lost]))
-    data = json.loads(sections.explored(sections.entries(run), run))
+    data = json.loads(sections.explorer_json(sections.run_entries(run), run))
     assert data["languages"] == ["c++", "python"] and data["values"] == [[0.505]]
     assert [cell[:6] for cell in data["cells"]] == [[0, 0, 0, 1, 0.505, 0], [0, 0, 1, 1, 0.0, 0]]
     assert data["unscored"] == [[0, 0, 1]]

@@ -25,12 +25,12 @@ from ioi_eval.reports.plots import (
     SERIES,
     Axis,
     Series,
-    apart,
-    columns,
-    curves,
-    figure,
-    short,
-    spread,
+    draw_columns,
+    draw_curves,
+    make_figure,
+    shorten_name,
+    shorten_names,
+    spread_labels,
 )
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import Budget
@@ -56,7 +56,7 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def of(tmp_path: Path) -> list[Entry]:
-    return sections.entries(summary(write_run(tmp_path / "run", rows()), ReportOptions(submissions=3)))
+    return sections.run_entries(summary(write_run(tmp_path / "run", rows()), ReportOptions(submissions=3)))
 
 
 def numbers(drawn: list[Figure]) -> list[list[str]]:
@@ -70,9 +70,9 @@ def test_the_curve_ends_where_the_limited_number_does(of: list[Entry]) -> None:
         assert one.model.steps[-1].points == one.model.budgets[Budget.LIMITED]
         points = [step.points for step in one.model.steps]
         assert points == sorted(points)
-    found = numbers(figures.by_number(of))
+    found = numbers(figures.points_figures(of))
     assert found[0] == ["model", "submissions", "points"] and ["up", "all", "100.0"] in found
-    [figure] = figures.by_number(of)
+    [figure] = figures.points_figures(of)
     assert "the rule: 3" in figure.drawing and figure.drawing.count('curve"') == 2
 
 
@@ -81,17 +81,17 @@ def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[Entr
     assert [found.k for found in up.pass_curve] == [1], "of the other problem there is one submission"
     [down] = [one.model for one in of if one.name == "down"]
     assert [(found.k, found.value) for found in down.pass_curve] == [(1, 0.5), (2, 1.0)]
-    assert [line[:3] for line in numbers(figures.passes(of))[1:]] == [
+    assert [line[:3] for line in numbers(figures.pass_at_k_figures(of))[1:]] == [
         ["down", "1", "0.5"],
         ["down", "2", "1.0"],
     ]
 
 
 def test_numbers_for_filters_are_those_of_the_table_by_problem(of: list[Entry]) -> None:
-    data = json.loads(sections.explored(of))
+    data = json.loads(sections.explorer_json(of))
     assert (data["problems"], data["models"]) == (["other", "sum"], ["down", "up"])
     assert data["values"] == [[None, 0.5], [0.0, 0.25]] and data["tags"] == [[], []]
-    table = sections.by_problem(of, linked=True).table
+    table = sections.problems_section(of, has_pages=True).table
     assert table is not None
     assert [[str(cell) for cell in row] for row in table.rows] == [
         ["other", "0.0", NOTHING, "0"],
@@ -111,12 +111,12 @@ def test_filters_count_what_is_solved_as_all_tables_do(
     subtasks = tuple(msgspec.structs.replace(part, points=points) for part, points in parts)
     thirds = msgspec.structs.replace(SUM, subtasks=subtasks)
     made = [result_row(one := submission("a"), thirds, result(one, problem=thirds))]
-    of = sections.entries(summary(write_run(tmp_path / "run", made), ReportOptions(mode=mode)))
-    assert json.loads(sections.explored(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
+    of = sections.run_entries(summary(write_run(tmp_path / "run", made), ReportOptions(mode=mode)))
+    assert json.loads(sections.explorer_json(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
 
 
 def test_slices_have_the_mean_of_the_headline(of: list[Entry]) -> None:
-    [section] = [one for one in sections.groups(of) if one.title == "By difficulty: pass@1, %"]
+    [section] = [one for one in sections.group_sections(of) if one.title == "By difficulty: pass@1, %"]
     assert section.table is not None
     assert [[str(cell) for cell in row] for row in section.table.rows] == [
         ["easy", "1", "50", "25"],
@@ -126,7 +126,7 @@ def test_slices_have_the_mean_of_the_headline(of: list[Entry]) -> None:
 
 def test_curves_are_drawn_to_scale() -> None:
     axis = Axis(title="x", most=10)
-    drawing = curves("t", [Series(name="s", points=[(0, 0), (5, 5), (10, 10)])], axis, axis, (5, "rule"))
+    drawing = draw_curves("t", [Series(name="s", points=[(0, 0), (5, 5), (10, 10)])], axis, axis, (5, "rule"))
     [path] = re.findall(r'curve" d="M([^"]+)"', drawing)
     (x0, y0), (x1, y1), (x2, y2) = (map(float, pair.split()) for pair in path.split("L"))
     assert (x0 + x2) / 2 == pytest.approx(x1) and (y0 + y2) / 2 == pytest.approx(y1) and y0 > y2
@@ -146,24 +146,30 @@ def test_ticks_of_counts_are_whole(most: int) -> None:
 
 
 def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
-    names = [short(f"organisation/model-large-70b-instruct-v{number}") for number in (1, 2)]
+    names = [shorten_name(f"organisation/model-large-70b-instruct-v{number}") for number in (1, 2)]
     assert len(set(names)) == 2 and all(len(name) == 30 for name in names)
-    assert short("m") == "m"
+    assert shorten_name("m") == "m"
 
 
 def test_names_of_one_figure_lose_what_all_of_them_have() -> None:
     names = [f"organisation/model-{number:02}-instruct" for number in (1, 2)]
-    assert apart(names) == names and apart(names, 20) == ["…model-01-instruct", "…model-02-instruct"]
-    assert apart(names, 15) == ["…01-instruct", "…02-instruct"] and apart(names, 8) == ["…01…", "…02…"]
-    assert apart(["x" * 40, "x" * 40 + "-a"], 9) == ["xxxxx…xxx", "xxxxx…x-a"]
-    assert apart(["a long name"] * 2, 7) == ["a lo…me"] * 2 and apart([]) == []
+    assert shorten_names(names) == names and shorten_names(names, 20) == [
+        "…model-01-instruct",
+        "…model-02-instruct",
+    ]
+    assert shorten_names(names, 15) == ["…01-instruct", "…02-instruct"] and shorten_names(names, 8) == [
+        "…01…",
+        "…02…",
+    ]
+    assert shorten_names(["x" * 40, "x" * 40 + "-a"], 9) == ["xxxxx…xxx", "xxxxx…x-a"]
+    assert shorten_names(["a long name"] * 2, 7) == ["a lo…me"] * 2 and shorten_names([]) == []
 
 
 def test_no_name_lies_on_another() -> None:
-    assert spread([100, 20], 0, 300) == [100, 20]
-    found = spread([50, 51, 49, 290, 300], 0, 300)
+    assert spread_labels([100, 20], 0, 300) == [100, 20]
+    found = spread_labels([50, 51, 49, 290, 300], 0, 300)
     assert [found[place] for place in (2, 0, 1)] == [49, 64, 79] and found[3:] == [285, 300]
-    crowded = spread([0] * 50, 0, 300)
+    crowded = spread_labels([0] * 50, 0, 300)
     assert all(after - before == 15 for before, after in itertools.pairwise(crowded))
 
 
@@ -174,9 +180,9 @@ def fields(drawing: str) -> list[str]:
 def test_of_more_than_eight_curves_the_first_have_colours_and_names() -> None:
     axis = Axis(title="k", least=1, most=3, whole=True)
     of = [Series(name=f"m{one}", points=[(1, one), (3, one + 1)]) for one in range(30)]
-    drawn = curves("t", of[:8], axis, Axis(title="Points", most=40), None)
+    drawn = draw_curves("t", of[:8], axis, Axis(title="Points", most=40), None)
     assert fields(drawn) == [f"m{place}" for place in range(8)] and "other" not in drawn
-    many = curves("t", of, axis, Axis(title="Points", most=40), None)
+    many = draw_curves("t", of, axis, Axis(title="Points", most=40), None)
     assert fields(many) == fields(drawn) and many.count('class="other curve"') == 22
     assert "grey: the 22 below the first 8" in many and ">m8</text>" not in many
 
@@ -187,7 +193,7 @@ def test_a_model_has_one_colour_in_all_figures(of: list[Entry]) -> None:
     without = msgspec.structs.replace(
         first, model=msgspec.structs.replace(first.model, pass_curve=(), steps=())
     )
-    [drawn] = figures.by_number([without, second])
+    [drawn] = figures.points_figures([without, second])
     assert fields(drawn.drawing) == ["m1"]
 
 
@@ -254,12 +260,12 @@ def test_colours_are_told_apart_and_stand_out(place: int) -> None:
 
 
 def test_columns_are_as_high_as_their_counts() -> None:
-    drawing = columns("t", [("a", (1, 3)), ("b", (2, 0))], ["v-ac", "v-wa"])
+    drawing = draw_columns("t", [("a", (1, 3)), ("b", (2, 0))], ["v-ac", "v-wa"])
     heights = [float(height) for height in re.findall(r'height="([\d.]+)"><title>', drawing)]
     assert heights == [30, 90, 60, 0]
     assert re.findall(r">(\d)</text>", drawing) == ["4", "2"]
 
 
 def test_no_cell_of_the_numbers_is_a_formula() -> None:
-    text = figure("", "", ["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]]).numbers
+    text = make_figure("", "", ["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]]).numbers
     assert list(csv.reader(io.StringIO(text))) == [["'=1+1"], ["'=cmd|x", "-0.5"], ["'@a b", "'+c"]]

@@ -14,7 +14,7 @@ from support.runs import result_row
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.reports.headline import MINUS, sentence
+from ioi_eval.reports.headline import MINUS, difference_sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import compute_mean_difference
 
@@ -24,7 +24,7 @@ DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10
 
 @given(DIFFERENCES)
 def test_sentence_agrees_with_the_interval_that_it_names(values: list[float]) -> None:
-    said = sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
+    said = difference_sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
     numbers = [float(number.replace(MINUS, "-")) for number in re.findall(rf"[+{MINUS}]?\d+\.\d", said)]
     is_real = said.startswith("The difference is real")
     if "95 % interval" not in said:
@@ -62,7 +62,7 @@ def test_sentence_agrees_with_the_interval_that_it_names(values: list[float]) ->
     ],
 )
 def test_sentence_of_a_difference(values: list[float], expected: str) -> None:
-    assert sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) == expected
+    assert difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) == expected
 
 
 def written(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:

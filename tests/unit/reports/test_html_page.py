@@ -21,7 +21,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
 from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, style_of, visible
-from ioi_eval.reports.plots import Axis, Series, columns, curves, figure
+from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import KeyedExpectation, list_expectations
@@ -146,14 +146,14 @@ def read(page: str) -> Reader:
 
 def around(text: str) -> Document:
     """A document that has the text in every place that there is."""
-    drawing = columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
+    drawing = draw_columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
     axis = Axis(title=text, most=2)
-    drawing += curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
+    drawing += draw_curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
     section = Section(
         title=text,
         lead=text,
         text=[text],
-        figures=[figure(text, drawing, [text], [[text]])],
+        figures=[make_figure(text, drawing, [text], [[text]])],
         table=TableBlock(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
         notes=[text],
         items=[text],

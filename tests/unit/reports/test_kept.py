@@ -31,14 +31,14 @@ OWN = {page.INDEX, page.ROWS, ".lock"}  # what the next report needs is no part 
 def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Make small runs large ones; list how many rows each report counts."""
     for module, name, value in (
-        (page, "LARGE", 1),
-        (page, "_PIECE", 1000),
+        (page, "MIN_INDEXED_BYTES", 1),
+        (page, "_CHUNK_BYTES", 1000),
         (tests_table, "_HELD", 10),
         (tests_table, "_PIECE", 100),
         (pages, "LONGEST_LIST", 7),
         (pages, "_SAMPLE", 9),
         (pages, "_COLOURED", 12),
-        (pages, "_LISTED", 3),
+        (pages, "_MAX_LISTED", 3),
     ):
         monkeypatch.setattr(module, name, value)
     counts = list[int]()
@@ -278,7 +278,7 @@ def test_other_sources_make_everything_anew(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(tmp_path / "run")
-    monkeypatch.setattr(pages, "_program", lambda: "other")
+    monkeypatch.setattr(pages, "_sources_hash", lambda: "other")
     same_as_anew(tmp_path / "run")
     assert read == [14, 17, 17]
 

@@ -16,11 +16,11 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import Meter, TableBlock, markdown, number
-from ioi_eval.reports.headline import leaderboard
+from ioi_eval.reports.headline import leaderboard_section
 from ioi_eval.reports.medals import ContestYear, known_contests
-from ioi_eval.reports.page import document
-from ioi_eval.reports.sections import entries, place
-from ioi_eval.reports.sections import medals as sections_medals
+from ioi_eval.reports.page import run_document
+from ioi_eval.reports.sections import group_sort_key, run_entries
+from ioi_eval.reports.sections import medals_section as sections_medals
 from ioi_eval.reports.summary import Traits, candidate_of, traits_of, uses_of
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
@@ -121,7 +121,7 @@ def test_columns_are_read_defensively(columns: dict[str, Any], traits: Traits) -
 
 def test_difficulties_in_their_order() -> None:
     names = ["", "10.5", "hard", "900", "easy", "1900", "2.5"]
-    assert sorted(names, key=place) == ["easy", "hard", "2.5", "10.5", "900", "1900", ""]
+    assert sorted(names, key=group_sort_key) == ["easy", "hard", "2.5", "10.5", "900", "1900", ""]
 
 
 def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_whole_contest_wins_a_medal(tmp_path: Path) -> None:
 
 
 def leading(folder: Path) -> TableBlock:
-    table = leaderboard(entries(summary(folder))).table
+    table = leaderboard_section(run_entries(summary(folder))).table
     assert table is not None
     return table
 
@@ -308,7 +308,7 @@ def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
 
 def test_why_there_is_no_medal_is_said_once_for_each_year(tmp_path: Path) -> None:
     found = {name: write_run(tmp_path / name, contest(2024, number)) for name, number in (("a", 5), ("b", 4))}
-    of = {name: entries(summary(folder), prefix=f"{name}: ") for name, folder in found.items()}
+    of = {name: run_entries(summary(folder), prefix=f"{name}: ") for name, folder in found.items()}
     same = sections_medals([*of["a"], *of["a"]])
     assert same is not None and same.notes == [
         "2024: the contest had 6 problems, the run has 5 of that year."
@@ -339,8 +339,8 @@ def test_only_the_contest_s_own_problems_win(
     folder = write_run(tmp_path / "run", rows, settings={"problems": source})
     found = summary(folder)
     assert {given.award.reason for given in found.models[0].awards} == reasons
-    assert (sections_medals(entries(found)) is None) == (not reasons)
-    assert ("Medals" in markdown(document(found))) == bool(reasons)
+    assert (sections_medals(run_entries(found)) is None) == (not reasons)
+    assert ("Medals" in markdown(run_document(found))) == bool(reasons)
 
 
 def test_ids_of_a_table_are_written_as_one_likes(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from ioi_eval.reports.document import (
     table,
     visible,
 )
-from ioi_eval.reports.page import USUAL
+from ioi_eval.reports.page import OPTION_DEFAULTS
 
 HOSTILE = [
     "a | b",
@@ -178,8 +178,8 @@ def test_settings_show_what_differs_first(tmp_path: Path) -> None:
 
 def test_every_default_of_a_dump_is_known_as_one() -> None:
     options = reading_of() | {"default_language": "c++"}
-    assert {name for name, value in options.items() if value} == USUAL.keys()
-    assert {name: options[name] for name in USUAL} == USUAL
+    assert {name for name, value in options.items() if value} == OPTION_DEFAULTS.keys()
+    assert {name: options[name] for name in OPTION_DEFAULTS} == OPTION_DEFAULTS
 
 
 def reading_of(**options: Any) -> dict[str, Any]:
