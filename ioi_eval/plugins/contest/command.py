@@ -22,7 +22,7 @@ from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Value
 from ioi_eval.plugins.contest import Contest, Rules, Session, open_contest
 from ioi_eval.plugins.contest.harbor import write_tasks
-from ioi_eval.plugins.contest.names import Names
+from ioi_eval.plugins.contest.names import ParticipantNames
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
@@ -42,7 +42,7 @@ _MIN_TOKEN = 16  # minimum length of a token, in characters
 _PORT = {"port": {"default": 8765}}
 
 
-class _Access(Value):
+class _AccessOptions(Value):
     """The participants."""
 
     participants: Annotated[
@@ -63,7 +63,7 @@ def contest(
     source: Source,
     problems: ProblemOptions,
     rules: Annotated[Rules, OptionGroup("Rules")],
-    access: Annotated[_Access, OptionGroup("Access")],
+    access: Annotated[_AccessOptions, OptionGroup("Access")],
     serving: Annotated[ServerOptions, OptionGroup("Access", only=("port", "host"), but=_PORT)],
     timing: TimingOptions,
     engine: Engine,
@@ -91,7 +91,7 @@ def contest(
         remedy = "Give --participants FILE|N, or --stdio NAME"
         raise InputError("the participants are unknown", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
-    names = _names(access, folder / TOKENS)
+    names = _read_participants(access, folder / TOKENS)
     opening = open_contest(
         source,
         rules,
@@ -102,69 +102,71 @@ def contest(
         options=msgspec.structs.replace(running, timing=timing),
         store=open_store(),
     )
-    asyncio.run(_serve(opening, folder, names, access.stdio, serving, quiet=output.quiet))
+    asyncio.run(_serve_contest(opening, folder, names, access.stdio, serving, quiet=output.quiet))
 
 
-def _names(access: _Access, earlier: Path) -> dict[str, str]:
+def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, str]:
     """Return the token of each participant; empty if the user gave none.
 
     If only the number of participants is given, they have the names of an earlier call, whose tokens are in
-    the file `earlier`.
+    the file `tokens_path`.
     """
     if access.stdio is not None:
-        named = {_normal(access.stdio): ""}
+        tokens = {_normalize_name(access.stdio): ""}
     elif access.participants is not None and access.participants.isdecimal():
-        number = int(access.participants)
-        if not 1 <= number <= 100_000:
-            raise InputError(f"{number} participants", field="--participants", remedy="Give 1 to 100000")
-        before = _read(earlier) if earlier.exists() else {}
-        usual = len(access.participants)
-        digits = next((digits for digits in range(1, 7) if f"p{1:0{digits}}" in before), usual)
-        named = {f"p{place:0{digits}}": "" for place in range(1, number + 1)}
+        number_of_participants = int(access.participants)
+        if not 1 <= number_of_participants <= 100_000:
+            raise InputError(
+                f"{number_of_participants} participants", field="--participants", remedy="Give 1 to 100000"
+            )
+        old_tokens = _read_tokens(tokens_path) if tokens_path.exists() else {}
+        default_digits = len(access.participants)
+        digits = next((digits for digits in range(1, 7) if f"p{1:0{digits}}" in old_tokens), default_digits)
+        tokens = {f"p{number:0{digits}}": "" for number in range(1, number_of_participants + 1)}
     else:
-        named = _read(Path(access.participants or ""))
-    return named
+        tokens = _read_tokens(Path(access.participants or ""))
+    return tokens
 
 
-def _normal(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """Return a name in normal form: single spaces, and one Unicode form of each letter."""
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
-def _read(path: Path) -> dict[str, str]:
+def _read_tokens(path: Path) -> dict[str, str]:
     """Return the token of each name in a file; "" if a line has none. InputError names line and field."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         remedy = "Name a file in UTF-8 with a name in each line, or give a number"
-        what, where = f"cannot be read: {error}", str(path)
-        raise InputError(what, where=where, field="--participants", remedy=remedy) from error
-    named: dict[str, str] = {}
-    names, owners = Names(), dict[str, str]()  # owners: names by token
+        problem, path_text = f"cannot be read: {error}", str(path)
+        raise InputError(problem, where=path_text, field="--participants", remedy=remedy) from error
+    tokens: dict[str, str] = {}
+    names, owners = ParticipantNames(), dict[str, str]()  # owners: names by token
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         try:
-            name, token = _participant(line.removesuffix("\r"))
+            name, token = _parse_participant(line.removesuffix("\r"))
             names.add(name, field="name")
-            if name in named:
+            if name in tokens:
                 raise InputError(f"duplicate name {name!r}", field="name", remedy="Keep one of the lines")
             if token and owners.setdefault(token, name) != name:
-                what = f"{owners[token]!r} and {name!r} have the same token"
-                raise InputError(what, field="token", remedy="Give each participant its own token")
+                problem = f"{owners[token]!r} and {name!r} have the same token"
+                raise InputError(problem, field="token", remedy="Give each participant its own token")
         except InputError as error:
             raise error.but(where=str(path), row=number) from None
-        named[name] = token
-    if not named:
+        tokens[name] = token
+    if not tokens:
         remedy = "Write a name in each line"
         raise InputError("the file names nobody", where=str(path), field="--participants", remedy=remedy)
-    return named
+    return tokens
 
 
-def _participant(line: str) -> tuple[str, str]:
+def _parse_participant(line: str) -> tuple[str, str]:
     """Return the name and the token of a line NAME or NAME<TAB>TOKEN. InputError names the wrong field."""
     name, *tokens = line.split("\t")
-    name = _normal(name)
+    name = _normalize_name(name)
     if not tokens:
         return name, ""
     if len(tokens) > 1:
@@ -180,66 +182,71 @@ def _participant(line: str) -> tuple[str, str]:
     return name, token
 
 
-async def _serve(
+async def _serve_contest(
     opening: contextlib.AbstractAsyncContextManager[Contest],
     folder: Path,
-    named: Mapping[str, str],
-    stdio: str | None,
-    listening: ServerOptions,
+    given_tokens: Mapping[str, str],
+    stdio_participant: str | None,
+    server_options: ServerOptions,
     *,
     quiet: bool,
 ) -> None:
     """Hold the contest until a signal or the end of standard input."""
     # The package `mcp` may be missing.
-    from ioi_eval.plugins.contest.mcp import contest_server, endable_input, listen, serving
+    from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, listen, serving
 
-    ended = console.StopSignals()
-    if stdio is not None:
+    stop_signals = console.StopSignals()
+    if stdio_participant is not None:
         async with opening as contest:
-            _tell_each_line_once(quiet)
-            server, end = contest_server(contest, participant=stdio), endable_input()
-            waiting = asyncio.create_task(ended.wait())
-            talking = asyncio.create_task(_talk(server, contest.session(stdio)))
-            await asyncio.wait({waiting, talking}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (waiting, talking):
+            _show_log_once(quiet)
+            server, end_input = (
+                contest_server(contest, participant=stdio_participant),
+                forward_standard_input(),
+            )
+            stop_task = asyncio.create_task(stop_signals.wait())
+            client_task = asyncio.create_task(_serve_client(server, contest.session(stdio_participant)))
+            await asyncio.wait({stop_task, client_task}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (stop_task, client_task):
                 task.cancel()
-            end()
-            await asyncio.gather(waiting, talking, return_exceptions=True)
+            end_input()
+            await asyncio.gather(stop_task, client_task, return_exceptions=True)
         return
     # Opening the contest starts its clock, so errors that the user can correct come before.
-    host, path = listening.host, folder / TOKENS
-    tokens = _tokens(path, named)
-    with contextlib.closing(listen(host, listening.port)) as port:
+    host, path = server_options.host, folder / TOKENS
+    tokens = _complete_tokens(path, given_tokens)
+    with contextlib.closing(listen(host, server_options.port)) as port:
         async with opening as contest:
-            _tell_each_line_once(quiet)
-            _keep(path, tokens)
+            _show_log_once(quiet)
+            _write_tokens(path, tokens)
             async with serving(contest, tokens, host=host, listening=port) as address:
                 console.show(f"contest at {address}, tokens in {path}")
-                await ended.wait()
-    if left := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):
-        console.show(f"note: {counted(left, 'submission')} in progress: the same command judges them")
+                await stop_signals.wait()
+    if pending_count := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):
+        console.show(
+            f"note: {counted(pending_count, 'submission')} in progress: the same command judges them"
+        )
     if not quiet:
         console.show(console.report_line(str(folder)))
 
 
-async def _talk(server: Any, session: Session) -> None:
+async def _serve_client(server: Any, session: Session) -> None:
     """Serve a client until its input ends, and finish the calls that it did not wait for."""
     await server.run_stdio_async()
     await session.settle()
 
 
-def _tell_each_line_once(quiet: bool) -> None:
+def _show_log_once(quiet: bool) -> None:
     """Log on standard error before the SDK does, which would show our lines a second time."""
     console.show_log(of_others=True)
     console.hush(quiet)
 
 
-def _tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
+def _complete_tokens(path: Path, given_tokens: Mapping[str, str]) -> dict[str, str]:
     """Return every participant's token: from the user, from an earlier call, or a new one."""
-    earlier = _read(path) if path.exists() else {}
+    old_tokens = _read_tokens(path) if path.exists() else {}
     tokens = {
-        name: token or earlier.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
-        for name, token in named.items()
+        name: token or old_tokens.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
+        for name, token in given_tokens.items()
     }
     if len({*tokens.values()}) < len(tokens):
         remedy = f"Give each participant its own token, which is not in {path} either"
@@ -247,27 +254,27 @@ def _tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
     return tokens
 
 
-def _keep(path: Path, tokens: Mapping[str, str]) -> None:
+def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
     """Write the tokens for the next call, with those of earlier calls."""
-    earlier = _read(path) if path.exists() else {}
-    before = os.umask(0o077)  # only the user may read the file
+    old_tokens = _read_tokens(path) if path.exists() else {}
+    old_umask = os.umask(0o077)  # only the user may read the file
     try:
-        replace(path, (f"{name}\t{token}\n".encode() for name, token in {**earlier, **tokens}.items()))
+        replace(path, (f"{name}\t{token}\n".encode() for name, token in {**old_tokens, **tokens}.items()))
     finally:
-        os.umask(before)
+        os.umask(old_umask)
 
 
 # --- tasks of other programs --------------------------------------------------------------------------
 
 
-_EXPORTED = """
+_EXPORT_EXAMPLES = """
   ioi-eval export harbor examples/problems tasks
   ioi-eval export harbor packages/aplusb.zip tasks
   ioi-eval export harbor packages tasks --problem lanterns      then: harbor run -p tasks -a oracle
 """
 
 
-@command(_EXPORTED)
+@command(_EXPORT_EXAMPLES)
 def export(
     form: Annotated[Literal["harbor"], typer.Argument(metavar="harbor", help="Tasks of Harbor.")],
     source: Source,
@@ -283,7 +290,7 @@ def export(
 
     Exit code 0: the tasks are written; 2: bad input.
     """
-    done = write_tasks(source, folder, choice=problems, store=open_store())
-    for label, reason in done.left_out.items():
+    exported = write_tasks(source, folder, choice=problems, store=open_store())
+    for label, reason in exported.left_out.items():
         console.show(f"note: {visible(label)} is excluded: {reason}")
-    console.show(f"{counted(len(done.tasks), 'task')} in {folder}")
+    console.show(f"{counted(len(exported.tasks), 'task')} in {folder}")

@@ -13,7 +13,7 @@ from msgspec.structs import fields
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import EvaluationSource, convert_options, open_source
 from ioi_eval.plugins.contest import MAX_PART_LENGTH, Contest, Rules, Statement, SubmissionReply, as_markdown
-from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
+from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
 
 _ALONE = "participant"
 
@@ -30,11 +30,11 @@ class Episodes:
             self.rules = convert(convert_options(options, Rules), Rules, strict=False)
         except ValidationError as error:
             raise InputError(f"a rule is invalid: {error}") from error
-        self.asked: EvaluationSource = open_source(
+        self.source: EvaluationSource = open_source(
             source, {name: options[name] for name in options if name not in names}
         )
         self.problems = {
-            label: problem for label, problem in self.asked.problems.items() if not problem.unusable
+            label: problem for label, problem in self.source.problems.items() if not problem.unusable
         }
         if not self.problems:
             raise InputError("the filters leave no problem", where=source, remedy="Give fewer filters")
@@ -43,24 +43,24 @@ class Episodes:
         """Start an episode with a problem, or with one that the seed chooses."""
         label = problem or random.Random(seed).choice(list(self.problems))
         if label not in self.problems:
-            there = ", ".join(list(self.problems)[:20])
-            raise InputError(f"no problem {problem!r}", field="problem", remedy=f"There are {there}")
+            labels = ", ".join(list(self.problems)[:20])
+            raise InputError(f"no problem {problem!r}", field="problem", remedy=f"There are {labels}")
         return Episode(self, label)
 
 
-class _LastFailure:
+class _LastFailureRecord:
     """A record that stores only why the last submission was not judged, also if nobody waited for it."""
 
     def __init__(self) -> None:
         self.reason = ""
 
-    def judged(self, row: Mapping[str, Any]) -> None:
+    def save_result(self, row: Mapping[str, Any]) -> None:
         self.reason = ""
 
-    def failed(self, row: Mapping[str, Any]) -> None:
+    def save_failure(self, row: Mapping[str, Any]) -> None:
         self.reason = str(row["reason"])
 
-    def ran(self, row: Mapping[str, Any]) -> None:
+    def save_run(self, row: Mapping[str, Any]) -> None:
         pass
 
 
@@ -71,12 +71,12 @@ class Episode:
     cancelled; `settle` waits for such calls.
     """
 
-    def __init__(self, made_of: Episodes, label: str) -> None:
-        self.label, self._runtime = label, made_of.asked.runtime()
-        problems = {label: made_of.problems[label]}
-        self._failure = _LastFailure()
+    def __init__(self, episodes: Episodes, label: str) -> None:
+        self.label, self._runtime = label, episodes.source.runtime()
+        problems = {label: episodes.problems[label]}
+        self._failure = _LastFailureRecord()
         self._contest = Contest(
-            problems, made_of.rules, judge=self._runtime.judge, participants=[_ALONE], record=self._failure
+            problems, episodes.rules, judge=self._runtime.judge, participants=[_ALONE], record=self._failure
         )
         self._session = self._contest.session(_ALONE)
         self._repeats = 0
@@ -88,7 +88,7 @@ class Episode:
     @property
     def prompt(self) -> str:
         """Return the statement and the rules."""
-        return f"{as_markdown(self.statement)}\n{self._contest.rules.told()}\n"
+        return f"{as_markdown(self.statement)}\n{self._contest.rules.rules_text()}\n"
 
     def read(self, offset: int = 0) -> str:
         """Return at most 32,768 characters of the prompt from an offset, and the call that reads on."""
@@ -124,8 +124,8 @@ class Episode:
         """Return the share of the points so far, in [0, 1]. Only full marks are exactly 1."""
         if self._contest.solved(_ALONE, self.label):
             return 1.0
-        most = self.statement.points_max
-        return min(self.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
+        max_points = self.statement.points_max
+        return min(self.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
     @property
     def done(self) -> bool:
@@ -133,7 +133,7 @@ class Episode:
         (state,) = self._session.problems()
         return self.share == 1 or state.submissions_left == 0 or self._contest.over
 
-    def told(self) -> dict[str, Any]:
+    def summary_values(self) -> dict[str, Any]:
         """Return the state as plain values."""
         return {
             "problem": self.label,
@@ -145,24 +145,26 @@ class Episode:
             **({"unjudged": self.unjudged} if self.unjudged else {}),
         }
 
-    async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
+    async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
         """Call a tool of the contest for the episode's problem, and return its reply."""
-        return plain(
-            await self._runtime.wait(self._counted(tool(self._session, self.label, *given, **named)))
+        return to_plain_values(
+            await self._runtime.wait(
+                self._count_repeats(tool(self._session, self.label, *positional, **keywords))
+            )
         )
 
-    async def _counted(self, work: Coroutine[Any, Any, Struct]) -> Struct:
-        answer = await work
-        if isinstance(answer, SubmissionReply):
-            self._repeats += answer.repeats
-        return answer
+    async def _count_repeats(self, call: Coroutine[Any, Any, Struct]) -> Struct:
+        reply = await call
+        if isinstance(reply, SubmissionReply):
+            self._repeats += reply.repeats
+        return reply
 
-    run = method(run)
-    test = method(test)
-    submit = method(submit)
+    run = make_method(run)
+    test = make_method(test)
+    submit = make_method(submit)
 
 
-def plain(value: Struct) -> dict[str, Any]:
+def to_plain_values(value: Struct) -> dict[str, Any]:
     """Return a reply as plain values, without fields that are None."""
     whole: dict[str, Any] = to_builtins(value)
     return {name: item for name, item in whole.items() if item not in (None, "", (), [], {})}

@@ -21,7 +21,7 @@ from ioi_eval.generate import SOLUTIONS
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.plugins.contest.rules import Statement, as_markdown, samples, statement_of
+from ioi_eval.plugins.contest.rules import Statement, as_markdown, make_statement, sample_tests
 from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, no_problem_error, open_problem_source
@@ -74,7 +74,7 @@ def write_tasks(
         problems = kept.enter_context(open_problem_source(source, choice, store))
         folders = {where: folder for folder, where in package_folders(source, store.root / "packages", kept)}
         for label, problem in problems.items():
-            statement = statement_of(problem, label, SOLUTIONS)
+            statement = make_statement(problem, label, SOLUTIONS)
             if problem.unusable:
                 left_out[label] = problem.unusable
             elif statement.files:
@@ -140,7 +140,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
     }
     written |= {f"environment/files/{file}": content for file, content in statement.attachments.items()}
     written |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
-    for test in samples(problem):  # complete, while the statement may have only the beginning
+    for test in sample_tests(problem):  # complete, while the statement may have only the beginning
         written |= {f"environment/files/samples/{test.name}.in": test.input.read()}
         written |= {f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""}
     ours = {

@@ -38,7 +38,7 @@ from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
-from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
+from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, allowed_languages
 from ioi_eval.plugins.contest.rules import RefusedCall, Rules, ScoreboardRow, UnjudgedCall
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
@@ -127,9 +127,9 @@ async def open_contest(
             language.
     """
     # A contest cannot wait until an old compiler is available again. Each row names its compiler.
-    checked_options = msgspec.structs.replace(_checked(options or RunOptions()), accept_compiler=True)
+    checked_options = msgspec.structs.replace(_check_options(options or RunOptions()), accept_compiler=True)
     rules, setup = rules or Rules(), RunSetup.of(out, engine, checked_options, store, on_event)
-    languages = languages_of(rules, participants)  # raises before anything is opened
+    languages = allowed_languages(rules, participants)  # raises before anything is opened
     with open_problem_source(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem_error(source)
@@ -144,7 +144,7 @@ async def open_contest(
         )
         with open_journal(work, setup) as journal:
             if spoken is None:  # else the stored replies have all programs
-                _refuse_to_lose(journal)
+                _refuse_lost_results(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
                 if spoken is None:
                     await judge.check_packages(problems.packages, languages)
@@ -154,10 +154,13 @@ async def open_contest(
                         judge, problems.packages, [pair for pair in pairs if pair[1]]
                     )
                 available = await _available_languages(judge)
-                if rules.languages and (lacking := sorted(languages - available)):
-                    what, remedy = f"{', '.join(lacking)}: not available", "Allow available languages"
-                    names = ", ".join(sorted(available))
-                    raise InputError(what, field="languages", remedy=f"{remedy}: {names}")
+                if rules.languages and (missing_languages := sorted(languages - available)):
+                    what, remedy = (
+                        f"{', '.join(missing_languages)}: not available",
+                        "Allow available languages",
+                    )
+                    available_names = ", ".join(sorted(available))
+                    raise InputError(what, field="languages", remedy=f"{remedy}: {available_names}")
                 journal.begin()
                 begun = _PendingFolder(journal, problems)
                 limits = create_time_limits(judge, setup, journal)
@@ -172,7 +175,7 @@ async def open_contest(
                         limited=limits.with_limits,
                         languages=available,
                         language=language_of(source),
-                        started=_begun(setup.folder, clock, participants or ()),
+                        started=_read_or_write_start(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
                     ledger.restore(contest)
@@ -183,7 +186,7 @@ async def open_contest(
                     )
                     await describe()
                     try:
-                        async with _showing(setup.folder, contest):
+                        async with _write_progress(setup.folder, contest):
                             yield contest
                     finally:
                         await contest.close()
@@ -191,12 +194,12 @@ async def open_contest(
         write_reports(setup.folder)
 
 
-def _checked(options: RunOptions) -> RunOptions:
+def _check_options(options: RunOptions) -> RunOptions:
     """Return the options. Raise InputError if one does not fit a contest."""
     for field in ("reuse", "share"):
         if getattr(options, field) != getattr(RunOptions(), field):
-            what = "a contest cannot use this option, because it answers submissions one by one"
-            raise InputError(what, field=field, remedy="Leave it out")
+            problem = "a contest cannot use this option, because it answers submissions one by one"
+            raise InputError(problem, field=field, remedy="Leave it out")
     return options
 
 
@@ -205,48 +208,48 @@ async def _available_languages(judge: Judge) -> set[str]:
     return {language.name for language in LANGUAGES if language.command in toolchains}
 
 
-def _refuse_to_lose(journal: ResultLog) -> None:
+def _refuse_lost_results(journal: ResultLog) -> None:
     """Raise InputError if problems with results have changed: these submissions would be lost."""
-    if lost := [journal.row(key)["problem_id"] for key in journal.superseded]:
+    if lost_problems := [journal.row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
-            f"{', '.join(sorted({*lost}))}: changed or renamed since the contest began, "
-            f"which would lose {counted(len(lost), 'submission')}",
+            f"{', '.join(sorted({*lost_problems}))}: changed or renamed since the contest began, "
+            f"which would lose {counted(len(lost_problems), 'submission')}",
             where=str(journal.folder),
             remedy="Restore the problems, choose another out=FOLDER, or discard all with fresh=True",
         )
 
 
 @contextlib.asynccontextmanager
-async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
+async def _write_progress(folder: Path, contest: Contest) -> AsyncIterator[None]:
     """Context manager: write the contest's progress for `ioi-eval view`, also that it has ended."""
-    written = Progress()
+    last_written = Progress()
 
     def write(*, ended: bool = False) -> None:
-        nonlocal written
-        now = active_submissions_event(() if ended else contest.under_way)
-        new = Progress(
-            under_way=now.number,
-            building=now.building,
-            builds_waiting=now.builds_waiting,
-            submissions=now.longest,
-            at=now.at // _ALIVE_INTERVAL_S * _ALIVE_INTERVAL_S,
+        nonlocal last_written
+        snapshot = active_submissions_event(() if ended else contest.under_way)
+        progress = Progress(
+            under_way=snapshot.number,
+            building=snapshot.building,
+            builds_waiting=snapshot.builds_waiting,
+            submissions=snapshot.longest,
+            at=snapshot.at // _ALIVE_INTERVAL_S * _ALIVE_INTERVAL_S,
             ended=ended,
         )
-        if new != written:
-            written = new
+        if progress != last_written:
+            last_written = progress
             with contextlib.suppress(InputError):  # a full disk must not end the contest
-                write_progress(folder, new)
+                write_progress(folder, progress)
 
     async def write_regularly() -> None:
         while True:
             write()
             await asyncio.sleep(_PROGRESS_INTERVAL_S)
 
-    writing = asyncio.create_task(write_regularly())
+    writer_task = asyncio.create_task(write_regularly())
     try:
         yield
     finally:
-        await cancel_tasks(writing)
+        await cancel_tasks(writer_task)
         write(ended=True)
 
 
@@ -257,7 +260,9 @@ class _PendingFolder:
         """Read the files. Raise InputError if a file's problem is not in the contest any more."""
         self._folder = journal.folder / IN_PROGRESS
         self._rows = [
-            row for path in self._folder.glob("[!.]*.json") if (row := _begun_row(path, journal, problems))
+            row
+            for path in self._folder.glob("[!.]*.json")
+            if (row := _read_pending_row(path, journal, problems))
         ]
 
     def resume(self, contest: Contest) -> None:
@@ -280,7 +285,7 @@ class _PendingFolder:
         return self._folder / f"{name[:32]}-{digest}.json"  # at most 255 bytes, also for a long name
 
 
-def _begun_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
+def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
     """Return the submission in a file. If it has been judged, remove the file and return None."""
     remedy = "Remove the file, and the submission with it"
     row = read_value(path, dict[str, Any], "is not a submission", remedy)
@@ -288,9 +293,9 @@ def _begun_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dic
         path.unlink(missing_ok=True)
         return None
     if row[PROBLEM] not in problems:
-        what = f"the problem {row[PROBLEM]} is not in the contest any more, which would lose a submission"
+        problem = f"the problem {row[PROBLEM]} is not in the contest any more, which would lose a submission"
         remedy = "Restore the problem, or remove the file and with it the submission"
-        raise InputError(what, where=str(path), remedy=remedy)
+        raise InputError(problem, where=str(path), remedy=remedy)
     return row
 
 
@@ -302,13 +307,13 @@ class _Ledger:
         remove_incomplete_line(path)
         self._runs = Lines(path)
 
-    def judged(self, row: Mapping[str, Any]) -> None:
+    def save_result(self, row: Mapping[str, Any]) -> None:
         self._journal.record(row)
 
-    def failed(self, row: Mapping[str, Any]) -> None:
+    def save_failure(self, row: Mapping[str, Any]) -> None:
         self._journal.fail(row)
 
-    def ran(self, row: Mapping[str, Any]) -> None:
+    def save_run(self, row: Mapping[str, Any]) -> None:
         self._runs.append(msgspec.json.encode(row))
 
     def restore(self, contest: Contest) -> None:
@@ -321,13 +326,13 @@ class _Ledger:
         self._runs.close()
 
 
-def _begun(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
+def _read_or_write_start(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
     """Return when the contest began: the time in contest.json, or now. Write the participants there."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
-    old_start = read_value(path, ContestStart, "does not say when the contest began", remedy)
-    started = clock() if old_start is None else old_start.started
+    stored_start = read_value(path, ContestStart, "does not say when the contest began", remedy)
+    started = clock() if stored_start is None else stored_start.started
     start = ContestStart(started=started, participants=(*participants,))
-    if start != old_start:
+    if start != stored_start:
         replace(path, [encode_terminal_safe_json(start), b"\n"])
     return start.started
 
@@ -336,10 +341,10 @@ def _begun(folder: Path, clock: Callable[[], float], participants: Collection[st
 
 
 _TEMPLATE = "_feedback.md.j2"
-_ODD = re.compile(r"[^A-Za-z0-9_.@-]+")
+_UNUSABLE_CHARACTERS = re.compile(r"[^A-Za-z0-9_.@-]+")
 _MAX_NAME = 56  # maximum length of a participant's name that is made from a model's name
 # Text after the statement, for an agent.
-_TAKING_PART = """
+_AGENT_INSTRUCTIONS = """
 
 You may submit programs while you work, and get their results: the MCP server `contest` of the file
 `.mcp.json` (also in the variables IOI_EVAL_MCP_URL and IOI_EVAL_MCP_TOKEN) has the tools.
@@ -402,20 +407,24 @@ async def compete(
         on_event: Receives events.
         serving: Serves the contest to agents: `ioi_eval.plugins.contest.mcp.serving`.
     """
-    wanted, allowed, secret = asking or Asking(), turns or Turns(), Secret(key)
+    asking_options, turn_options, secret_key = asking or Asking(), turns or Turns(), Secret(key)
     if isinstance(author, ModelOptions):
         from ioi_eval.generate.chat import check_model  # loads HTTP clients
 
-        check_model(author, secret)
-    called = author_name(author)
-    folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
+        check_model(author, secret_key)
+    full_name = author_name(author)
+    folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(full_name)}-turns")
     # Of a long name the end is used, because names of checkpoints differ there.
-    name = _ODD.sub("-", called)[-_MAX_NAME:].lstrip("_.@-") or "model"
-    names = [name] if wanted.samples == 1 else [f"{name}.{number + 1}" for number in range(wanted.samples)]
-    requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
-    holding = open_contest(
+    name = _UNUSABLE_CHARACTERS.sub("-", full_name)[-_MAX_NAME:].lstrip("_.@-") or "model"
+    names = (
+        [name]
+        if asking_options.samples == 1
+        else [f"{name}.{number + 1}" for number in range(asking_options.samples)]
+    )
+    requests = Requests(problems, asking_options, agent=isinstance(author, AgentOptions))
+    opening = open_contest(
         problems,
-        rules or Rules(submissions=None if isinstance(author, ModelOptions) else allowed.number),
+        rules or Rules(submissions=None if isinstance(author, ModelOptions) else turn_options.number),
         out=folder,
         participants=names,
         choice=choice,
@@ -426,31 +435,41 @@ async def compete(
         spoken=requests.judgeable_language if isinstance(author, ModelOptions) else None,
     )
     unwritten: dict[str, str] = {}
-    feedback = open_template(allowed.template, _TEMPLATE)
-    async with holding as contest:
+    feedback = open_template(turn_options.template, _TEMPLATE)
+    async with opening as contest:
         spending = BudgetTracker(budget)
-        number_of = allowed.number if isinstance(author, ModelOptions) else 1
-        agent = isinstance(author, AgentOptions)
-        refused = {
-            label: requests.refusal(problem, can_submit_files=agent)
+        max_turns = turn_options.number if isinstance(author, ModelOptions) else 1
+        is_agent = isinstance(author, AgentOptions)
+        refusals = {
+            label: requests.refusal(problem, can_submit_files=is_agent)
             for label, problem in contest.problems.items()
         }
-        asked = fingerprint((), called, author_settings(author))
-        with contextlib.closing(_ReplyLog(folder / TURNS, spending, names, number_of, asked)) as kept:
-            room = asyncio.Semaphore(wanted.concurrency)
-            async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
-                talks = [
+        author_hash = fingerprint((), full_name, author_settings(author))
+        with contextlib.closing(
+            _ReplyLog(folder / TURNS, spending, names, max_turns, author_hash)
+        ) as reply_log:
+            slots = asyncio.Semaphore(asking_options.concurrency)
+            async with _open_author(author, folder, names, contest, serving, spending, secret_key) as writer:
+                problem_works = [
                     _ProblemWork(
-                        contest, requests, label, number, number_of, writer, kept, feedback, refused[label]
+                        contest,
+                        requests,
+                        label,
+                        number,
+                        max_turns,
+                        writer,
+                        reply_log,
+                        feedback,
+                        refusals[label],
                     )
                     for number in range(len(names))
                     for label in contest.problems
                 ]
                 with raise_first_of_group(InputError):
                     async with asyncio.TaskGroup() as group:
-                        for talk in talks:
-                            session = contest.session(names[talk.sample])
-                            group.create_task(talk.go(session, room, unwritten))
+                        for problem_work in problem_works:
+                            session = contest.session(names[problem_work.sample])
+                            group.create_task(problem_work.run(session, slots, unwritten))
         scoreboard = contest.scoreboard()
         write_stopped(folder, unwritten)  # before the report is written, which shows the reasons
     return ContestOutcome(
@@ -458,12 +477,12 @@ async def compete(
         scoreboard=scoreboard,
         summary=Results.open(folder).summary(),
         unwritten=unwritten,
-        unasked=tuple(key for key in unwritten if refused[key.partition("/")[2]]),
+        unasked=tuple(key for key in unwritten if refusals[key.partition("/")[2]]),
     )
 
 
 @contextlib.asynccontextmanager
-async def _writing(
+async def _open_author(
     author: ModelOptions | AgentOptions,
     folder: Path,
     names: Sequence[str],
@@ -499,62 +518,68 @@ class _ProblemWork(NamedTuple):
     feedback: tuple[str, jinja2.Template]  # name and template of the message after a submission
     refused: str  # reason why no program can be judged, so that no program is requested
 
-    async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
-        async with room:
+    async def run(self, session: Session, slots: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
+        async with slots:
             try:
-                await self._talk(session)
+                await self._solve(session)
             except (GenerationFailed, OutOfBudget, UnjudgedCall, RefusedCall, JudgeFailure) as error:
                 unwritten[f"{session.participant}/{self.label}"] = str(error)
 
-    async def _talk(self, session: Session) -> None:
+    async def _solve(self, session: Session) -> None:
         problem = self.contest.problems[self.label]
-        agent = isinstance(self.author, Agent)
-        spoken = self.requests.language(problem).language
+        is_agent = isinstance(self.author, Agent)
+        language = self.requests.language(problem).language
         if self.refused:
             if problem.unusable:
                 with contextlib.suppress(UnjudgedCall):  # the failures have it
-                    await session.end(self.label, spoken)
+                    await session.end(self.label, language)
             raise JudgeFailure(self.refused, final=True)
-        prompt = self.requests.prompt(problem, spoken)
-        if agent:
-            prompt += _TAKING_PART.format(problem=self.label, rules=self.contest.rules.told())
-        earlier, seen = tuple[tuple[str, str], ...](), set[int]()
+        prompt = self.requests.prompt(problem, language)
+        if is_agent:
+            prompt += _AGENT_INSTRUCTIONS.format(problem=self.label, rules=self.contest.rules.rules_text())
+        conversation, submission_numbers = tuple[tuple[str, str], ...](), set[int]()
         for turn in range(1, self.turns + 1):
             key = f"{session.participant}/{self.label}#{turn}"
-            prompt = self.kept.prompt(key, prompt, first=turn == 1)
-            ask = ModelRequest(
+            stored_prompt = self.kept.stored_prompt(key, stored_prompt, first=turn == 1)
+            request = ModelRequest(
                 key=key,
                 problem_id=self.label,
                 prompt=prompt,
-                language=spoken,
+                language=language,
                 number=self.sample,
-                earlier=earlier,
+                earlier=conversation,
             )
-            reply = await self.kept.written(ask, self.author)
-            code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
-            answer = None
-            if agent:
+            reply = await self.kept.get_reply(request, self.author)
+            code = extract(reply.generation, find(language)) if reply.code is None else reply.code
+            submission_reply = None
+            if is_agent:
                 await session.settle()  # submissions that the agent did not wait for count first
-            if agent and any(
-                place.id == self.label and place.submissions_left == 0 for place in session.problems()
+            if is_agent and any(
+                state.id == self.label and state.submissions_left == 0 for state in session.problems()
             ):
                 return  # no submission is left, so the agent's solution is not submitted
             if code is not None and code.strip():
-                answer = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)
+                submission_reply = await session.submit(
+                    self.label, code, reply.language or language, cost=reply.cost
+                )
                 # Not of an earlier call.
-                answer = msgspec.structs.replace(answer, repeats=answer.number in seen)
-                seen.add(answer.number)
-                knows = answer.best is not None
-                if answer.verdict is Verdict.AC or (
-                    knows and self.contest.solved(session.participant, self.label)
+                submission_reply = msgspec.structs.replace(
+                    submission_reply, repeats=submission_reply.number in submission_numbers
+                )
+                submission_numbers.add(submission_reply.number)
+                shows_points = submission_reply.best is not None
+                if submission_reply.verdict is Verdict.AC or (
+                    shows_points and self.contest.solved(session.participant, self.label)
                 ):
                     return
-            earlier += (("user", prompt), ("assistant", reply.generation))
-            words = {"told": None if answer is None else msgspec.to_builtins(answer)}
-            words |= {"turn": turn, "turns": self.turns, "language": spoken}
-            where, template = self.feedback
-            prompt = render_template(template, words, where)
-        await session.end(self.label, spoken)  # without a submission the problem would be missing in tables
+            conversation += (("user", prompt), ("assistant", reply.generation))
+            template_values = {
+                "told": None if submission_reply is None else msgspec.to_builtins(submission_reply)
+            }
+            template_values |= {"turn": turn, "turns": self.turns, "language": language}
+            template_name, template = self.feedback
+            prompt = render_template(template, template_values, template_name)
+        await session.end(self.label, language)  # without a submission the problem would be missing in tables
 
 
 class _ReplyLog:
@@ -565,45 +590,54 @@ class _ReplyLog:
     """
 
     def __init__(
-        self, path: Path, budget: BudgetTracker, names: Collection[str], turns: int, asked: str
+        self, path: Path, budget: BudgetTracker, names: Collection[str], max_turns: int, author_hash: str
     ) -> None:
-        self._path, self._asked, self._replies = path, asked, dict[str, tuple[str, GeneratedReply]]()
+        self._path, self._author_hash, self._replies = (
+            path,
+            author_hash,
+            dict[str, tuple[str, GeneratedReply]](),
+        )
         remove_incomplete_line(path)
         for _, row in decode_lines(path, dict[str, Any]):
             try:
                 reply = msgspec.convert(row["reply"], GeneratedReply)
-                key, prompt, of = row["key"], row["prompt"], row["asked"]
+                key, prompt, stored_hash = row["key"], row["prompt"], row["asked"]
                 participant, turn = key.partition("/")[0], int(key.rpartition("#")[2])
             except (KeyError, ValueError, msgspec.ValidationError) as error:
                 problem = f"a line is no reply of a model: {error}"
                 raise InputError(problem, where=str(path), remedy="Take the line out") from error
-            if participant in names and of != asked:
-                raise self._other("of another model or other settings")
-            if participant in names and turn > turns:
-                raise self._other(f"of more than {turns} turns")
+            if participant in names and stored_hash != author_hash:
+                raise self._mismatch_error("of another model or other settings")
+            if participant in names and turn > max_turns:
+                raise self._mismatch_error(f"of more than {max_turns} turns")
             self._replies[key] = prompt, reply
             budget.spend(reply.usage)
         self._file = Lines(path)
 
-    def _other(self, what: str) -> InputError:
+    def _mismatch_error(self, kind: str) -> InputError:
         remedy = "Choose another out=FOLDER, or discard them with fresh=True"
-        return InputError(f"holds replies {what}", where=str(self._path), remedy=remedy)
+        return InputError(f"holds replies {kind}", where=str(self._path), remedy=remedy)
 
-    def prompt(self, key: str, words: str, *, first: bool) -> str:
+    def stored_prompt(self, key: str, new_prompt: str, *, first: bool) -> str:
         """Return the message that a stored reply answers, else this one. Raise InputError if they differ."""
-        prompt = self._replies[key][0] if key in self._replies else words
-        if first and prompt != words:
-            raise self._other("to other prompts")
+        prompt = self._replies[key][0] if key in self._replies else new_prompt
+        if first and prompt != new_prompt:
+            raise self._mismatch_error("to other prompts")
         return prompt
 
-    async def written(self, ask: ModelRequest, author: Author) -> GeneratedReply:
+    async def get_reply(self, request: ModelRequest, author: Author) -> GeneratedReply:
         """Return the stored reply to a request, or request a new one and store it."""
-        if ask.key not in self._replies:
-            reply = await author.write(ask)
-            row = {"key": ask.key, "asked": self._asked, "prompt": ask.prompt, "reply": reply}
+        if request.key not in self._replies:
+            reply = await author.write(request)
+            row = {
+                "key": request.key,
+                "asked": self._author_hash,
+                "prompt": request.prompt,
+                "reply": reply,
+            }
             self._file.append(msgspec.json.encode(row))
-            self._replies[ask.key] = ask.prompt, reply
-        return self._replies[ask.key][1]
+            self._replies[request.key] = request.prompt, reply
+        return self._replies[request.key][1]
 
     def close(self) -> None:
         self._file.close()

@@ -52,7 +52,7 @@ def contest(source: str, **options: Any) -> Task:
     except InputError as error:
         raise PrerequisiteError(str(error)) from error
     return Task(
-        dataset=MemoryDataset(samples, name=episodes.asked.name or source),
+        dataset=MemoryDataset(samples, name=episodes.source.name or source),
         solver=as_solver(react(tools=contest_tools(source, **options), submit=False, on_continue=_goes_on)),
         scorer=contest_points(),
         message_limit=_MAX_MESSAGES,
@@ -62,10 +62,10 @@ def contest(source: str, **options: Any) -> Task:
 def contest_tools(source: str, **options: Any) -> list[Tool]:
     """Return the tools `run`, `test` and `submit`, for any agent; a sample's metadata has `problem_id`."""
     from ioi_eval.plugins.contest.episodes import Episodes
-    from ioi_eval.plugins.contest.tools import tools_for
+    from ioi_eval.plugins.contest.tools import select_tools
 
     episodes = Episodes(source, options)
-    return [_tool(episodes, tool.__name__) for tool in tools_for(episodes.problems.values())]
+    return [_tool(episodes, tool.__name__) for tool in select_tools(episodes.problems.values())]
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -75,7 +75,7 @@ def contest_points() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         if (episode := _episodes.pop(state.uuid, None)) is not None:
             await episode.settle()
-            state.store.set(_REACHED, episode.told())
+            state.store.set(_REACHED, episode.summary_values())
         reached = state.store.get(_REACHED) or {"share": 0.0, "submissions": 0}
         if why := reached.get("unjudged"):
             return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {why}", metadata=reached)
@@ -105,7 +105,7 @@ def _tool(episodes: Episodes, name: str) -> Tool:
         except (RefusedCall, UnjudgedCall) as error:
             raise ToolError(str(error)) from None
         finally:
-            store().set(_REACHED, episode.told())
+            store().set(_REACHED, episode.summary_values())
 
     about = inspect.signature(call)
     del execute.__dict__["__wrapped__"]

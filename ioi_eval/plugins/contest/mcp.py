@@ -36,8 +36,15 @@ from ioi_eval.plugins.contest import (
     UnjudgedCall,
     as_markdown,
 )
-from ioi_eval.plugins.contest.episodes import plain
-from ioi_eval.plugins.contest.tools import TOOLS, Tool, described, descriptions, test, tools_for
+from ioi_eval.plugins.contest.episodes import to_plain_values
+from ioi_eval.plugins.contest.tools import (
+    TOOLS,
+    Tool,
+    copy_signature,
+    parameter_descriptions,
+    select_tools,
+    test,
+)
 
 with needs("mcp"):
     import anyio
@@ -77,148 +84,164 @@ def contest_server(
         raise InputError(
             "nobody takes part", field="participant", remedy="Name a participant, or give tokens"
         )
-    secured: dict[str, Any] = {}
+    security_options: dict[str, Any] = {}
     if tokens is not None:
         settings = AuthSettings(issuer_url=_ISSUER, resource_server_url=None)  # type: ignore[arg-type]
-        secured = {"token_verifier": _Tokens(tokens), "auth": settings}
-    server = _Tools(_TITLE, instructions=contest.rules.told(), log_level="WARNING", **secured)
+        security_options = {"token_verifier": _TokenVerifier(tokens), "auth": settings}
+    server = _ContestServer(
+        _TITLE, instructions=contest.rules.rules_text(), log_level="WARNING", **security_options
+    )
     server.contest = contest
-    for function, answer, hints in _tools(contest, session):
-        about = (function.__doc__ or "").partition("\n")[0]
-        server.add_tool(function, description=about, annotations=hints, structured_output=True)
-        server.answers[function.__name__] = _schema(answer)
+    for function, reply_type, hints in _tool_functions(contest, session):
+        description = (function.__doc__ or "").partition("\n")[0]
+        server.add_tool(function, description=description, annotations=hints, structured_output=True)
+        server.reply_schemas[function.__name__] = _reply_schema(reply_type)
     for label in contest.problems:
         _add_statement(server, session, label)
     return server
 
 
-class _Tools(MCPServer[Any]):
+class _ContestServer(MCPServer[Any]):
     """An MCP server that lists tools with enums of parameters and with schemas of replies.
 
     It also has its own messages for wrong arguments: the SDK returns its parser's messages, and ignores
     unknown arguments such as `lang`.
     """
 
-    def __init__(self, *positional: Any, **named: Any) -> None:
-        super().__init__(*positional, **named)
+    def __init__(self, *positional: Any, **keywords: Any) -> None:
+        super().__init__(*positional, **keywords)
         self.contest: Contest | None = None
-        self.answers: dict[str, dict[str, Any]] = {}  # schemas of replies by tool
+        self.reply_schemas: dict[str, dict[str, Any]] = {}  # schemas of replies by tool
 
     async def list_tools(self) -> Any:
         tools = await super().list_tools()
         for tool in tools:
-            tool.output_schema = self.answers[tool.name]
+            tool.output_schema = self.reply_schemas[tool.name]
             # The contest checks values itself, and accepts other names of a language.
             for name, parameter in tool.input_schema.get("properties", {}).items():
                 parameter["description"] = _PARAMETERS[name]
-                if self.contest is not None and (values := _values(self.contest, name)):
+                if self.contest is not None and (values := _allowed_values(self.contest, name)):
                     parameter["enum"] = values
                 if name == "language":
                     parameter.pop("default", None)  # "" is not in the enum
         return tools
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        known = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
-        if name in known and (unknown := [f"`{each}`" for each in arguments if each not in known[name]]):
-            there = ", ".join(f"`{each}`" for each in known[name]) or "none"
-            words = f"no such argument: {', '.join(unknown)}. There are: {there}"
-            raise ToolError(f"Error executing tool {name}: {words}")
+        parameters_by_tool = {
+            tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()
+        }
+        if name in parameters_by_tool and (
+            unknown_arguments := [
+                f"`{argument}`" for argument in arguments if argument not in parameters_by_tool[name]
+            ]
+        ):
+            allowed = ", ".join(f"`{argument}`" for argument in parameters_by_tool[name]) or "none"
+            message = f"no such argument: {', '.join(unknown_arguments)}. There are: {allowed}"
+            raise ToolError(f"Error executing tool {name}: {message}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
-            wrong = (
-                f"`{'.'.join(map(str, each['loc']))}` {_WANTED.get(each['type'], each['msg'])}"
-                for each in error.__cause__.errors()
+            messages = (
+                f"`{'.'.join(map(str, fault['loc']))}` {_ARGUMENT_ERRORS.get(fault['type'], fault['msg'])}"
+                for fault in error.__cause__.errors()
             )
-            raise ToolError(f"Error executing tool {name}: {'; '.join(wrong)}") from None
+            raise ToolError(f"Error executing tool {name}: {'; '.join(messages)}") from None
 
 
 # Messages by pydantic's names of errors.
-_WANTED = {"missing": "is missing", "string_type": "must be a text", "dict_type": "must be an object"}
-_WANTED |= dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number")
+_ARGUMENT_ERRORS = {
+    "missing": "is missing",
+    "string_type": "must be a text",
+    "dict_type": "must be an object",
+}
+_ARGUMENT_ERRORS |= dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number")
 _MAX_VALUES = 200  # problems in an enum
 # Descriptions of the tools' parameters.
 _PARAMETERS = {
     "name": "The name of the text, as `statement` tells it.",
     "offset": "Where to begin, in characters.",
-    **{name: text for tool in TOOLS for name, text in descriptions(tool).items()},
+    **{name: text for tool in TOOLS for name, text in parameter_descriptions(tool).items()},
 }
 
 
-def _values(contest: Contest, parameter: str) -> list[str]:
+def _allowed_values(contest: Contest, parameter: str) -> list[str]:
     """Return the values of a parameter; empty if it may have any value."""
     if parameter == "problem" and len(contest.problems) <= _MAX_VALUES:
         return [*contest.problems]
     return sorted(contest.languages) if parameter == "language" else []
 
 
-def _schema(answer: type[msgspec.Struct]) -> dict[str, Any]:
+def _reply_schema(reply_type: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a reply, in which values may be missing."""
-    _, parts = msgspec.json.schema_components([answer], ref_template="#/$defs/{name}")
-    schema = parts.pop(answer.__name__)
-    always = {"boolean", "integer", "number"}
-    found = schema["properties"]
-    required = [name for name in schema.get("required", []) if found[name].get("type") in always]
-    return {**schema, "required": required, "$defs": parts}
+    _, definitions = msgspec.json.schema_components([reply_type], ref_template="#/$defs/{name}")
+    schema = definitions.pop(reply_type.__name__)
+    required_types = {"boolean", "integer", "number"}
+    properties = schema["properties"]
+    required = [name for name in schema.get("required", []) if properties[name].get("type") in required_types]
+    return {**schema, "required": required, "$defs": definitions}
 
 
-class _Tokens:
+class _TokenVerifier:
     """Finds participants by their tokens, in a time that does not depend on the token."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
         self._tokens = {name: token.encode() for name, token in tokens.items()}
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        given = token.encode(errors="replace")
-        found = [name for name, own in self._tokens.items() if hmac.compare_digest(own, given)]
-        return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
+        token_bytes = token.encode(errors="replace")
+        participants = [
+            name for name, expected in self._tokens.items() if hmac.compare_digest(expected, token_bytes)
+        ]
+        return AccessToken(token=token, client_id=participants[0], scopes=[]) if participants else None
 
 
-def _tools(
-    contest: Contest, session: Callable[[], Session]
+def _tool_functions(
+    contest: Contest, get_session: Callable[[], Session]
 ) -> Iterator[tuple[Callable[..., Any], type[msgspec.Struct], ToolAnnotations]]:
     """Yield functions for tools, the types of their replies, and hints for clients."""
 
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return plain(ProblemList(problems=session().problems()))
+        return to_plain_values(ProblemList(problems=get_session().problems()))
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: text, limits, languages, samples, files. `cut` lists what is not shown in full."""
-        return await _answered(lambda: session().statement(problem, characters=MAX_PART_LENGTH))
+        return await _reply_or_tool_error(
+            lambda: get_session().statement(problem, characters=MAX_PART_LENGTH)
+        )
 
     async def attachment(problem: str, name: str, offset: int = 0) -> dict[str, Any]:
         """Read a text of a problem from an offset: an attachment, a sample, or the rest of the statement."""
-        return await _answered(lambda: session().attachment(problem, name, offset))
+        return await _reply_or_tool_error(lambda: get_session().attachment(problem, name, offset))
 
     async def standing() -> dict[str, Any]:
         """Return your points, your calls in progress, the time left, and the scoreboard if shown."""
-        return plain(session().standing())
+        return to_plain_values(get_session().standing())
 
-    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    yield problems, ProblemList, reads
-    yield statement, Statement, reads
-    yield attachment, TextPart, reads
-    for tool in tools_for(contest.problems.values()):
-        answer = get_type_hints(tool)["return"]
-        yield _judging(tool, session), answer, reads if tool is test else writes
-    yield standing, Standing, reads
+    read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    changes_state = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    yield problems, ProblemList, read_only
+    yield statement, Statement, read_only
+    yield attachment, TextPart, read_only
+    for tool in select_tools(contest.problems.values()):
+        reply_type = get_type_hints(tool)["return"]
+        yield _tool_with_progress(tool, get_session), reply_type, read_only if tool is test else changes_state
+    yield standing, Standing, read_only
 
 
-def _judging(tool: Tool, session: Callable[[], Session]) -> Any:
+def _tool_with_progress(tool: Tool, get_session: Callable[[], Session]) -> Any:
     """Return a tool as a function that reports progress to its client every few seconds."""
 
     async def call(context: Context[Any, Any], **arguments: Any) -> dict[str, Any]:
-        reporting = asyncio.create_task(_report(context))
+        progress_task = asyncio.create_task(_report_progress(context))
         try:
-            return await _answered(lambda: tool(session(), **arguments))
+            return await _reply_or_tool_error(lambda: tool(get_session(), **arguments))
         finally:
-            reporting.cancel()
+            progress_task.cancel()
 
-    described(call, tool, ["problem"])
+    copy_signature(call, tool, ["problem"])
     call.__annotations__["context"] = Context  # the SDK passes an argument of this type
     return call
 
@@ -226,31 +249,33 @@ def _judging(tool: Tool, session: Callable[[], Session]) -> Any:
 _REPORT_INTERVAL_S = 5.0  # between notifications of progress; some clients give up after 30 s without any
 
 
-async def _report(context: Context[Any, Any]) -> None:
-    for number in itertools.count(1):
+async def _report_progress(context: Context[Any, Any]) -> None:
+    for count in itertools.count(1):
         await asyncio.sleep(_REPORT_INTERVAL_S)
         try:
-            await context.report_progress(number, message="waiting for its turn, or being judged")
+            await context.report_progress(count, message="waiting for its turn, or being judged")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the client has left: the call goes on
 
 
-async def _answered(call: Callable[[], Awaitable[msgspec.Struct] | msgspec.Struct]) -> dict[str, Any]:
+async def _reply_or_tool_error(
+    call: Callable[[], Awaitable[msgspec.Struct] | msgspec.Struct],
+) -> dict[str, Any]:
     """Return a call's reply. A refused call is a tool error with the reason."""
     try:
-        answer = call()
-        return plain(answer if isinstance(answer, msgspec.Struct) else await answer)
+        reply = call()
+        return to_plain_values(reply if isinstance(reply, msgspec.Struct) else await reply)
     except (RefusedCall, UnjudgedCall) as error:
         raise ToolError(str(error)) from None
 
 
-def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label: str) -> None:
+def _add_statement(server: MCPServer[Any], get_session: Callable[[], Session], label: str) -> None:
     uri = f"contest://problems/{quote(label, safe='')}"
 
     @server.resource(uri, name=label, description=f"The statement of {label}", mime_type="text/markdown")
-    def read() -> str:
+    def read_statement() -> str:
         try:
-            return as_markdown(session().statement(label, characters=MAX_PART_LENGTH))
+            return as_markdown(get_session().statement(label, characters=MAX_PART_LENGTH))
         except RefusedCall as error:
             raise ResourceError(str(error)) from None
 
@@ -258,28 +283,28 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
 # --- standard input ----------------------------------------------------------------------------------
 
 
-def endable_input() -> Callable[[], None]:
+def forward_standard_input() -> Callable[[], None]:
     """Replace standard input by a socket that forwards it, and return a function that closes the socket.
 
     The SDK reads standard input in a thread, which only an end of the input stops.
     """
     if sys.stdin is None:  # standard input is closed, and its descriptor may belong to another file
         return lambda: None
-    given, (ours, theirs) = os.dup(0), socket.socketpair()
-    with theirs:
-        os.dup2(theirs.fileno(), 0)
+    old_input, (writer, reader) = os.dup(0), socket.socketpair()
+    with reader:
+        os.dup2(reader.fileno(), 0)
 
     def end() -> None:
         with contextlib.suppress(OSError):  # it has ended
-            ours.shutdown(socket.SHUT_WR)
+            writer.shutdown(socket.SHUT_WR)
 
-    def hand_on() -> None:
+    def forward_input() -> None:
         with contextlib.suppress(OSError):  # it has ended, or cannot be read any more
-            while piece := os.read(given, 1 << 16):
-                ours.sendall(piece)
+            while chunk := os.read(old_input, 1 << 16):
+                writer.sendall(chunk)
         end()
 
-    threading.Thread(target=hand_on, daemon=True).start()
+    threading.Thread(target=forward_input, daemon=True).start()
     return end
 
 
@@ -289,7 +314,7 @@ def endable_input() -> Callable[[], None]:
 _GRACE_S = 0.2  # for replies that are being written
 
 
-class _Server(uvicorn.Server):
+class _QuietServer(uvicorn.Server):
     """A uvicorn server that does not handle signals and does not wait for clients when it ends."""
 
     @contextlib.contextmanager
@@ -297,13 +322,13 @@ class _Server(uvicorn.Server):
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(_GRACE_S, self._leave)
+        asyncio.get_running_loop().call_later(_GRACE_S, self._abort_connections)
         await super().shutdown(sockets)
         for task in self.server_state.tasks:
             task.cancel()
         await self.lifespan.shutdown()  # uvicorn would cancel it if it does not wait for clients
 
-    def _leave(self) -> None:
+    def _abort_connections(self) -> None:
         """Close all connections: from Python 3.12 on, closing a server waits for them."""
         for connection in [*self.server_state.connections]:
             if (transport := connection.transport) is not None:
@@ -316,19 +341,19 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
     Clients that connect before `serving` uses the socket wait.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    what, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
+    problem, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
     try:
         socket.getaddrinfo(host, port, family)
     except (socket.gaierror, UnicodeError) as error:
         reason = "the address is not known"
-        raise InputError(f"{what}: {reason}", field="host", remedy=remedy) from error
+        raise InputError(f"{problem}: {reason}", field="host", remedy=remedy) from error
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         reason = os.strerror(error.errno or 0)  # the error's own message repeats the address
-        of_host = error.errno == errno.EADDRNOTAVAIL
-        field, remedy = ("host", remedy) if of_host else ("port", "Choose another address or port")
-        raise InputError(f"{what}: {reason}", field=field, remedy=remedy) from error
+        is_host_error = error.errno == errno.EADDRNOTAVAIL
+        field, remedy = ("host", remedy) if is_host_error else ("port", "Choose another address or port")
+        raise InputError(f"{problem}: {reason}", field=field, remedy=remedy) from error
 
 
 @contextlib.asynccontextmanager
@@ -358,22 +383,25 @@ async def serving(
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
     )
-    for logs in ("mcp.server.streamable_http", "uvicorn.error"):
-        logging.getLogger(logs).addFilter(_should_log)
+    for logger_name in ("mcp.server.streamable_http", "uvicorn.error"):
+        logging.getLogger(logger_name).addFilter(_should_log)
     max_requests = contest.rules.at_once + contest.rules.waiting + _EXTRA_REQUESTS
-    guests = _Guests(max(max_requests, connections // (len(tokens) + 1)))
+    connection_limits = _ConnectionLimits(max(max_requests, connections // (len(tokens) + 1)))
     # Added last, so that tokens have been checked.
-    app.user_middleware += [Middleware(guests.seated), Middleware(_queued, max_requests=max_requests)]
+    app.user_middleware += [
+        Middleware(connection_limits.wrap_app),
+        Middleware(_limit_requests, max_requests=max_requests),
+    ]
     listening = listening or listen(host, port)
     config = uvicorn.Config(
         app,
-        http=guests.protocol(),
+        http=connection_limits.protocol_class(),
         ws="none",
         log_level="warning",
         access_log=False,
         proxy_headers=False,  # a client could forge its address with these
     )
-    server = _Server(config)
+    server = _QuietServer(config)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
         try:
@@ -388,75 +416,77 @@ def _should_log(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | asyncio.CancelledError))
 
 
-class _Guests:
-    """Limits connections to a contest: at most `share` for each participant, and for all strangers together.
+class _ConnectionLimits:
+    """Limits connections: at most `max_connections` for each participant, and for all strangers together.
 
     A stranger has not sent a token yet. If there are too many strangers, the oldest one is disconnected, so
     that silent clients keep nobody out. A participant with too many connections gets an error.
     """
 
-    def __init__(self, share: int) -> None:
-        self._share = share
+    def __init__(self, max_connections: int) -> None:
+        self._max_connections = max_connections
         self._strangers: dict[Any, asyncio.Transport] = {}
         self._names: dict[Any, str] = {}
-        self._places = defaultdict[str, set[Any]](set)
+        self._connections = defaultdict[str, set[Any]](set)
 
-    def protocol(self) -> type[asyncio.Protocol]:
+    def protocol_class(self) -> type[asyncio.Protocol]:
         """Return the protocol class of which uvicorn makes an object for each connection."""
-        guests = self
+        limits = self
 
-        class Greeted(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        class CountedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             def connection_made(self, transport: asyncio.Transport) -> None:
                 super().connection_made(transport)
-                guests._strangers[self.client] = transport
-                if len(guests._strangers) > guests._share:
-                    guests._strangers.pop(next(iter(guests._strangers))).abort()
+                limits._strangers[self.client] = transport
+                if len(limits._strangers) > limits._max_connections:
+                    limits._strangers.pop(next(iter(limits._strangers))).abort()
 
             def connection_lost(self, error: Exception | None) -> None:
-                guests._goes(self.client)
+                limits._forget(self.client)
                 super().connection_lost(error)
 
-        return Greeted
+        return CountedProtocol
 
-    def seated(self, app: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    def wrap_app(self, app: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         """Wrap an application: refuse a participant's requests on more connections than its share."""
 
-        async def served(scope: Any, receive: Any, send: Any) -> None:
+        async def limited_app(scope: Any, receive: Any, send: Any) -> None:
             token = get_access_token() if scope["type"] == "http" else None
-            if token is None or self._takes_place(scope["client"], token.client_id):
+            if token is None or self._admit(scope["client"], token.client_id):
                 await app(scope, receive, send)
                 return
-            words = {"error": f"You have {self._share} connections open, which is the most. Close some."}
-            await JSONResponse(words, 429, {"Connection": "close"})(scope, receive, send)
+            reply = {
+                "error": f"You have {self._max_connections} connections open, which is the most. Close some."
+            }
+            await JSONResponse(reply, 429, {"Connection": "close"})(scope, receive, send)
 
-        return served
+        return limited_app
 
-    def _takes_place(self, client: Any, name: str) -> bool:
-        places = self._places[name]
-        if client not in places:
-            if len(places) >= self._share:
+    def _admit(self, client: Any, name: str) -> bool:
+        connections = self._connections[name]
+        if client not in connections:
+            if len(connections) >= self._max_connections:
                 return False
-            self._goes(client)
+            self._forget(client)
             self._names[client] = name
-            places.add(client)
+            connections.add(client)
         return True
 
-    def _goes(self, client: Any) -> None:
+    def _forget(self, client: Any) -> None:
         self._strangers.pop(client, None)
         if (name := self._names.pop(client, None)) is not None:
-            self._places[name].discard(client)
+            self._connections[name].discard(client)
 
 
-def _queued(app: Callable[..., Awaitable[None]], max_requests: int) -> Callable[..., Awaitable[None]]:
+def _limit_requests(app: Callable[..., Awaitable[None]], max_requests: int) -> Callable[..., Awaitable[None]]:
     """Wrap an application: let in at most `max_requests` requests of each participant.
 
     The SDK starts a stream and several tasks for each request, so a flood would delay everybody else.
     """
-    capacities = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max_requests))
+    slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max_requests))
 
-    async def served(scope: Any, receive: Any, send: Any) -> None:
+    async def limited_app(scope: Any, receive: Any, send: Any) -> None:
         token = get_access_token() if scope["type"] == "http" and scope["method"] == "POST" else None
-        async with contextlib.nullcontext() if token is None else capacities[token.client_id]:
+        async with contextlib.nullcontext() if token is None else slots[token.client_id]:
             await app(scope, receive, send)
 
-    return served
+    return limited_app

@@ -28,7 +28,7 @@ class MedalRule(StrEnum):
         }[self]
 
 
-def medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]) -> list[str]:
+def award_medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]) -> list[str]:
     """Return the medal of each participant, or an empty string. Nobody gets a medal for no points.
 
     Args:
@@ -39,20 +39,28 @@ def medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]) -> l
     if rule is MedalRule.NONE:
         return ["" for _ in points]
     if rule is MedalRule.ICPC:
-        kinds = [kind for kind in _KINDS for _ in range(_ICPC_MEDALS)]
+        medals_by_place = [kind for kind in _KINDS for _ in range(_ICPC_MEDALS)]
         return [
-            kinds[place - 1] if place <= len(kinds) and own > 0 else ""
-            for place, own in zip(places, points, strict=True)
+            medals_by_place[place - 1] if place <= len(medals_by_place) and score > 0 else ""
+            for place, score in zip(places, points, strict=True)
         ]
-    number = len(points)
-    gold, silver = (points[math.ceil(number / part) - 1] if number else 0.0 for part in (12, 4))
+    participant_count = len(points)
+    gold, silver = (
+        points[math.ceil(participant_count / divisor) - 1] if participant_count else 0.0
+        for divisor in (12, 4)
+    )
     # The bronze cut-off is the lowest score that no more than half of the participants reach.
-    half = number // 2
-    bronze = min((own for own in points if sum(other >= own for other in points) <= half), default=math.inf)
+    max_medals = participant_count // 2
+    bronze = min(
+        (score for score in points if sum(other_score >= score for other_score in points) <= max_medals),
+        default=math.inf,
+    )
 
-    def medal(own: float) -> str:
-        if own <= 0:
+    def medal_of(score: float) -> str:
+        if score <= 0:
             return ""
-        return "gold" if own >= gold else "silver" if own >= silver else "bronze" if own >= bronze else ""
+        return (
+            "gold" if score >= gold else "silver" if score >= silver else "bronze" if score >= bronze else ""
+        )
 
-    return [medal(own) for own in points]
+    return [medal_of(score) for score in points]

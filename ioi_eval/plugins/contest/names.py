@@ -13,7 +13,7 @@ _MAX_WORDS = 4  # so that no name can be a sentence with instructions
 _MARKS = "_.@-'"
 _OTHER_MARKS = "\u2019\u2010\u00b7\u30fb\u05f3\u05f4"  # an apostrophe, a hyphen, dots, Hebrew signs
 # Letters and marks of Unicode that are invisible.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _STACKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3}")
@@ -22,7 +22,7 @@ _SCRIPTS = dict.fromkeys(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "BOPOMOF
 _SCRIPTS |= {"EXTENDED": "ARABIC"}  # digits
 _OF_ALL_SCRIPTS = frozenset({"COMBINING", "MODIFIER"})
 # Characters that look like others: Cyrillic, Greek, Armenian and rare Latin letters, digits, Katakana.
-_LOOKS = {
+_LOOKALIKES = {
     "a": "\u0430\u0410\u03b1\u0391\u0251",
     "b": "\u0412\u0392",
     "c": "\u0441\u0421\u03f2\u03f9",
@@ -60,10 +60,10 @@ _LOOKS = {
     "-": "\u2010",
     "\u00b7": "\u30fb",
 }
-_ALIKE = {ord(sign): shown for shown, signs in _LOOKS.items() for sign in signs}
+_ALIKE = {ord(sign): shown for shown, signs in _LOOKALIKES.items() for sign in signs}
 
 
-class Names:
+class ParticipantNames:
     """The names of a contest's participants. No two of them look alike."""
 
     def __init__(self) -> None:
@@ -71,46 +71,48 @@ class Names:
 
     def add(self, name: str, field: str = "participant") -> None:
         """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""
-        if wrong := _fault(name):
-            what, remedy = wrong
-            shown = visible(name[:80])
-            raise InputError(f"{shown!r} cannot be a participant's name: {what}", field=field, remedy=remedy)
-        if (other := self.known(name)) != name:
-            what = f"{visible(name)!r} and {visible(other)!r} look alike"
-            raise InputError(what, field=field, remedy="Give one of the two participants another name")
+        if fault := _find_fault(name):
+            problem, remedy = fault
+            shown_name = visible(name[:80])
+            raise InputError(
+                f"{shown_name!r} cannot be a participant's name: {problem}", field=field, remedy=remedy
+            )
+        if (other := self.register(name)) != name:
+            problem = f"{visible(name)!r} and {visible(other)!r} look alike"
+            raise InputError(problem, field=field, remedy="Give one of the two participants another name")
 
-    def known(self, name: str) -> str:
+    def register(self, name: str) -> str:
         """Add a name without checks, and return the first name that looks like it."""
-        return self._taken.setdefault(_look(name), name)
+        return self._taken.setdefault(_look_key(name), name)
 
 
-def _fault(name: str) -> tuple[str, str] | None:
+def _find_fault(name: str) -> tuple[str, str] | None:
     """Return what is wrong with a name and the remedy, or None. Letters may be of any script."""
     if (
         not 1 <= len(name) <= _MAX_NAME
         or name != " ".join(name.split())
         or name != unicodedata.normalize("NFKC", name)
         or not name[0].isalnum()
-        or not all(map(_may_be_in_name, name))
-        or _UNSEEN.search(name)
+        or not all(map(_is_allowed_character, name))
+        or _INVISIBLE.search(name)
         or _STACKED.search(name)
     ):
         return (
             f"it is not 1 to {_MAX_NAME} letters, digits, single spaces and any of {_MARKS}",
             "Use only these, in their plain form, a letter or a digit first",
         )
-    if (words := len(name.split())) > _MAX_WORDS:
-        return f"it has {words} words", f"Use at most {_MAX_WORDS} words"
-    if len(scripts := {script for char in name if (script := _script(char))}) > 1:
+    if (word_count := len(name.split())) > _MAX_WORDS:
+        return f"it has {word_count} words", f"Use at most {_MAX_WORDS} words"
+    if len(scripts := {script for char in name if (script := _script_of(char))}) > 1:
         return f"it mixes scripts: {', '.join(sorted(scripts))}", "Write it in the letters of one script"
     return None
 
 
-def _may_be_in_name(char: str) -> bool:
+def _is_allowed_character(char: str) -> bool:
     return char in f" {_MARKS}{_OTHER_MARKS}" or unicodedata.category(char)[0] in "LMN"
 
 
-def _script(char: str) -> str:
+def _script_of(char: str) -> str:
     """Return the script of a letter or digit; "" for characters that all scripts share."""
     if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
         return ""
@@ -121,7 +123,7 @@ def _script(char: str) -> str:
     return "" if first in _OF_ALL_SCRIPTS else _SCRIPTS.get(first, first.title())
 
 
-def _look(name: str) -> str:
+def _look_key(name: str) -> str:
     """Return a key that is the same for all names that look alike."""
     plain = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
     return plain.replace("rn", "m")

@@ -21,7 +21,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
-from ioi_eval.plugins.contest.tools import tools_for
+from ioi_eval.plugins.contest.tools import select_tools
 
 with needs("openenv"):
     from fastmcp import FastMCP
@@ -55,7 +55,7 @@ class OpenContest(MCPEnvironment):
         self._rewarded = 0.0  # sum of the rewards of earlier steps
         server = FastMCP(_NAME)
         server.tool(self.statement)
-        for tool in tools_for(episodes.problems.values()):
+        for tool in select_tools(episodes.problems.values()):
             server.tool(self._tool(getattr(Episode, tool.__name__)))
         super().__init__(server)
 
@@ -73,7 +73,7 @@ class OpenContest(MCPEnvironment):
     @property
     def state(self) -> State:
         state = self._state.model_dump()
-        return State(**(state if self._episode is None else {**state, **self._episode.told()}))
+        return State(**(state if self._episode is None else {**state, **self._episode.summary_values()}))
 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any

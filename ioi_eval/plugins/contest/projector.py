@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.plugins.contest.rules import Rules
-from ioi_eval.plugins.contest.scoreboard import clock, read_scoreboard, script, table
+from ioi_eval.plugins.contest.scoreboard import clock_text, read_scoreboard, read_script, scoreboard_table
 from ioi_eval.reports.document import Document, Section, counted, html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
@@ -20,11 +20,11 @@ _OPTION = "contest_"  # prefix of the rules among the options of a run
 
 def scoreboard_page(folder: Path) -> Callable[[], str] | None:
     """Return what makes the page of a run's folder, or None if the run is not a contest."""
-    rules = _rules(folder)
+    rules = _read_rules(folder)
     return None if rules is None else ScoreboardPage(folder, rules)
 
 
-def _rules(folder: Path) -> Rules | None:
+def _read_rules(folder: Path) -> Rules | None:
     """Return the rules of a contest from its folder, or None if the run is not a contest."""
     info = read_info(folder)
     options = {} if info is None else info.fingerprint.options
@@ -39,59 +39,59 @@ def _rules(folder: Path) -> Rules | None:
 class ScoreboardPage:
     """Makes the page. It reads the rows again if there are new ones, or if the freeze begins or ends."""
 
-    def __init__(self, folder: Path, rules: Rules, now: Callable[[], float] = time.time) -> None:
-        """`now` returns the seconds since 1970."""
-        self._folder, self._rules, self._now = folder, rules, now
+    def __init__(self, folder: Path, rules: Rules, clock: Callable[[], float] = time.time) -> None:
+        """`clock` returns the seconds since 1970."""
+        self._folder, self._rules, self._clock = folder, rules, clock
         self._lock = threading.Lock()
         self._version: object = None
         self._section = Section(title="Scoreboard")
-        self._about: list[str] = []
+        self._counts: list[str] = []
 
     def __call__(self) -> str:
         """Return the page as HTML."""
         start = read_value(self._folder / CONTEST, ContestStart)
-        elapsed_s = 0.0 if start is None else max(0.0, self._now() - start.started)
+        elapsed_s = 0.0 if start is None else max(0.0, self._clock() - start.started)
         frozen_from = self._rules.frozen_from(elapsed_s)
         with self._lock:
-            version = (self._size(), start, frozen_from)
+            version = (self._results_size(), start, frozen_from)
             if version != self._version:
-                self._read(frozen_from)
+                self._update_section(frozen_from)
                 self._version = version
             page = Document(
                 title=self._folder.resolve().name,
-                about=", ".join(filter(None, [*self._about, self._time(elapsed_s)])),
+                about=", ".join(filter(None, [*self._counts, self._time_text(elapsed_s)])),
                 ribbon=["frozen"] if frozen_from is not None and elapsed_s >= frozen_from else [],
                 sections=[self._section],
                 is_live=True,
             )
         return html(page)
 
-    def _size(self) -> int:
+    def _results_size(self) -> int:
         path = self._folder / RESULTS
         return path.stat().st_size if path.exists() else 0
 
-    def _read(self, frozen_from: float | None) -> None:
+    def _update_section(self, frozen_from: float | None) -> None:
         board = read_scoreboard(self._folder, frozen_from)
         assert board is not None, "the run is a contest"
-        text = [] if frozen_from is None else [self._freeze(frozen_from)]
+        text = [] if frozen_from is None else [self._freeze_note(frozen_from)]
         self._section = Section(
             title="Scoreboard",
             anchor="scoreboard",
             text=[*text, *filter(None, [board.medals.sentence])],
-            table=table(board, lambda problem: "", None),
-            script=script("projector.js"),
+            table=scoreboard_table(board, lambda problem: "", None),
+            script=read_script("projector.js"),
         )
-        self._about = [
+        self._counts = [
             counted(len(board.entrants), "participant"),
             counted(len(board.problems), "problem"),
         ]
 
-    def _freeze(self, frozen_from: float) -> str:
-        return f"From {clock(frozen_from)} on, results are hidden until the end of the contest."
+    def _freeze_note(self, frozen_from: float) -> str:
+        return f"From {clock_text(frozen_from)} on, results are hidden until the end of the contest."
 
-    def _time(self, elapsed_s: float) -> str:
+    def _time_text(self, elapsed_s: float) -> str:
         """Return how far the contest is; empty for a contest without an end that nobody holds now."""
         if self._rules.seconds is None:
-            return f"{clock(elapsed_s)} since the start" if is_written_now(self._folder) else ""
+            return f"{clock_text(elapsed_s)} since the start" if is_written_now(self._folder) else ""
         left_s = self._rules.seconds - elapsed_s
-        return f"{clock(left_s)} left" if left_s > 0 else "over"
+        return f"{clock_text(left_s)} left" if left_s > 0 else "over"

@@ -118,13 +118,13 @@ class Rules(Value):
     def check(self) -> None:
         """Raise InputError if a value is invalid."""
         values = msgspec.to_builtins(self)
-        for name, kind in get_type_hints(Rules, include_extras=True).items():
+        for name, field_type in get_type_hints(Rules, include_extras=True).items():
             try:
-                msgspec.convert(values[name], kind)
+                msgspec.convert(values[name], field_type)
             except msgspec.ValidationError as error:
-                words = f"{error}"
+                message = f"{error}"
                 raise InputError(
-                    f"{values[name]!r}: {words[:1].lower()}{words[1:]}",
+                    f"{values[name]!r}: {message[:1].lower()}{message[1:]}",
                     field=name,
                     remedy="Give another value",
                 ) from error
@@ -144,9 +144,9 @@ class Rules(Value):
             return None
         return self.seconds - self.freeze
 
-    def told(self) -> str:
+    def rules_text(self) -> str:
         """Return the rules as text for a participant."""
-        again = "The last code" if self.mode == ScoreMode.MAX_TOKENED_LAST else "The same code"
+        repeated_code = "The last code" if self.mode == ScoreMode.MAX_TOKENED_LAST else "The same code"
         return "\n".join(
             [
                 "Take part in a programming contest: read statements, try programs, submit them for points.",
@@ -159,7 +159,7 @@ class Rules(Value):
                     if self.freeze is not None and self.scoreboard
                     else []
                 ),
-                f"{again} again, and failures of the judge, cost nothing.",
+                f"{repeated_code} again, and failures of the judge, cost nothing.",
                 "A call that is being judged goes on and counts if you stop waiting for its answer.",
             ]
         )
@@ -336,16 +336,20 @@ class VisibleResult(Value):
 
     @classmethod
     def of(cls, result: SubmissionResult, compiler: str) -> Self:
-        parts = list[SubtaskFeedback]()
-        for part in result.subtasks:
-            failing = (test.status for test in part.test_results if test.status not in _FINE)
-            first = Verdict.AC if part.exact_score >= 1 else next(failing, part.status)
-            points, of = part.weighted_score, part.points
-            parts.append(SubtaskFeedback(subtask=part.subtask, points=points, points_max=of, verdict=first))
+        subtasks = list[SubtaskFeedback]()
+        for subtask in result.subtasks:
+            failing_verdicts = (test.status for test in subtask.test_results if test.status not in _FINE)
+            first_verdict = Verdict.AC if subtask.exact_score >= 1 else next(failing_verdicts, subtask.status)
+            points, max_points = subtask.weighted_score, subtask.points
+            subtasks.append(
+                SubtaskFeedback(
+                    subtask=subtask.subtask, points=points, points_max=max_points, verdict=first_verdict
+                )
+            )
         return cls(
             result=without_tests(result),
             verdict=result.verdict,
-            parts=tuple(parts),
+            parts=tuple(subtasks),
             compiler=compiler,
             slowest=max((test.cpu_time or 0.0 for test in result.tests), default=None),
         )
@@ -354,19 +358,21 @@ class VisibleResult(Value):
 # --- the participants' part of a problem --------------------------------------------------------------
 
 
-def headers(problem: Problem) -> tuple[NamedBlob, ...]:
+def public_headers(problem: Problem) -> tuple[NamedBlob, ...]:
     """Return the headers among the grader's files, which participants get."""
     return tuple(file for file in problem.grader_files if PurePosixPath(file.name).suffix in _HEADERS)
 
 
 def has_secrets(problem: Problem) -> bool:
     """Return True if building or running a submission takes sources that participants do not get."""
-    handed = {file.content.sha256 for file in (*headers(problem), *problem.attachments)}
-    others = any(file.content.sha256 not in handed for file in problem.grader_files) or problem.included
-    return bool(others) or problem.manager is not None or problem.task_type not in _READ_ALONE
+    public_hashes = {file.content.sha256 for file in (*public_headers(problem), *problem.attachments)}
+    has_secret_files = (
+        any(file.content.sha256 not in public_hashes for file in problem.grader_files) or problem.included
+    )
+    return bool(has_secret_files) or problem.manager is not None or problem.task_type not in _READ_ALONE
 
 
-def in_hand(problem: Problem) -> Problem | None:
+def participant_version(problem: Problem) -> Problem | None:
     """Return the problem as participants can build it, with the package's sample grader if it needs one.
 
     A Communication task gets the sample manager and the sample stub. None means that the judge has secret
@@ -376,45 +382,52 @@ def in_hand(problem: Problem) -> Problem | None:
         return problem
     if problem.task_type not in _GRADED:
         return None
-    graded = msgspec.structs.replace(
+    with_sample_grader = msgspec.structs.replace(
         problem,
         task_type=TaskType.BATCH,
         manager=None,
         included=(),
-        grader_files=_building_blocks(problem, _SAMPLE_GRADERS, "grader"),
+        grader_files=_select_grader_files(problem, _SAMPLE_GRADERS, "grader"),
         options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
     )
-    return _managed(problem) or (graded if list_allowed_languages(graded) else None)
+    return _with_sample_manager(problem) or (
+        with_sample_grader if list_allowed_languages(with_sample_grader) else None
+    )
 
 
-def _managed(problem: Problem) -> Problem | None:
+def _with_sample_manager(problem: Problem) -> Problem | None:
     """Return a Communication task with the sample manager, which has the kind of the judge's manager."""
-    if (own := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
+    if (judge_manager := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
         return None
-    name = f"manager{PurePosixPath(own.sources[0].name).suffix}"
-    handed = [file for file in problem.attachments if PurePosixPath(file.name).name == name]
-    if not handed:
+    name = f"manager{PurePosixPath(judge_manager.sources[0].name).suffix}"
+    sample_managers = [file for file in problem.attachments if PurePosixPath(file.name).name == name]
+    if not sample_managers:
         return None
-    files = _building_blocks(problem, frozenset({"stub"}), "stub")
-    sources = [NamedBlob(name=f"graders/{name}", content=handed[0].content)]
+    files = _select_grader_files(problem, frozenset({"stub"}), "stub")
+    sources = [NamedBlob(name=f"graders/{name}", content=sample_managers[0].content)]
     sources += [file for file in files if PurePosixPath(file.name).suffix in _HEADERS]
-    manager = Manager(sources=tuple(sources), kind=own.kind, language=own.language, full=own.full)
-    found = msgspec.structs.replace(problem, manager=manager, included=(), grader_files=files)
-    return found if list_allowed_languages(found) else None
+    manager = Manager(
+        sources=tuple(sources),
+        kind=judge_manager.kind,
+        language=judge_manager.language,
+        full=judge_manager.full,
+    )
+    with_sample_manager = msgspec.structs.replace(problem, manager=manager, included=(), grader_files=files)
+    return with_sample_manager if list_allowed_languages(with_sample_manager) else None
 
 
-def _building_blocks(problem: Problem, stems: Collection[str], called: str) -> tuple[NamedBlob, ...]:
+def _select_grader_files(problem: Problem, stems: Collection[str], judge_name: str) -> tuple[NamedBlob, ...]:
     """Return the headers and the attachments named in `stems`, under the names of the judge's files."""
     files = dict[str, NamedBlob]()
-    for file in (*headers(problem), *problem.attachments):
+    for file in (*public_headers(problem), *problem.attachments):
         path = PurePosixPath(file.name)
         if path.suffix in _HEADERS or path.stem in stems:
-            name = path.name if path.suffix in _HEADERS else f"{called}{path.suffix}"
+            name = path.name if path.suffix in _HEADERS else f"{judge_name}{path.suffix}"
             files[name] = NamedBlob(name=f"graders/{name}", content=file.content)
     return tuple(files.values())
 
 
-def answered_with_files(problem: Problem) -> tuple[str, ...]:
+def tests_answered_with_files(problem: Problem) -> tuple[str, ...]:
     """Return the names of the tests that are answered with files."""
     if problem.task_type is TaskType.OUTPUT_ONLY:
         return tuple(test.name for test in problem.tests)
@@ -431,7 +444,7 @@ def sample_names(problem: Problem) -> frozenset[str]:
     return frozenset(name for subtask in problem.subtasks if not subtask.points for name in subtask.tests)
 
 
-def statement_of(
+def make_statement(
     problem: Problem,
     label: str,
     languages: Collection[str],
@@ -448,7 +461,7 @@ def statement_of(
         sample_bytes: Maximum length of a sample's input, and of its output.
     """
     limits, options = problem.limits, problem.options
-    spoken = () if problem.task_type is TaskType.OUTPUT_ONLY else list_allowed_languages(problem)
+    admitted_languages = () if problem.task_type is TaskType.OUTPUT_ONLY else list_allowed_languages(problem)
     return Statement(
         id=label,
         title=visible(problem.name) or label,
@@ -457,77 +470,79 @@ def statement_of(
         seconds=limits.cpu_time,
         megabytes=None if limits.memory is None else limits.memory >> 20,
         points_max=max_problem_points(problem),
-        languages=tuple(each.name for each in spoken if each.name in languages),
-        language=language if spoken else "",
+        languages=tuple(
+            language_entry.name for language_entry in admitted_languages if language_entry.name in languages
+        ),
+        language=language if admitted_languages else "",
         input_file=options.input_file,
         output_file=options.output_file,
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
         with_grader=options.with_grader,
         starter_code=problem.starter_code,
-        own_inputs=in_hand(problem) is not None,
-        files=answered_with_files(problem),
-        attachments=dict(_attachments(problem)),
+        own_inputs=participant_version(problem) is not None,
+        files=tests_answered_with_files(problem),
+        attachments=dict(_public_texts(problem)),
         samples=tuple(
             Sample(
                 name=test.name,
                 input=test.input.beginning(sample_bytes),
                 output="" if test.answer is None else test.answer.beginning(sample_bytes),
             )
-            for test in samples(problem)
+            for test in sample_tests(problem)
         ),
     )
 
 
-def texts_of(statement: Statement) -> dict[str, str]:
+def statement_texts(statement: Statement) -> dict[str, str]:
     """Return the texts of a statement by their names in calls of `attachment`."""
-    own = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
+    texts = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
     for sample in statement.samples:
-        own |= {f"samples/{sample.name}.in": sample.input, f"samples/{sample.name}.out": sample.output}
-    return {_free(name, statement): text for name, text in own.items()} | {**statement.attachments}
+        texts |= {f"samples/{sample.name}.in": sample.input, f"samples/{sample.name}.out": sample.output}
+    return {_unused_name(name, statement): text for name, text in texts.items()} | {**statement.attachments}
 
 
-def _free(name: str, statement: Statement) -> str:
+def _unused_name(name: str, statement: Statement) -> str:
     """Return a name that no attachment has."""
     while name in statement.attachments:
         name = f"_{name}"
     return name
 
 
-def shortened(statement: Statement, characters: int) -> Statement:
+def shorten_statement(statement: Statement, characters: int) -> Statement:
     """Return a statement whose texts have at most this many characters in total. `cut` lists the rest."""
-    shown, cut = dict[str, str](), list[CutText]()
-    for name, text in texts_of(statement).items():
-        shown[name] = text[:characters]
-        characters -= (length := len(shown[name]))
+    shown_texts, cut = dict[str, str](), list[CutText]()
+    for name, text in statement_texts(statement).items():
+        shown_texts[name] = text[:characters]
+        characters -= (length := len(shown_texts[name]))
         if length < len(text):
             call = f"attachment(problem={statement.id!r}, name={name!r}, offset={length})"
             cut.append(CutText(name=name, characters=len(text), shown=length, read_rest=call))
     samples = (
         Sample(
             name=sample.name,
-            input=shown[_free(f"samples/{sample.name}.in", statement)],
-            output=shown[_free(f"samples/{sample.name}.out", statement)],
+            input=shown_texts[_unused_name(f"samples/{sample.name}.in", statement)],
+            output=shown_texts[_unused_name(f"samples/{sample.name}.out", statement)],
         )
         for sample in statement.samples
     )
     return msgspec.structs.replace(
         statement,
-        text=shown[_free(_STATEMENT, statement)],
-        starter_code=shown[_free(_STARTER, statement)],
-        attachments={name: shown[name] for name in statement.attachments if shown[name]},
+        text=shown_texts[_unused_name(_STATEMENT, statement)],
+        starter_code=shown_texts[_unused_name(_STARTER, statement)],
+        attachments={name: shown_texts[name] for name in statement.attachments if shown_texts[name]},
         samples=tuple(samples),
         cut=tuple(cut),
     )
 
 
-def unfenced(code: str) -> str:
+def strip_fence(code: str) -> str:
     """Return a program without the Markdown fence around it, if there is one."""
-    return code if (found := _FENCED.fullmatch(code)) is None else textwrap.dedent(found["code"])
+    return code if (match := _FENCED.fullmatch(code)) is None else textwrap.dedent(match["code"])
 
 
-def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
+def _public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
     """Yield names and texts of headers, attachments and inputs. Attachments that are not text are ignored."""
-    for file in headers(problem):
+    for file in public_headers(problem):
         yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")
     for file in problem.attachments:
         text = file.content.read() if file.content.size <= _MAX_ATTACHMENT_BYTES else b"\0"
@@ -535,38 +550,38 @@ def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
             if b"\0" not in text:
                 yield visible(file.name), text.decode()
     for test in problem.tests:  # participants get the inputs that are answered with files
-        if test.name in answered_with_files(problem):
+        if test.name in tests_answered_with_files(problem):
             yield f"{test.name}.in", test.input.read().decode(errors="replace")
 
 
-def samples(problem: Problem) -> tuple[Test, ...]:
+def sample_tests(problem: Problem) -> tuple[Test, ...]:
     """Return the problem's samples."""
     return tuple(test for test in problem.tests if test.name in sample_names(problem))
 
 
-def with_samples_alone(problem: Problem) -> Problem:
+def keep_only_samples(problem: Problem) -> Problem:
     """Return the problem with its samples as its only tests."""
-    return msgspec.structs.replace(problem, tests=samples(problem), subtasks=(), grader=None)
+    return msgspec.structs.replace(problem, tests=sample_tests(problem), subtasks=(), grader=None)
 
 
-def with_own_input(problem: Problem, given: bytes) -> Problem:
+def with_single_input(problem: Problem, input_data: bytes) -> Problem:
     """Return the problem with one test, which has the given input. Its output is not judged."""
-    own = Test(name=OWN, input=Blob.of(given), answer=Blob.of(b""))
+    test = Test(name=OWN, input=Blob.of(input_data), answer=Blob.of(b""))
     return msgspec.structs.replace(
-        problem, tests=(own,), subtasks=(), checker=Checker(), grader=None, solutions=()
+        problem, tests=(test,), subtasks=(), checker=Checker(), grader=None, solutions=()
     )
 
 
-def compiled_alone(problem: Problem) -> Problem:
+def without_secret_sources(problem: Problem) -> Problem:
     """Return a problem for which a submission is built only with files that participants have."""
     bare = msgspec.structs.replace(
-        with_own_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
+        with_single_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
     )
     options = TaskOptions(prelude=problem.options.prelude)
-    return msgspec.structs.replace(bare, grader_files=headers(problem), options=options)
+    return msgspec.structs.replace(bare, grader_files=public_headers(problem), options=options)
 
 
-def own_fault(log: str) -> str:
+def source_errors(log: str) -> str:
     """Return a compiler's messages about a source; empty if only the linker reports errors."""
     return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""
 
@@ -579,8 +594,8 @@ def as_markdown(statement: Statement) -> str:
     if statement.megabytes is not None:
         lines.append(f"Memory limit: {statement.megabytes} MiB.")
     if statement.languages:
-        usual = f" Default: {statement.language}." if statement.language else ""
-        lines.append(f"Languages: {', '.join(statement.languages)}.{usual}")
+        default_note = f" Default: {statement.language}." if statement.language else ""
+        lines.append(f"Languages: {', '.join(statement.languages)}.{default_note}")
     if statement.files:
         lines.append(
             f"Answered with files, which `outputs` has by these names: {', '.join(statement.files)}."
@@ -598,18 +613,18 @@ def as_markdown(statement: Statement) -> str:
             f"Output: {statement.output_file or 'standard output'}."
         )
     texts = [statement.text.strip()]
-    texts += [f"## {name}\n\n{_fenced(text)}" for name, text in sorted(statement.attachments.items())]
+    texts += [f"## {name}\n\n{_fence_text(text)}" for name, text in sorted(statement.attachments.items())]
     texts += [
-        f"## Sample {sample.name}\n\n{_fenced(sample.input)}\n\n{_fenced(sample.output)}"
+        f"## Sample {sample.name}\n\n{_fence_text(sample.input)}\n\n{_fence_text(sample.output)}"
         for sample in statement.samples
     ]
     texts += [
-        f"`{each.name}` has {each.characters} characters, {each.shown} of them here: `{each.read_rest}`"
-        for each in statement.cut
+        f"`{cut.name}` has {cut.characters} characters, {cut.shown} of them here: `{cut.read_rest}`"
+        for cut in statement.cut
     ]
     return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _fenced(text: str) -> str:
+def _fence_text(text: str) -> str:
     fence = fence_for(text)
     return f"{fence}\n{text.rstrip()}\n{fence}"

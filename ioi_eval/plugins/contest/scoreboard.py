@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ioi_eval.model.values import SubmissionResult, Value
-from ioi_eval.plugins.contest.medals import MedalRule, medals
+from ioi_eval.plugins.contest.medals import MedalRule, award_medals
 from ioi_eval.reports.document import (
     FOLDER,
     NOTHING,
@@ -60,8 +60,8 @@ class ProblemProgress(Value):
 
     def solved_at(self, max_points: float) -> float | None:
         """Return the seconds from the start to the first full score, or `None` without a full score."""
-        full = (at for at, points in self.steps if points >= max_points - _TOLERANCE)
-        return next(full, None)
+        full_times = (time_s for time_s, points in self.steps if points >= max_points - _TOLERANCE)
+        return next(full_times, None)
 
 
 class Entrant(Value):
@@ -86,13 +86,13 @@ class Scoreboard(Value):
 
     def first_solved(self) -> dict[str, float]:
         """Return when each solved problem was first solved, in seconds from the start."""
-        full = {problem.problem_id: problem.max_points for problem in self.problems}
+        max_points = {problem.problem_id: problem.max_points for problem in self.problems}
         times = dict[str, float]()
         for entrant in self.entrants:
             for progress in entrant.problems:
-                at = progress.solved_at(full[progress.problem_id])
-                if at is not None:
-                    times[progress.problem_id] = min(at, times.get(progress.problem_id, at))
+                time_s = progress.solved_at(max_points[progress.problem_id])
+                if time_s is not None:
+                    times[progress.problem_id] = min(time_s, times.get(progress.problem_id, time_s))
         return times
 
 
@@ -123,29 +123,32 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
     by_participant: dict[str, dict[str, list[_Submission]]] = {name: {} for name in read_participants(folder)}
     for _, row, result in read_results(folder):
         if isinstance(name := row.get("participant"), str):
-            at, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
-            own = by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
-            own.append(_Submission(at, attempt, without_tests(result)))
+            time_s, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
+            submissions = by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
+            submissions.append(_Submission(time_s, attempt, without_tests(result)))
             parts = sum(part.points for part in result.subtasks)
             max_points.setdefault(result.problem_id, parts or 1.0)
-    return ranked(
+    return rank_scoreboard(
         Scoreboard(
             problems=tuple(
                 ContestProblem(problem_id=name, max_points=points)
                 for name, points in sorted(max_points.items())
             ),
-            entrants=tuple(_entrant(name, own, mode, frozen_from) for name, own in by_participant.items()),
+            entrants=tuple(
+                _make_entrant(name, submissions, mode, frozen_from)
+                for name, submissions in by_participant.items()
+            ),
             medals=rule,
         )
     )
 
 
-def ranked(board: Scoreboard) -> Scoreboard:
+def rank_scoreboard(board: Scoreboard) -> Scoreboard:
     """Return a scoreboard with its participants in order, with their places and medals."""
     entrants = sorted(board.entrants, key=lambda entrant: (*_rank_key(entrant), entrant.participant))
     keys = [_rank_key(entrant) for entrant in entrants]
     places = [1 + keys.index(key) for key in keys]
-    awards = medals(board.medals, [entrant.points for entrant in entrants], places)
+    awards = award_medals(board.medals, [entrant.points for entrant in entrants], places)
     return replace(
         board,
         entrants=tuple(
@@ -159,19 +162,19 @@ def _rank_key(entrant: Entrant) -> tuple[float, float]:
     return -entrant.points, entrant.gained or 0.0
 
 
-def _entrant(
+def _make_entrant(
     name: str, by_problem: Mapping[str, list[_Submission]], mode: ScoreMode, frozen_from: float | None
 ) -> Entrant:
     """Return a participant's row of the scoreboard, without place and medal."""
     problems, changes = list[ProblemProgress](), list[tuple[float, float]]()
     for problem_id, submissions in sorted(by_problem.items()):
-        ordered = sorted(submissions, key=lambda submission: (submission.at, submission.attempt))
-        shown = [each for each in ordered if frozen_from is None or each.at < frozen_from]
-        points, gained, steps = 0.0, None, tuple(_steps(shown, mode))
-        for at, new_points in steps:
+        all_submissions = sorted(submissions, key=lambda submission: (submission.at, submission.attempt))
+        shown_submissions = [each for each in all_submissions if frozen_from is None or each.at < frozen_from]
+        points, gained, steps = 0.0, None, tuple(_point_steps(shown_submissions, mode))
+        for time_s, new_points in steps:
             if new_points != points:
-                changes.append((at, new_points - points))
-            gained = at if new_points > points else gained
+                changes.append((time_s, new_points - points))
+            gained = time_s if new_points > points else gained
             points = new_points
         problems.append(
             ProblemProgress(
@@ -180,13 +183,13 @@ def _entrant(
                 attempts=len(steps),
                 gained=gained,
                 steps=steps,
-                hidden=len(ordered) - len(shown),
+                hidden=len(all_submissions) - len(shown_submissions),
             )
         )
     curve, total = [(0.0, 0.0)], 0.0
-    for at, change in sorted(changes):
+    for time_s, change in sorted(changes):
         total += change
-        curve.append((at, round(total, 6)))
+        curve.append((time_s, round(total, 6)))
     return Entrant(
         participant=name,
         points=round(total, 6),
@@ -196,15 +199,15 @@ def _entrant(
     )
 
 
-def _steps(submissions: Iterable[_Submission], mode: ScoreMode) -> Iterator[tuple[float, float]]:
+def _point_steps(submissions: Iterable[_Submission], mode: ScoreMode) -> Iterator[tuple[float, float]]:
     """Yield the time of each submission, and the problem's points from then on."""
-    counting, points = list[SubmissionResult](), 0.0
+    counted_results, points = list[SubmissionResult](), 0.0
     for submission in submissions:
-        new_points = scoring.compute_problem_points(mode, [*counting, submission.result])
+        new_points = scoring.compute_problem_points(mode, [*counted_results, submission.result])
         if mode is ScoreMode.MAX_TOKENED_LAST:
             new_points = scoring.compute_problem_points(mode, [submission.result])
         if new_points != points:
-            counting.append(submission.result)  # a result that changes nothing now never will
+            counted_results.append(submission.result)  # a result that changes nothing now never will
             points = new_points
         yield submission.at, points
 
@@ -242,7 +245,9 @@ class ScoreboardPart(ReportPart):
         """Yield the scoreboard and the drawing of points over time."""
         if _NAME in run.more:
             board = msgspec.convert(run.more[_NAME], Scoreboard)
-            yield from sections(board, lambda name: f"{FOLDER}/{problem_page(name)}", run.submission_limit)
+            yield from scoreboard_sections(
+                board, lambda name: f"{FOLDER}/{problem_page(name)}", run.submission_limit
+            )
 
 
 def _limited_points(model: ModelSummary | None) -> float | None:
@@ -252,7 +257,9 @@ def _limited_points(model: ModelSummary | None) -> float | None:
     return model.budgets.get(Budget.LIMITED)
 
 
-def sections(board: Scoreboard, page_of: Callable[[str], str], submission_limit: int) -> Iterator[Section]:
+def scoreboard_sections(
+    board: Scoreboard, page_of: Callable[[str], str], submission_limit: int
+) -> Iterator[Section]:
     """Yield the scoreboard of a report, and the drawing of points over time.
 
     Args:
@@ -270,17 +277,17 @@ def sections(board: Scoreboard, page_of: Callable[[str], str], submission_limit:
     yield Section(
         title="Scoreboard",
         anchor="scoreboard",
-        lead=_leaders(board),
+        lead=_leaders_sentence(board),
         text=[" ".join(filter(None, [explanation, board.medals.sentence]))],
-        table=table(board, page_of, submission_limit),
-        script=script("scoreboard.js"),
+        table=scoreboard_table(board, page_of, submission_limit),
+        script=read_script("scoreboard.js"),
         is_whole=True,
     )
-    if drawings := _figures(board.entrants):
+    if drawings := _points_figures(board.entrants):
         yield Section(title="Points over time", level=3, figures=drawings, is_whole=True)
 
 
-def _leaders(board: Scoreboard) -> str:
+def _leaders_sentence(board: Scoreboard) -> str:
     """Return a sentence about the participants in the first place; empty if nobody has points."""
     leaders = [entrant for entrant in board.entrants if entrant.place == 1 and entrant.points > 0]
     if not leaders:
@@ -292,7 +299,9 @@ def _leaders(board: Scoreboard) -> str:
     return f"{', '.join(names[:_MAX_NAMED])} and {others} share the first place with {points} points."
 
 
-def table(board: Scoreboard, page_of: Callable[[str], str], submission_limit: int | None) -> TableBlock:
+def scoreboard_table(
+    board: Scoreboard, page_of: Callable[[str], str], submission_limit: int | None
+) -> TableBlock:
     """Return the scoreboard as a table.
 
     Args:
@@ -312,9 +321,11 @@ def table(board: Scoreboard, page_of: Callable[[str], str], submission_limit: in
                 entrant.participant,
                 *([entrant.medal or NOTHING] if has_medals else []),
                 number(entrant.points),
-                clock(entrant.gained),
+                clock_text(entrant.gained),
                 *(
-                    _cell(own.get(problem.problem_id), problem, first_solved, page_of(problem.problem_id))
+                    _progress_cell(
+                        own.get(problem.problem_id), problem, first_solved, page_of(problem.problem_id)
+                    )
                     for problem in shown
                 ),
                 *([] if submission_limit is None else [number(entrant.limited)]),
@@ -338,11 +349,11 @@ def table(board: Scoreboard, page_of: Callable[[str], str], submission_limit: in
         | ({} if submission_limit is None else {by_rule: meaning}),
         short={"Place": "#"},
         kind="board",
-        script_data=_replay(board, shown) if submission_limit is not None else "",
+        script_data=_replay_json(board, shown) if submission_limit is not None else "",
     )
 
 
-def _cell(
+def _progress_cell(
     progress: ProblemProgress | None, problem: ContestProblem, first_solved: Mapping[str, float], href: str
 ) -> Cell:
     """Return a participant's cell of a problem."""
@@ -350,7 +361,7 @@ def _cell(
         return NOTHING
     at = progress.solved_at(problem.max_points)
     is_first = at is not None and at == first_solved[problem.problem_id]
-    parts = [f"{progress.attempts}", *([] if progress.gained is None else [clock(progress.gained)])]
+    parts = [f"{progress.attempts}", *([] if progress.gained is None else [clock_text(progress.gained)])]
     parts += [f"{progress.hidden} hidden"] if progress.hidden else []
     return Link(
         text=number(progress.points),
@@ -360,7 +371,7 @@ def _cell(
     )
 
 
-def _replay(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
+def _replay_json(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
     """Return the data of the replay as JSON; empty for a single submission and for very many."""
     steps = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
@@ -375,7 +386,7 @@ def _replay(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
     return msgspec.json.encode(data).decode()
 
 
-def clock(seconds: float | None) -> str:
+def clock_text(seconds: float | None) -> str:
     """Return a time as h:mm:ss, or a dash for `None`."""
     if seconds is None:
         return NOTHING
@@ -383,14 +394,16 @@ def clock(seconds: float | None) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-def _figures(entrants: Sequence[Entrant]) -> list[Figure]:
+def _points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
     """Return the drawing of points over time; no drawing if nobody has points."""
-    end = max((at for entrant in entrants for at, _ in entrant.curve), default=0.0)
+    end = max((time_s for entrant in entrants for time_s, _ in entrant.curve), default=0.0)
     max_points = max((points for entrant in entrants for _, points in entrant.curve), default=0.0)
     if not end or not max_points:
         return []
-    series = [Series(name=entrant.participant, points=_stairs(entrant, end)) for entrant in entrants[:SERIES]]
-    rows = [(entrant.participant, at, points) for entrant in entrants for at, points in entrant.curve]
+    series = [
+        Series(name=entrant.participant, points=_step_line(entrant, end)) for entrant in entrants[:SERIES]
+    ]
+    rows = [(entrant.participant, time_s, points) for entrant in entrants for time_s, points in entrant.curve]
     x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=max_points)
     title = "Points over time"
     return [
@@ -398,15 +411,15 @@ def _figures(entrants: Sequence[Entrant]) -> list[Figure]:
     ]
 
 
-def _stairs(entrant: Entrant, end: float) -> list[tuple[float, float]]:
+def _step_line(entrant: Entrant, end: float) -> list[tuple[float, float]]:
     """Return the corners of a line that keeps its height until the next gain."""
     corners, height = list[tuple[float, float]](), 0.0
-    for at, points in entrant.curve:
-        corners += [(at, height), (at, points)]
+    for time_s, points in entrant.curve:
+        corners += [(time_s, height), (time_s, points)]
         height = points
     return [*corners, (end, height)]
 
 
 @cache
-def script(name: str) -> str:
+def read_script(name: str) -> str:
     return Path(__file__).with_name(name).read_text("utf-8")

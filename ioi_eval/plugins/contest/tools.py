@@ -1,6 +1,6 @@
 """The tools `run`, `test` and `submit` of a contest: their names, parameters and descriptions for models.
 
-Other modules bind them to a session: `described` gives their functions the signature of a tool.
+Other modules bind them to a session: `copy_signature` gives their functions the signature of a tool.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.contest.contest import Session
-from ioi_eval.plugins.contest.rules import RunReply, SamplesReply, SubmissionReply, in_hand
+from ioi_eval.plugins.contest.rules import RunReply, SamplesReply, SubmissionReply, participant_version
 
 Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
@@ -57,23 +57,25 @@ async def submit(
 TOOLS: tuple[Tool, ...] = (run, test, submit)
 
 
-def tools_for(problems: Iterable[Problem]) -> tuple[Tool, ...]:
+def select_tools(problems: Iterable[Problem]) -> tuple[Tool, ...]:
     """Return the tools for these problems: `run` only if a problem's programs can be run on own inputs."""
-    own_inputs = any(in_hand(problem) is not None for problem in problems)
+    own_inputs = any(participant_version(problem) is not None for problem in problems)
     return tuple(tool for tool in TOOLS if tool is not run or own_inputs)
 
 
-def method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
+def make_method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
     """Return a tool as a method of a class whose `_call_tool` calls it."""
 
-    async def call(self: Any, *given: Any, **named: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._call_tool(tool, *given, **named)
-        return answer
+    async def call(self: Any, *positional: Any, **keywords: Any) -> dict[str, Any]:
+        reply: dict[str, Any] = await self._call_tool(tool, *positional, **keywords)
+        return reply
 
-    return described(call, tool, ["self"])
+    return copy_signature(call, tool, ["self"])
 
 
-def described(function: AnyCallable, tool: Callable[..., Any], own: Sequence[str]) -> AnyCallable:
+def copy_signature(
+    function: AnyCallable, tool: Callable[..., Any], first_names: Sequence[str]
+) -> AnyCallable:
     """Give a function the name, the description and the parameters of a tool, and return the function.
 
     The docstring has `Args:`, for programs that read descriptions there.
@@ -81,30 +83,34 @@ def described(function: AnyCallable, tool: Callable[..., Any], own: Sequence[str
     Args:
         function: The function that is called instead of the tool.
         tool: A function of TOOLS.
-        own: Names of the first parameters, which replace `session` and `problem`.
+        first_names: Names of the first parameters, which replace `session` and `problem`.
     """
-    hints, about = get_type_hints(tool), descriptions(tool)
+    types, texts = get_type_hints(tool), parameter_descriptions(tool)
     parameters = [
-        each.replace(annotation=hints[each.name])
-        for each in inspect.signature(tool).parameters.values()
-        if each.name not in ("session", "problem")
+        parameter.replace(annotation=types[parameter.name])
+        for parameter in inspect.signature(tool).parameters.values()
+        if parameter.name not in ("session", "problem")
     ]
-    first = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=hints.get(name, Any))
-        for name in own
+    first_parameters = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types.get(name, Any))
+        for name in first_names
     ]
-    lines = [f"    {each.name}: {about[each.name]}" for each in parameters]
+    lines = [f"    {parameter.name}: {texts[parameter.name]}" for parameter in parameters]
     function.__name__ = function.__qualname__ = tool.__name__
     function.__doc__ = "\n".join([tool.__doc__ or "", "", "Args:", *lines])
-    typed = {each.name: each.annotation for each in (*first, *parameters) if each.name != "self"}
+    typed = {
+        parameter.name: parameter.annotation
+        for parameter in (*first_parameters, *parameters)
+        if parameter.name != "self"
+    }
     function.__annotations__ = {**typed, "return": dict[str, Any]}
     function.__dict__["__signature__"] = inspect.Signature(
-        [*first, *parameters], return_annotation=dict[str, Any]
+        [*first_parameters, *parameters], return_annotation=dict[str, Any]
     )
     return function
 
 
-def descriptions(tool: Callable[..., Any]) -> dict[str, str]:
+def parameter_descriptions(tool: Callable[..., Any]) -> dict[str, str]:
     """Return the description of each parameter of a tool."""
     return {
         name: extra.description or ""

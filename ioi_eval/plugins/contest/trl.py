@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ioi_eval.plugins.contest.episodes import Episodes
-from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
+from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
 
 
 class ContestEnvironment:
@@ -34,9 +34,9 @@ class ContestEnvironment:
         answer: dict[str, Any] = await getattr(self._episode, tool.__name__)(*given, **named)
         return answer
 
-    run = method(run)
-    test = method(test)
-    submit = method(submit)
+    run = make_method(run)
+    test = make_method(test)
+    submit = make_method(submit)
 
 
 def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:

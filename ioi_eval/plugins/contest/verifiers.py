@@ -21,7 +21,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import needs
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
-from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
+from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
 
 with needs("verifiers"):
     from mcp.server.mcpserver.exceptions import ToolError
@@ -130,9 +130,9 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
                 self._begun.pop(state.rollout, None)
         return found
 
-    run_program = vf.tool(name="run")(method(run))
-    test_samples = vf.tool(name="test")(method(test))
-    submit_program = vf.tool(name="submit")(method(submit))
+    run_program = vf.tool(name="run")(make_method(run))
+    test_samples = vf.tool(name="test")(make_method(test))
+    submit_program = vf.tool(name="submit")(make_method(submit))
 
 
 class ContestSet(vf.Taskset[ContestTask, ContestSetConfig]):

@@ -31,13 +31,13 @@ class PeoplePart(ReportPart):
         """Return each model's standing as plain values; None if the run has no results of people."""
         if (people := read_people(folder)) is None:
             return [None for _ in models]
-        return [msgspec.to_builtins(standing(people, model.problems)) for model in models]
+        return [msgspec.to_builtins(compare_with_people(people, model.problems)) for model in models]
 
-    def sections(self, of: Sequence[Entry]) -> Iterator[Section]:
+    def sections(self, entries: Sequence[Entry]) -> Iterator[Section]:
         """Yield a table with a line for each model that has a standing."""
         standings = [
             (entry.name, msgspec.convert(entry.model.more[_NAME], PeopleStanding))
-            for entry in of
+            for entry in entries
             if _NAME in entry.model.more
         ]
         if not standings:
@@ -49,26 +49,33 @@ class PeoplePart(ReportPart):
                 " percentile is the share of contestants with fewer points, as a mean over contests. The"
                 " rating is that of a person whom Codeforces would expect at the same place, or to solve as"
                 " many of these problems. Intervals (95 %) are over contests or problems. Source:"
-                f" {'; '.join(dict.fromkeys(each.source for _, each in standings))}."
+                f" {'; '.join(dict.fromkeys(model_standing.source for _, model_standing in standings))}."
             ],
             table=TableBlock(
                 heads=["Model", "Percentile", "Rating", "Contests or problems", "Remark"],
                 rows=[
                     [
                         name,
-                        _with_interval(each.percentile, each.percentile_low, each.percentile_high, " %"),
-                        _with_interval(each.elo, each.elo_low, each.elo_high, ""),
-                        f"{each.of:,}" if each.of else NOTHING,
-                        each.remark,
+                        _interval_text(
+                            model_standing.percentile,
+                            model_standing.percentile_low,
+                            model_standing.percentile_high,
+                            " %",
+                        ),
+                        _interval_text(
+                            model_standing.elo, model_standing.elo_low, model_standing.elo_high, ""
+                        ),
+                        f"{model_standing.of:,}" if model_standing.of else NOTHING,
+                        model_standing.remark,
                     ]
-                    for name, each in standings
+                    for name, model_standing in standings
                 ],
                 align="lrrrl",
             ),
         )
 
 
-def _with_interval(value: float | None, low: float | None, high: float | None, unit: str) -> str:
+def _interval_text(value: float | None, low: float | None, high: float | None, unit: str) -> str:
     if value is None:
         return NOTHING
     interval_text = "" if low is None or high is None else f" ({low:.0f} to {high:.0f})"
@@ -92,28 +99,28 @@ class PeopleStanding(Value):
     remark: str = ""
 
 
-def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
+def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
     """Return a model's standing for one submission for each problem, on average."""
     if people.missing:
         return PeopleStanding(source=people.source, remark=people.missing)
     if people.rated:
-        return _rated(people, problems)
+        return _rate_by_difficulty(people, problems)
     scored = {
         problem.problem_id.partition("@")[0]: problem.mean_points
         for problem in problems
         if problem.mean_points is not None and problem.max_points is not None
     }
     complete = [contest for contest in people.contests if set(contest.problems) <= scored.keys()]
-    touched = [contest for contest in people.contests if set(contest.problems) & scored.keys()]
+    partial = [contest for contest in people.contests if set(contest.problems) & scored.keys()]
     percentiles, ratings = list[float](), list[float]()
     for contest in complete:
         total = math.fsum(scored[name] for name in contest.problems)
         percentiles.append(100 * sum(points < total for points in contest.totals) / len(contest.totals))
-        if (rating := _rating(total, contest)) is not None:
+        if (rating := _contest_rating(total, contest)) is not None:
             ratings.append(rating)
-    percentile, percentile_low, percentile_high = _mean(percentiles)
-    elo, elo_low, elo_high = _mean(ratings)
-    excluded = len(touched) - len(complete)
+    percentile, percentile_low, percentile_high = _mean_and_interval(percentiles)
+    elo, elo_low, elo_high = _mean_and_interval(ratings)
+    excluded_count = len(partial) - len(complete)
     return PeopleStanding(
         source=people.source,
         of=len(complete),
@@ -123,39 +130,39 @@ def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStandi
         elo=elo,
         elo_low=elo_low,
         elo_high=elo_high,
-        remark=f"{excluded} without results for all problems, excluded" if excluded else "",
+        remark=f"{excluded_count} without results for all problems, excluded" if excluded_count else "",
     )
 
 
-def _mean(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+def _mean_and_interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
     """Return the mean and the ends of its interval."""
     return (math.fsum(values) / len(values), *bootstrap_interval(values)) if values else (None, None, None)
 
 
-def _chance(ability: float, difficulty: float) -> float:
+def _win_probability(ability: float, difficulty: float) -> float:
     """Return the probability that a person solves a problem, or beats an opponent, by Elo's formula."""
     return 1 / (1 + 10 ** ((difficulty - ability) / 400))
 
 
-def _rating(total: float, contest: ContestResults) -> float | None:
+def _contest_rating(total: float, contest: ContestResults) -> float | None:
     """Return the rating that Codeforces expects at the place of these points among rated contestants."""
-    rated = [
+    rated_results = [
         (points, rating)
         for points, rating in zip(contest.totals, contest.ratings, strict=True)
         if rating is not None
     ]
-    if not rated:
+    if not rated_results:
         return None
-    place = 1 + sum(points > total for points, _ in rated)
-    low, high = 0.0, max(rating for _, rating in rated) + 100
+    rank = 1 + sum(points > total for points, _ in rated_results)
+    low, high = 0.0, max(rating for _, rating in rated_results) + 100
     while high - low > 1:
-        middle = (low + high) / 2
-        expected = 1 + math.fsum(1 - _chance(middle, rating) for _, rating in rated)
-        low, high = (middle, high) if expected >= place else (low, middle)
+        guess = (low + high) / 2
+        expected = 1 + math.fsum(1 - _win_probability(guess, rating) for _, rating in rated_results)
+        low, high = (guess, high) if expected >= rank else (low, guess)
     return low
 
 
-def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
+def _rate_by_difficulty(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
     """Return the rating at which a person would solve as many of these problems as the model does.
 
     Each problem counts once. The interval is over problems.
@@ -165,29 +172,31 @@ def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding
         for problem in problems
         if problem.scored and problem.difficulty.isdecimal()
     ]
-    number, solved = len(pairs), math.fsum(rate for _, rate in pairs)
-    if not pairs or solved in (0, number):
+    problem_count, solved = len(pairs), math.fsum(rate for _, rate in pairs)
+    if not pairs or solved in (0, problem_count):
         outcome = "all problems are solved" if pairs and solved else "no problem is solved"
         return PeopleStanding(
             source=people.source,
-            of=number,
+            of=problem_count,
             remark=f"{outcome}, so there is no rating" if pairs else "no problem with a rating was scored",
         )
     low, high = _MIN_RATING, _MAX_RATING
     while high - low > 0.5:
-        middle = (low + high) / 2
-        expected = math.fsum(_chance(middle, difficulty) for difficulty, _ in pairs)
-        low, high = (middle, high) if expected < solved else (low, middle)
+        guess = (low + high) / 2
+        expected = math.fsum(_win_probability(guess, difficulty) for difficulty, _ in pairs)
+        low, high = (guess, high) if expected < solved else (low, guess)
     slope = math.fsum(
-        chance * (1 - chance) for chance in (_chance(low, difficulty) for difficulty, _ in pairs)
+        chance * (1 - chance) for chance in (_win_probability(low, difficulty) for difficulty, _ in pairs)
     )
-    spread = math.sqrt(math.fsum((rate - _chance(low, difficulty)) ** 2 for difficulty, rate in pairs))
-    half = _Z_95 * spread / (slope * math.log(10) / 400)
-    is_single = number < 2
+    deviation = math.sqrt(
+        math.fsum((rate - _win_probability(low, difficulty)) ** 2 for difficulty, rate in pairs)
+    )
+    half_interval = _Z_95 * deviation / (slope * math.log(10) / 400)
+    is_single = problem_count < 2
     return PeopleStanding(
         source=people.source,
-        of=number,
+        of=problem_count,
         elo=low,
-        elo_low=None if is_single else low - half,
-        elo_high=None if is_single else low + half,
+        elo_low=None if is_single else low - half_interval,
+        elo_high=None if is_single else low + half_interval,
     )

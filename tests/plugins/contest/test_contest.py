@@ -38,7 +38,7 @@ from ioi_eval.plugins.contest import (
     UnjudgedCall,
     as_markdown,
 )
-from ioi_eval.plugins.contest.rules import unfenced
+from ioi_eval.plugins.contest.rules import strip_fence
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
@@ -82,7 +82,7 @@ class Kept:
         self.runs: list[Mapping[str, Any]] = []
         self.full = False
 
-    def judged(self, row: Mapping[str, Any]) -> None:
+    def save_result(self, row: Mapping[str, Any]) -> None:
         self._check("results.jsonl")
         self.rows.append(row)
 
@@ -90,11 +90,11 @@ class Kept:
         if self.full:
             raise InputError("cannot be written: no space left", where=file, remedy="Make room")
 
-    def failed(self, row: Mapping[str, Any]) -> None:
+    def save_failure(self, row: Mapping[str, Any]) -> None:
         self._check("failures.jsonl")
         self.failures.append(row)
 
-    def ran(self, row: Mapping[str, Any]) -> None:
+    def save_run(self, row: Mapping[str, Any]) -> None:
         self.runs.append(row)
 
 
@@ -158,7 +158,7 @@ async def test_full_marks_are_by_the_rule(mode: str, solved: list[bool], kind: A
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
             await session.submit("sum", code)
             found.append(held.solved("otter", "sum"))
-    assert found == solved and f"a problem: {mode} over" in held.rules.told()
+    assert found == solved and f"a problem: {mode} over" in held.rules.rules_text()
 
 
 async def test_the_first_failing_test_of_a_subtask_is_told(session: Session) -> None:
@@ -191,7 +191,7 @@ async def test_an_earlier_code_again_is_the_last_one_where_the_last_one_counts()
         assert told.repeats and (told.number, told.best, told.submissions_left) == (2, 60, 1)
         told = await session.submit("sum", "right")
         assert not told.repeats and (told.number, told.best, told.submissions_left) == (3, 100, 0)
-        assert held.solved("otter", "sum") and "The last code again" in held.rules.told()
+        assert held.solved("otter", "sum") and "The last code again" in held.rules.rules_text()
     assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
 
 
@@ -373,7 +373,7 @@ async def test_fence_around_a_program_is_taken_off(code: str) -> None:
 
 @pytest.mark.parametrize("code", ["```cpp\nint a;", "int a;\n```\nb\n```", "# a\n```\n# b\n", "```a```"])
 def test_fence_within_a_program_is_left(code: str) -> None:
-    assert unfenced(code) == code
+    assert strip_fence(code) == code
 
 
 async def test_language_of_a_program_without_one_is_the_default_of_its_problem() -> None:

@@ -64,10 +64,10 @@ def begun(**rules: object) -> Episode:
 
 async def test_it_ends_with_full_marks() -> None:
     episode = begun(submissions=3)
-    assert (episode.share, episode.done, episode.told()["submissions"]) == (0, False, 0)
+    assert (episode.share, episode.done, episode.summary_values()["submissions"]) == (0, False, 0)
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.done
     await episode.submit("int right;")
-    assert (episode.share, episode.done, episode.told()["submissions"]) == (1, True, 2)
+    assert (episode.share, episode.done, episode.summary_values()["submissions"]) == (1, True, 2)
 
 
 def test_long_prompt_is_read_in_parts(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ async def test_a_failure_of_the_judge_is_told_until_a_submission_is_judged() -> 
     episode = begun()
     with pytest.raises(UnjudgedCall):
         await episode.submit("int break_it;")
-    assert "out of disks" in episode.told()["unjudged"] and episode.submissions == 0
+    assert "out of disks" in episode.summary_values()["unjudged"] and episode.submissions == 0
     await episode.submit("int right;")
-    assert "unjudged" not in episode.told() and episode.share == 1
+    assert "unjudged" not in episode.summary_values() and episode.share == 1
 
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
@@ -135,7 +135,7 @@ async def test_submission_whose_caller_is_cancelled_counts(code: str, share: flo
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert episode.told()["submissions"] == 0
+    assert episode.summary_values()["submissions"] == 0
     held.go.set()
     await episode.settle()
     assert (episode.share, bool(episode.unjudged)) == (share, not share)

@@ -40,7 +40,7 @@ try:
     from mcp.client.streamable_http import streamable_http_client
 
     from ioi_eval.plugins.contest import mcp
-    from ioi_eval.plugins.contest.mcp import contest_server, endable_input, serving
+    from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, serving
 except ModuleNotFoundError:
     lacks("mcp")
 
@@ -427,7 +427,7 @@ async def test_a_signal_ends_the_command_whose_client_stays(warm: WarmCommand, c
 def test_a_standard_input_that_is_closed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.fstat(0)
     monkeypatch.setattr(sys, "stdin", None)
-    endable_input()()
+    forward_standard_input()()
     assert os.path.samestat(before, os.fstat(0))
 
 

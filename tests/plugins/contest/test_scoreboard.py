@@ -13,17 +13,17 @@ from support.cups import hold, outcome
 from ioi_eval import load_problems, report
 from ioi_eval.errors import InputError
 from ioi_eval.plugins.contest import Rules, open_contest
-from ioi_eval.plugins.contest.medals import MedalRule, medals
+from ioi_eval.plugins.contest.medals import MedalRule, award_medals
 from ioi_eval.plugins.contest.projector import ScoreboardPage, scoreboard_page
 from ioi_eval.plugins.contest.scoreboard import (
     ContestProblem,
     Entrant,
     ProblemProgress,
     Scoreboard,
-    clock,
-    ranked,
+    clock_text,
+    rank_scoreboard,
     read_scoreboard,
-    table,
+    scoreboard_table,
 )
 from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.rules.scoring import ScoreMode
@@ -80,7 +80,7 @@ def board(
     """Return a scoreboard of participants with these names, points and times."""
     names = [f"p{number}" for number in range(problems)]
     own = tuple(ProblemProgress(problem_id=name, points=1, attempts=1, gained=1) for name in names)
-    return ranked(
+    return rank_scoreboard(
         Scoreboard(
             problems=tuple(ContestProblem(problem_id=name, max_points=1) for name in names),
             entrants=tuple(
@@ -94,14 +94,14 @@ def board(
 
 @pytest.mark.parametrize(("problems", "has_columns"), [(30, True), (31, False)])
 def test_problems_have_columns_up_to_30_of_them(problems: int, has_columns: bool) -> None:
-    shown = table(board(("otter", problems, 1.0), problems=problems), str, 50)
+    shown = scoreboard_table(board(("otter", problems, 1.0), problems=problems), str, 50)
     assert ("p0" in shown.heads) is has_columns
 
 
 def test_equal_points_at_equal_times_share_a_place() -> None:
     nobody = (("bear", 0.0, None), ("elk", 0.0, None))
     rows = (("heron", 5.0, 90.0), *nobody, ("otter", 5.0, 60.0), ("adder", 5.0, 90.0))
-    shown = table(board(*rows), str, 50)
+    shown = scoreboard_table(board(*rows), str, 50)
     assert [row[:2] for row in shown.rows] == [
         ["1", "otter"],
         ["2", "adder"],
@@ -124,21 +124,21 @@ def test_equal_points_at_equal_times_share_a_place() -> None:
     ],
 )  # fmt: skip
 def test_medals_by_the_rule_of_the_ioi(points: tuple[float, ...], expected: str) -> None:
-    given = medals(MedalRule.IOI, points, [1 + points.index(own) for own in points])
+    given = award_medals(MedalRule.IOI, points, [1 + points.index(own) for own in points])
     assert "".join(medal[:1] or "." for medal in given) == expected
 
 
 def test_medals_by_the_rule_of_the_icpc_are_four_of_each_kind() -> None:
     points = [20.0 - number for number in range(14)]
-    given = medals(MedalRule.ICPC, points, [*range(1, 15)])
+    given = award_medals(MedalRule.ICPC, points, [*range(1, 15)])
     assert "".join(medal[:1] or "." for medal in given) == "ggggssssbbbb.."
-    assert medals(MedalRule.ICPC, [3.0, 0.0], [1, 2]) == ["gold", ""]
+    assert award_medals(MedalRule.ICPC, [3.0, 0.0], [1, 2]) == ["gold", ""]
 
 
 def test_medals_have_a_column_where_the_rules_give_any() -> None:
     rows = (("otter", 5.0, 60.0), ("heron", 3.0, 90.0))
-    assert "Medal" not in table(board(*rows), str, 50).heads
-    shown = table(board(*rows, rule=MedalRule.ICPC), str, 50)
+    assert "Medal" not in scoreboard_table(board(*rows), str, 50).heads
+    shown = scoreboard_table(board(*rows, rule=MedalRule.ICPC), str, 50)
     assert shown.heads[:3] == ["Place", "Participant", "Medal"] and [row[2] for row in shown.rows] == [
         "gold",
         "gold",
@@ -156,7 +156,7 @@ async def test_frozen_scoreboard_hides_results_until_the_end(tmp_path: Path) -> 
     ) as contest:
         page = scoreboard_page(tmp_path / "cup")
         assert isinstance(page, ScoreboardPage)
-        page._now = lambda: now[0]
+        page._clock = lambda: now[0]
         session = contest.session("otter")
         for now[0], problem, code in ((60, "lanterns", "only 12 13 14 15"), (400, "tide", "all")):
             await session.submit(problem, code)
@@ -252,4 +252,4 @@ async def test_no_mean_is_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")])
 def test_clock(seconds: float, text: str) -> None:
-    assert clock(seconds) == text
+    assert clock_text(seconds) == text

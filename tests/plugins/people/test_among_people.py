@@ -11,7 +11,7 @@ from run_samples import SUM, result, submission, write_run
 from support.runs import result_row, summary
 
 from ioi_eval.models import Verdict
-from ioi_eval.plugins.people.standing import standing
+from ioi_eval.plugins.people.standing import compare_with_people
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import ProblemSummary
 from ioi_eval.store.tasks import ContestResults, People, write_people
@@ -39,20 +39,20 @@ def solved(difficulty: int, number: int, of: int = 10, **fields: Any) -> Problem
 
 
 def test_a_rating_is_that_of_whom_half_the_problems_of_it_defeat() -> None:
-    found = standing(RATED, [solved(1500, 5), solved(1500, 5)])
+    found = compare_with_people(RATED, [solved(1500, 5), solved(1500, 5)])
     assert found.elo == pytest.approx(1500, abs=1) and found.of == 2
-    even = standing(RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)])
+    even = compare_with_people(RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)])
     assert even.elo is not None and even.elo_low is not None and even.elo_high is not None
     assert even.elo_low < even.elo < even.elo_high and even.elo == pytest.approx(1500, abs=40)
-    better = standing(RATED, [solved(1100, 10), solved(1500, 8), solved(1900, 5), solved(2300, 1)])
+    better = compare_with_people(RATED, [solved(1100, 10), solved(1500, 8), solved(1900, 5), solved(2300, 1)])
     assert better.elo is not None and better.elo > even.elo
 
 
 def test_without_a_bound_there_is_no_rating() -> None:
-    assert "no rating" in standing(RATED, [solved(1500, 10)]).remark
-    assert "no rating" in standing(RATED, [solved(1500, 0)]).remark
-    assert "no problem with a rating" in standing(RATED, []).remark
-    told = standing(People(source="x", missing="not there"), [])
+    assert "no rating" in compare_with_people(RATED, [solved(1500, 10)]).remark
+    assert "no rating" in compare_with_people(RATED, [solved(1500, 0)]).remark
+    assert "no problem with a rating" in compare_with_people(RATED, []).remark
+    told = compare_with_people(People(source="x", missing="not there"), [])
     assert (told.elo, told.remark) == (None, "not there")
 
 
@@ -70,16 +70,16 @@ def contest(name: str, *problems: str) -> ContestResults:
 
 def test_a_contest_counts_where_all_its_problems_are_scored() -> None:
     people = People(source="x", contests=(contest("a", "a1", "a2"), contest("b", "b1"), contest("c", "c1")))
-    found = standing(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
+    found = compare_with_people(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
     assert (found.of, found.percentile) == (2, 37.5), "75 and 0: fewer points than the model's, not as many"
     assert (found.percentile_low, found.percentile_high) == (0, 75)
-    part = standing(people, [points("a1", 60)])
+    part = compare_with_people(people, [points("a1", 60)])
     assert (part.of, part.percentile) == (0, None) and "1 without results for all problems" in part.remark
 
 
 def test_a_rating_is_that_of_the_place() -> None:
     every = [
-        standing(People(source="x", contests=(contest("a", "a1"),)), [points("a1", total)]).elo
+        compare_with_people(People(source="x", contests=(contest("a", "a1"),)), [points("a1", total)]).elo
         for total in (0, 60, 100, 200)
     ]
     assert every == sorted(every) and every[0] == 0 and len(set(every)) == 4

@@ -19,7 +19,7 @@ from support.runs import failure_row, plain, result_of, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
-from ioi_eval.reports import document, html, summary, write_reports
+from ioi_eval.reports import html, run_document, summary, write_reports
 from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, style_of, visible
 from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
@@ -228,7 +228,7 @@ def test_nothing_of_a_submission_breaks_the_page(
     rows = [result_row(*case) for case in cases]
     given = {"engine": HOSTILE[0], "dumps": HOSTILE}
     folder = write_run(tmp_path_factory.mktemp("html") / "run", rows, failures, settings=given)
-    page = read(html(document(summary(folder))))
+    page = read(html(run_document(summary(folder))))
     assert any(visible(HOSTILE[0]) in piece for piece in page.text)
 
 

@@ -16,7 +16,7 @@ from support.runs import Fingerprint, ResultLog, failure_row, result_row
 
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.reports import document, markdown, summary
+from ioi_eval.reports import markdown, run_document, summary
 from ioi_eval.reports.document import (
     NOTHING,
     CodeLines,
@@ -63,7 +63,7 @@ def text_of(token: Token) -> str:
 def page(
     folder: Path, rows: list[Any], failures: Sequence[Any] = (), settings: dict[str, Any] | None = None
 ) -> str:
-    return markdown(document(summary(write_run(folder, rows, failures, settings=settings))))
+    return markdown(run_document(summary(write_run(folder, rows, failures, settings=settings))))
 
 
 def cells(page: str) -> list[list[list[str]]]:
@@ -171,7 +171,7 @@ def test_a_table_can_be_read_in_its_source() -> None:
 def test_settings_show_what_differs_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.begin()
-    usual, found = cells(markdown(document(summary(tmp_path / "run"))))[::-1][:2]
+    usual, found = cells(markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
     assert ["Option extract", "first"] in found and ["always_extract", "false"] in usual
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in found)
 
