@@ -9,7 +9,7 @@ from typing import Self
 
 from ioi_eval import Engine, JudgeOptions, Store
 from ioi_eval.engines import Check
-from ioi_eval.engines.jobs.runner import TestRunner, opened
+from ioi_eval.engines.jobs.runner import TestRunner, open_test_runner
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import BuildOptions, Capabilities, Job, JobResult
@@ -43,7 +43,7 @@ class Lent:
 async def runner_on(
     engine: Engine, store: Store, builds: BuildOptions | None = None
 ) -> AsyncIterator[TestRunner]:
-    async with opened(Lent(engine), store, builds) as tests:
+    async with open_test_runner(Lent(engine), store, builds) as tests:
         yield tests
 
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from ioi_eval.engines.contract import GENERATED, BuildSpec, BuildSuccess, CompileError
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.jobs.build import Builder
-from ioi_eval.engines.jobs.runner import opened
+from ioi_eval.engines.jobs.runner import open_test_runner
 from ioi_eval.judge.programs import build_script
 from ioi_eval.judge.recipes import trusted_build_spec
 from ioi_eval.model.errors import InputError
@@ -58,7 +58,7 @@ async def generate(
     """
     copies = list[Path]()
     with ExitStack() as opened_archives:
-        async with opened(EmbeddedEngine(store=store), store) as runner:
+        async with open_test_runner(EmbeddedEngine(store=store), store) as runner:
             for folder, location in package_folders(source, store.root / "packages", opened_archives):
                 package_format = detect_format(folder)
                 if not isinstance(package_format, PackageFormat):

@@ -15,7 +15,7 @@ from ioi_eval.engines.contract import OWN, Engine
 from ioi_eval.engines.environment import CALLER
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.run import execute
-from ioi_eval.engines.jobs.runner import opened
+from ioi_eval.engines.jobs.runner import open_test_runner
 from ioi_eval.judge.classic import classic_job, read_classic_result
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.judge import Judge
@@ -80,11 +80,13 @@ class Scorer:
                 folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
                 store = Store(Path(opening.enter_context(folder)))
             engine = self._engine or _this_machine(store, self._options)
-            tests = await opening.enter_async_context(opened(engine, store, self._builds))
+            tests = await opening.enter_async_context(open_test_runner(engine, store, self._builds))
             trusted: Builder | None = None
             if self._trusted is not None:
                 with contextlib.suppress(EngineUnavailable):  # without a compiler, `engine` builds
-                    here = await opening.enter_async_context(opened(self._trusted, store, self._builds))
+                    here = await opening.enter_async_context(
+                        open_test_runner(self._trusted, store, self._builds)
+                    )
                     trusted = here.builder
             limits = self._builds.limits if self._builds is not None else None
             self._judge = Judge(tests, Artifacts(tests.builder, limits, trusted=trusted), self._options)

@@ -28,7 +28,7 @@ import msgspec
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
-from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_file, header_spec
+from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_file_name, header_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import Value
@@ -191,7 +191,7 @@ def _precompile(language: Language, prefix: Path | None, folder: Path) -> None:
         if done.returncode != 0 or not output.is_file():
             short = " ".join((done.stdout + done.stderr).split())[:400]
             raise InputError(f"{compiler} cannot precompile {BIG[0]}: {short}", field="headers")
-        target = folder / language.standard / header_file(BIG)
+        target = folder / language.standard / header_file_name(BIG)
         target.parent.mkdir(parents=True)
         shutil.copyfile(output, target)
 

@@ -12,7 +12,7 @@ _python = partial(attack_program, "talking", language="python")
 
 # Who is killed by a signal of its own has not waited for it.
 _BLOCKED = "sigset_t s; sigemptyset(&s); sigaddset(&s, 40); sigprocmask(SIG_BLOCK, &s, 0);"
-_TAKEN = "timespec t = {}; int n = 0; while (syscall(SYS_rt_sigtimedwait, &s, 0, &t, 8) == 40) n++;"
+_ACCEPTED_LINE = "timespec t = {}; int n = 0; while (syscall(SYS_rt_sigtimedwait, &s, 0, &t, 8) == 40) n++;"
 _TIMER = "sigevent e = {}; e.sigev_notify = SIGEV_NONE; int id;"
 
 COUNTS = (
@@ -20,12 +20,12 @@ COUNTS = (
     _cpp(
         "signals-that-wait",
         "seccomp rlimit-sigpending",
-        f'{_BLOCKED} siginfo_t i = {{}}; i.si_code = -1; for (int k = 0; k < 3; k++) syscall(SYS_rt_sigqueueinfo, getpid(), 40, &i); {_TAKEN} if (n == 3) won("queue");',
+        f'{_BLOCKED} siginfo_t i = {{}}; i.si_code = -1; for (int k = 0; k < 3; k++) syscall(SYS_rt_sigqueueinfo, getpid(), 40, &i); {_ACCEPTED_LINE} if (n == 3) won("queue");',
     ),
     _cpp(
         "signals-that-wait-for-a-thread",
         "rlimit-sigpending",
-        f'{_BLOCKED} for (int k = 0; k < 3; k++) syscall(SYS_tgkill, getpid(), getpid(), 40); {_TAKEN} if (n == 3) won("queue");',
+        f'{_BLOCKED} for (int k = 0; k < 3; k++) syscall(SYS_tgkill, getpid(), getpid(), 40); {_ACCEPTED_LINE} if (n == 3) won("queue");',
     ),
     _cpp(
         "limits-that-are-counted",

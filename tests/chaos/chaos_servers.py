@@ -34,7 +34,7 @@ class Pathless:
         self._inner = inner
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
-        files = tuple(_unpacked(file) for file in job.files)
+        files = tuple(_unpack_file(file) for file in job.files)
         if any(file.name == "plan.json" for file in files):
             return await self._inner.execute(msgspec.structs.replace(job, files=files))
         built = await self._inner.execute(msgspec.structs.replace(job, files=files, keep=("made",)))
@@ -43,7 +43,7 @@ class Pathless:
         return msgspec.structs.replace(built, run=run, kept={})
 
 
-def _unpacked(file: JobFile) -> JobFile:
+def _unpack_file(file: JobFile) -> JobFile:
     if not file.name.endswith(".gz"):
         return file
     content = Blob.of(gzip.decompress(file.content.read()))

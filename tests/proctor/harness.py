@@ -17,7 +17,7 @@ import msgspec
 from support.plans import Plan, PlanChecker, PlanLimits, PlanSubmission, PlanTest, TestReport, decode_lines
 
 from ioi_eval.engines.contract import Capabilities, Program
-from ioi_eval.engines.jobs.run import waiting
+from ioi_eval.engines.jobs.run import add_fork_server
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.values import Blob
 
@@ -267,7 +267,7 @@ def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: 
     files = tuple(JobFile(name=name, content=Blob.of(contents[name])) for name in submission.files)
     named = msgspec.structs.replace(submission, argv=("python3", *submission.argv[1:]))
     program = Program(proctor=Blob.of(""), submission=named, checker=PlanChecker(kind="exact"), files=files)
-    planned = waiting(program, Capabilities(name="", architecture="", waiting=Blob.of(library)))
+    planned = add_fork_server(program, Capabilities(name="", architecture="", waiting=Blob.of(library)))
     contents |= {file.name: file.content.read() for file in planned.files if file.name not in contents}
     return msgspec.structs.replace(submission, warm=planned.submission.warm)
 

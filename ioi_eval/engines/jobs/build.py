@@ -41,13 +41,13 @@ from ioi_eval.engines.jobs.headers import (
     BIG,
     MAX_HEADERS,
     Demand,
-    begins_with,
-    head_of,
-    header_file,
+    find_head,
+    header_file_name,
+    header_options,
     header_spec,
-    sights_of,
+    min_header_uses,
 )
-from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, wait_for
+from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, attach_fork_server
 from ioi_eval.model.doing import log_step, name_work_in_log
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Toolchain
@@ -80,7 +80,7 @@ OBJECT = "ioi-eval-grader.o"
 """The last name of a grader's object in a job. Its folder, like a header's, is a secret of the job."""
 
 
-def hidden(name: str) -> str:
+def secret_path(name: str) -> str:
     """Return a path that ends in a name and that no source can guess."""
     return f"{secrets.token_hex(16)}/{name}"
 
@@ -100,14 +100,14 @@ def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, 
     # These options do not change the artifact, so they are not part of its key
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # otherwise a crash exits with 1, too
     build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
-    head = head_of(spec)
+    head = find_head(spec)
     if (prebuilt and (head or spec.shared)) or (brought and head == BIG):
         arguments, needed = shlex.join(spec.command[1:]), '"$begins"'
         if spec.shared:
-            before, after = _around(spec.command[1:], spec.shared)
+            before, after = _split_at_name(spec.command[1:], spec.shared)
             arguments, needed = f'{shlex.join(before)} "$object" {shlex.join(after)}', '"$object"'
         first = f"compile {shlex.join([tool.path, *options])} $begins {arguments}"
-        build = f"""{_finding(spec, head, prebuilt=prebuilt, brought=brought and head == BIG)}
+        build = f"""{_prebuilt_lookup(spec, head, prebuilt=prebuilt, brought=brought and head == BIG)}
 # Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.
 if [ -z {needed} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
     {build}
@@ -149,29 +149,32 @@ exit "$code"
 """
 
 
-def _around(arguments: Sequence[str], name: str) -> tuple[Sequence[str], Sequence[str]]:
+def _split_at_name(arguments: Sequence[str], name: str) -> tuple[Sequence[str], Sequence[str]]:
     index = arguments.index(name)
     return arguments[:index], arguments[index + 1 :]
 
 
-def _finding(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
+def _prebuilt_lookup(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
     """Return the lines of the script that look for prebuilt files, and set `begins` and `object`."""
     lines = ["begins= object="]
     if prebuilt:
         lines.append(f'for found in */{OBJECT}; do [ ! -e "$found" ] || object=$found; done')
     if prebuilt and head:
-        name = header_file(head)
-        begins = begins_with(head, f"${{found%/{name}}}")
+        name = header_file_name(head)
+        begins = header_options(head, f"${{found%/{name}}}")
         lines.append(f'for found in */{name}; do [ ! -e "$found" ] || begins="{begins}"; done')
     if prebuilt:
         lines.append('{ true < "/proc/$$/cmdline"; } 2> /dev/null && begins= object=')
     if brought:
-        standard = next(word[5:] for word in spec.precompile if word.startswith("-std="))
-        place = f"${BROUGHT_HEADERS}"
+        standard = next(option[5:] for option in spec.precompile if option.startswith("-std="))
+        headers_folder = f"${BROUGHT_HEADERS}"
         # A compiler checks who made a header, but not with which C library
-        same = f'cmp -s "{place}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
-        there = f'[ -e "{place}/{standard}/{header_file(head)}" ]'
-        lines.append(f'{there} && {same} && begins="{begins_with(head, f"{place}/{standard}")}"')
+        library_test = f'cmp -s "{headers_folder}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
+        exists_test = f'[ -e "{headers_folder}/{standard}/{header_file_name(head)}" ]'
+        lines.append(
+            f"{exists_test} && {library_test} &&"
+            f' begins="{header_options(head, f"{headers_folder}/{standard}")}"'
+        )
     return "\n".join(lines)
 
 
@@ -181,9 +184,9 @@ def control_command(spec: BuildSpec) -> tuple[str, ...]:
     output = re.compile(
         rf"^(|-o./|-out:){re.escape(spec.output)}$"
     )  # some compilers have it in the option's argument
-    kept = [output.sub(rf"\1{_CONTROL}", word) for word in spec.command if word not in names]
-    place = next((i for i, word in enumerate(spec.command) if word in names), len(kept))
-    return (*kept[:place], spec.control.name, *kept[place:])
+    arguments = [output.sub(rf"\1{_CONTROL}", argument) for argument in spec.command if argument not in names]
+    position = next((i for i, argument in enumerate(spec.command) if argument in names), len(arguments))
+    return (*arguments[:position], spec.control.name, *arguments[position:])
 
 
 def _control_spec(spec: BuildSpec) -> BuildSpec:
@@ -191,13 +194,13 @@ def _control_spec(spec: BuildSpec) -> BuildSpec:
     main, others = spec.main.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
-        command=tuple(word for word in spec.command if word not in others),
+        command=tuple(argument for argument in spec.command if argument not in others),
         sources=(msgspec.structs.replace(spec.control, name=main),),
         acts=False,
     )
 
 
-def sources(spec: BuildSpec) -> Iterable[JobFile]:
+def source_files(spec: BuildSpec) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (spec.control, *spec.sources))
 
 
@@ -225,11 +228,13 @@ def object_spec(spec: BuildSpec) -> BuildSpec:
 
 
 _SCRIPT, _SOURCE, _PLAN, _PROCTOR = "submission", "source", "plan.json", "proctor"
-_TAKEN = "taken\n"
+_ACCEPTED_LINE = "taken\n"
 _MAX_ANSWER_BYTES = 1 << 10
 
 
-async def check(delivery: Delivery, spec: BuildSpec, capabilities: Capabilities) -> BuildSuccess | None:
+async def check_python_source(
+    delivery: Delivery, spec: BuildSpec, capabilities: Capabilities
+) -> BuildSuccess | None:
     """Return the success of a build of Python by a quick check, or None if a build is needed.
 
     The check only accepts programs of one source. A persistent proctor runs it.
@@ -238,33 +243,35 @@ async def check(delivery: Delivery, spec: BuildSpec, capabilities: Capabilities)
     if not is_single or capabilities.waiting is None or capabilities.proctor is None:
         return None
     tool, nonce = capabilities.tool(COMMAND, "checking a source"), secrets.token_hex(16)
-    job = _job(spec, tool, nonce, proctor=capabilities.proctor, library=capabilities.waiting)
+    job = _check_job(spec, tool, nonce, proctor=capabilities.proctor, library=capabilities.waiting)
     ended, _ = await delivery.run(job, capabilities, nonce=nonce, phase="compiling")
-    return _built(spec, tool, ended.stdout, nonce)
+    return _read_check(spec, tool, ended.stdout, nonce)
 
 
-def _job(spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
+def _check_job(spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
     helper, source = spec.sources
-    submission, waiting = wait_for(
+    submission, fork_server_files = attach_fork_server(
         PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),
         (),
         library,
     )
-    named = f"{source.name}\n".encode() + source.content.read()
+    named_source = f"{source.name}\n".encode() + source.content.read()
     return Job(
         files=(
             JobFile(name=_PROCTOR, content=proctor, executable=True),
-            JobFile(name=_PLAN, content=Blob.of(msgspec.json.encode(_plan(spec, tool, submission, nonce)))),
+            JobFile(
+                name=_PLAN, content=Blob.of(msgspec.json.encode(_check_plan(spec, tool, submission, nonce)))
+            ),
             JobFile(name=_SCRIPT, content=helper.content),
-            JobFile(name=_SOURCE, content=Blob.of(named)),
-            *waiting,
+            JobFile(name=_SOURCE, content=Blob.of(named_source)),
+            *fork_server_files,
         ),
         run_timeout=to_milliseconds(spec.limits.wall_time),
         plan=_PLAN,
     )
 
 
-def _plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
+def _check_plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
     limits = spec.limits
     return Plan(
         nonce=nonce,
@@ -283,13 +290,13 @@ def _plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: s
     )
 
 
-def _built(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
+def _read_check(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
     try:
         lines = list(decode_lines(stdout, nonce))
     except BrokenReply:
         return None
     answer = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
-    if answer != _TAKEN:
+    if answer != _ACCEPTED_LINE:
         return None
     return BuildSuccess(artifact=spec.main.content, compiler=tool.name, toolchain=tool.identity)
 
@@ -299,12 +306,12 @@ def _built(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSu
 
 _ARTIFACT = "artifact"
 _MAX_HASHED_BYTES = 64 << 20  # of an artifact whose hash is checked when it is read; only headers are larger
-_STAYING = "staying.txt"  # programs on workers: too many for a folder each
-_not_kept = partial(JudgeFailure, phase="compiling")
+_WORKER_PROGRAMS_FILE = "staying.txt"  # programs on workers: too many for a folder each
+_cache_failure = partial(JudgeFailure, phase="compiling")
 _MAX_PINS = 128  # with a descriptor each; jobs use far fewer artifacts at the same time
 
 
-class _Record(Value):
+class _CachedOutcome(Value):
     """The cached outcome of a build. The artifact is next to it in the store, or on a worker."""
 
     built: BuildSuccess | None = None
@@ -322,7 +329,7 @@ class ArtifactCache:
         self._store = store
         self._pins = LruCache[Pin](_MAX_PINS, Pin.release)
         self._lock = threading.Lock()
-        self._staying = NoteFile(store.root / _STAYING, _Record)
+        self._worker_programs = NoteFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
 
     def turn(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
         """Hold a key, so that only one process at a time makes its artifact."""
@@ -334,11 +341,13 @@ class ArtifactCache:
 
     def stays(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
         """Return a program that is on the worker that built it, if there is one for one of the keys."""
-        record = next(filter(None, map(self._staying.get, keys)), None)
+        record = next(filter(None, map(self._worker_programs.get, keys)), None)
         if record is None or record.built is None:
             return None
-        made, tool = record.built.artifact, record.built.toolchain
-        artifact = WorkerArtifact(sha256=made.sha256, size=made.size, at=record.at, spec=spec, toolchain=tool)
+        artifact_blob, tool = record.built.artifact, record.built.toolchain
+        artifact = WorkerArtifact(
+            sha256=artifact_blob.sha256, size=artifact_blob.size, at=record.at, spec=spec, toolchain=tool
+        )
         return msgspec.structs.replace(record.built, artifact=artifact)
 
     def find(self, *keys: str) -> BuildSuccess | CompileError | None:
@@ -347,14 +356,14 @@ class ArtifactCache:
             if self._store.get(key) is None:
                 continue  # the usual case; a pin would make a file
             self._pin(key)
-            found = read_cached(self._store, key, _Record)
-            outcome = found and _outcome(*found)
+            stored = read_cached(self._store, key, _CachedOutcome)
+            outcome = stored and _read_outcome(*stored)
             # Earlier versions cached failures for lack of a library that may be installed now
             if outcome is not None and not (
                 isinstance(outcome, CompileError) and names_missing_library(outcome.log)
             ):
                 return outcome
-            if found is not None:
+            if stored is not None:
                 self._store.remove(key)
         return None
 
@@ -362,25 +371,32 @@ class ArtifactCache:
         """Cache an outcome with a copy of its artifact, and return it with that copy."""
         outcome = self.bounded(outcome)
         self._pin(key)
-        with convert_store_errors(self._store, _not_kept):
-            kept = _outcome(
-                *read_or_create_cached(self._store, key, _Record, lambda folder: _write(folder, outcome))
+        with convert_store_errors(self._store, _cache_failure):
+            stored = _read_outcome(
+                *read_or_create_cached(
+                    self._store, key, _CachedOutcome, lambda folder: _write_outcome(folder, outcome)
+                )
             )
-        assert kept is not None, "the store has just written it"
-        return kept
+        assert stored is not None, "the store has just written it"
+        return stored
 
     def note(self, key: str, built: BuildSuccess, at: str) -> None:
         """Remember where a program stays. Takes no time worth a thread."""
         bare = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
-        self._staying.put(key, _Record(built=msgspec.structs.replace(built, artifact=bare), at=at))
+        self._worker_programs.put(
+            key, _CachedOutcome(built=msgspec.structs.replace(built, artifact=bare), at=at)
+        )
 
     def bounded(self, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
         """Return the outcome, or the refusal of a program that is too large."""
-        size, most = outcome.artifact.size if isinstance(outcome, BuildSuccess) else 0, self._store.largest
-        if size <= most:
+        size, max_bytes = (
+            outcome.artifact.size if isinstance(outcome, BuildSuccess) else 0,
+            self._store.largest,
+        )
+        if size <= max_bytes:
             return outcome
-        words = f"The program has {size} bytes, and {most} are the most that is taken."
-        log = f"{outcome.log}\n{words}".lstrip()
+        message = f"The program has {size} bytes, and {max_bytes} are the most that is taken."
+        log = f"{outcome.log}\n{message}".lstrip()
         return CompileError(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
 
     def close(self) -> None:
@@ -388,44 +404,46 @@ class ArtifactCache:
             self._pins.clear()
 
     def _pin(self, key: str) -> None:
-        with self._lock, convert_store_errors(self._store, _not_kept):
+        with self._lock, convert_store_errors(self._store, _cache_failure):
             if self._pins.get(key) is None:
                 self._pins.keep(key, self._store.pin(key))
 
 
-def _write(folder: Path, outcome: BuildSuccess | CompileError) -> _Record:
+def _write_outcome(folder: Path, outcome: BuildSuccess | CompileError) -> _CachedOutcome:
     if isinstance(outcome, CompileError):
-        return _Record(rejected=outcome)
-    made, target = outcome.artifact, folder / _ARTIFACT
-    bare = Blob(sha256=made.sha256, size=made.size)
-    built = msgspec.structs.replace(outcome, artifact=bare)
-    if made.path is not None:
-        shutil.copyfile(made.path, target)
+        return _CachedOutcome(rejected=outcome)
+    artifact, path = outcome.artifact, folder / _ARTIFACT
+    blob = Blob(sha256=artifact.sha256, size=artifact.size)
+    built = msgspec.structs.replace(outcome, artifact=blob)
+    if artifact.path is not None:
+        shutil.copyfile(artifact.path, path)
     else:
-        target.write_bytes(made.read())
-    target.chmod(0o755)
-    return _Record(built=built)
+        path.write_bytes(artifact.read())
+    path.chmod(0o755)
+    return _CachedOutcome(built=built)
 
 
-def _outcome(record: _Record, folder: Path) -> BuildSuccess | CompileError | None:
+def _read_outcome(record: _CachedOutcome, folder: Path) -> BuildSuccess | CompileError | None:
     """Return a cached outcome, or None if the artifact is missing or damaged, as after a power cut."""
     if record.built is None:
         return record.rejected
-    path, made = folder / _ARTIFACT, record.built.artifact
-    if not path.is_file() or path.stat().st_size != made.size:
+    path, blob = folder / _ARTIFACT, record.built.artifact
+    if not path.is_file() or path.stat().st_size != blob.size:
         return None
-    if made.size <= _MAX_HASHED_BYTES and Blob.of_file(path).sha256 != made.sha256:
+    if blob.size <= _MAX_HASHED_BYTES and Blob.of_file(path).sha256 != blob.sha256:
         return None
-    artifact = msgspec.structs.replace(made, path=str(path))
+    artifact = msgspec.structs.replace(blob, path=str(path))
     return msgspec.structs.replace(record.built, artifact=artifact)
 
 
 # --- builds --------------------------------------------------------------------------
 
 
-_TRIED_AGAIN = frozenset({BuildEnding.CRASHED, BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED})
+_RETRIED_ENDINGS = frozenset(
+    {BuildEnding.CRASHED, BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED}
+)
 # Cached: our limits do not depend on the load, and a source that crashed a compiler twice crashes it again
-_LASTING = frozenset({BuildEnding.CUT_SHORT, BuildEnding.IDLED, BuildEnding.CRASHED})
+_LIMIT_ENDINGS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.IDLED, BuildEnding.CRASHED})
 
 
 class Builder:
@@ -440,9 +458,9 @@ class Builder:
     def __init__(self, engine: Engine, delivery: Delivery, store: Store, options: BuildOptions) -> None:
         self.engine, self.delivery = engine, delivery
         self._cache = ArtifactCache(store)
-        self._under_way: SharedCalls[BuildSuccess | CompileError] = SharedCalls()
+        self._running_builds: SharedCalls[BuildSuccess | CompileError] = SharedCalls()
         self._precompiles = options.precompile
-        self._headers, self._graders = Demand(MAX_HEADERS), Demand()
+        self._header_demand, self._grader_demand = Demand(MAX_HEADERS), Demand()
         self._background: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
         self._sent_here = set[str]()  # hashes of sources whose programs were lost with their machine
 
@@ -472,12 +490,12 @@ class Builder:
             capabilities.tool(spec.tool, f"building a {spec.kind}")
             keys = spec.keys(capabilities)
             try:
-                making = partial(self._find_or_make, spec, capabilities, keys)
+                find_or_make = partial(self._find_or_make, spec, capabilities, keys)
                 with name_work_in_log(_log, f"{spec.kind} build"):
-                    outcome = await self._under_way.call(" ".join(keys), making)
+                    outcome = await self._running_builds.call(" ".join(keys), find_or_make)
                     if _log.isEnabledFor(logging.DEBUG):
-                        made = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
-                        log_step(_log, "%s, %s", made, outcome.compiler)
+                        status = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
+                        log_step(_log, "%s, %s", status, outcome.compiler)
                 refusal = self.delivery.refusal if spec.kind == SUBMISSION else None
                 if isinstance(outcome, CompileError) or refusal is None:
                     return outcome
@@ -500,161 +518,177 @@ class Builder:
     async def _find_or_make(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        if (found := await self._found(spec, keys)) is not None:
+        if (cached := await self._find_cached(spec, keys)) is not None:
             log_step(_log, "found in the cache")
-            return found
+            return cached
         if spec.kind == SUBMISSION:  # other processes have other submissions
-            return await self._make(spec, capabilities, keys)
+            return await self._make_outcome(spec, capabilities, keys)
         async with self._cache.turn(keys[0]):
-            return await self._found(spec, keys) or await self._make(spec, capabilities, keys)
+            return await self._find_cached(spec, keys) or await self._make_outcome(spec, capabilities, keys)
 
-    async def _found(self, spec: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
-        all_keys = [each for key in keys for each in (key, _under_limits(key, spec))]
+    async def _find_cached(self, spec: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
+        all_keys = [cache_key for key in keys for cache_key in (key, _limits_key(key, spec))]
         if not self._cache.there(*all_keys):
             return None
         return await asyncio.to_thread(self._cache.find, *all_keys)
 
-    async def _make(
+    async def _make_outcome(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
         may_stay, refusal = spec.main.content.sha256 not in self._sent_here, self.delivery.refusal
-        staying = self._cache.stays(spec, *keys) if may_stay and refusal is not None else None
+        worker_program = self._cache.stays(spec, *keys) if may_stay and refusal is not None else None
         # If servers accept smaller requests than before, it may only fit when it is packed
-        if staying is not None and refusal is not None and not await refusal(staying.artifact, capabilities):
-            return staying
+        if (
+            worker_program is not None
+            and refusal is not None
+            and not await refusal(worker_program.artifact, capabilities)
+        ):
+            return worker_program
         if spec.tool == COMMAND:
-            checked = await check(self.delivery, spec, capabilities)
-            if checked is not None:
+            check_outcome = await check_python_source(self.delivery, spec, capabilities)
+            if check_outcome is not None:
                 key = spec.key(capabilities.architecture, capabilities.toolchains[spec.tool])
-                return await asyncio.to_thread(self._cache.keep, key, checked)
-        files = await self._prebuilt(spec, capabilities) if self._precompiles else None
+                return await asyncio.to_thread(self._cache.keep, key, check_outcome)
+        files = await self._prebuilt_files(spec, capabilities) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
-        made = await build(spec, files, capabilities)
-        if made.too_large:
-            return CompileError(log=stop_message(made.too_large), compiler=made.tool.name, lasting=False)
-        end = classify_build(made.ended, spec.refusals)
+        result = await build(spec, files, capabilities)
+        if result.too_large:
+            return CompileError(log=stop_message(result.too_large), compiler=result.tool.name, lasting=False)
+        build_end = classify_build(result.ended, spec.refusals)
         # With prebuilt files it may have been compiled twice within the limits of one build
-        maybe_twice = bool(files) or (not self.delivery.is_here and bool(head_of(spec)))
-        if end not in _TRIED_AGAIN and not (end is BuildEnding.CUT_SHORT and maybe_twice):
-            return await self._take(spec, capabilities, made, lasting=True)
-        made.discard()
-        BUILD.log(_log, f"the build ended as {end.value}")
+        maybe_twice = bool(files) or (not self.delivery.is_here and bool(find_head(spec)))
+        if build_end not in _RETRIED_ENDINGS and not (build_end is BuildEnding.CUT_SHORT and maybe_twice):
+            return await self._cache_result(spec, capabilities, result, lasting=True)
+        result.discard()
+        BUILD.log(_log, f"the build ended as {build_end.value}")
         # Again, without prebuilt files. If it crashes or is stopped twice, the source is at fault
-        made = await build(spec, None, capabilities)
-        return await self._take(spec, capabilities, made, lasting=False)
+        result = await build(spec, None, capabilities)
+        return await self._cache_result(spec, capabilities, result, lasting=False)
 
-    async def _take(
-        self, spec: BuildSpec, capabilities: Capabilities, made: BuildResult, *, lasting: bool
+    async def _cache_result(
+        self, spec: BuildSpec, capabilities: Capabilities, result: BuildResult, *, lasting: bool
     ) -> BuildSuccess | CompileError:
-        key = spec.key(capabilities.architecture, made.tool)
-        end = classify_build(made.ended, spec.refusals)
+        key = spec.key(capabilities.architecture, result.tool)
+        build_end = classify_build(result.ended, spec.refusals)
         fields: dict[str, Any] = {
-            "log": format_build_log(made.ended, spec.limits),
-            "compiler": made.tool.name,
-            "confinement": made.confinement,
+            "log": format_build_log(result.ended, spec.limits),
+            "compiler": result.tool.name,
+            "confinement": result.confinement,
         }
         try:
             # If a file has changed meanwhile, the outcome belongs to neither content
             for source in spec.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
-            gone = end is BuildEnding.BUILT and made.content is None
-            faulty = gone or end in (BuildEnding.MACHINE, BuildEnding.KILLED)
-            if faulty and spec.acts and await self._builds(_control_spec(spec), capabilities):
+            is_missing = build_end is BuildEnding.BUILT and result.content is None
+            is_machine_fault = is_missing or build_end in (BuildEnding.MACHINE, BuildEnding.KILLED)
+            if is_machine_fault and spec.acts and await self._can_build(_control_spec(spec), capabilities):
                 fields["log"] += "\nCode of the source that ran during the build has ended the build."
                 return CompileError(**fields, lasting=False)
-            if end is BuildEnding.MACHINE:
-                message = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
+            if build_end is BuildEnding.MACHINE:
+                message = " ".join((result.ended.stderr or result.ended.stdout).split())[:1000]
                 raise JudgeFailure(
-                    f"{made.tool.name} cannot build an empty program with the flags of this {spec.kind},"
+                    f"{result.tool.name} cannot build an empty program with the flags of this {spec.kind},"
                     f" or has no space to: {message}",
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
-            stopped = end is BuildEnding.KILLED or (
-                end in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
+            was_stopped = build_end is BuildEnding.KILLED or (
+                build_end in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
             )
-            if stopped and spec.kind != GENERATED:  # a program of the package, which may kill its own sandbox
+            if (
+                was_stopped and spec.kind != GENERATED
+            ):  # a program of the package, which may kill its own sandbox
                 raise JudgeFailure(
-                    f"{made.tool.name} was killed or stopped twice while it built a {spec.kind}, not by the"
+                    f"{result.tool.name} was killed or stopped twice while it built a {spec.kind}, not by the"
                     " source",
                     phase="compiling",
                     remedy="Give the machine or the server more memory and time, then run the command again",
                 )
-            if end is BuildEnding.BUILT:
-                if made.content is None:
+            if build_end is BuildEnding.BUILT:
+                if result.content is None:
                     raise JudgeFailure(f"the engine did not hand over {spec.output}", phase="compiling")
                 built = BuildSuccess(
-                    artifact=made.content,
-                    toolchain=made.tool.identity,
+                    artifact=result.content,
+                    toolchain=result.tool.identity,
                     **fields,
                 )
-                if not isinstance(made.content, WorkerArtifact):
+                if not isinstance(result.content, WorkerArtifact):
                     return await asyncio.to_thread(self._cache.keep, key, built)
                 outcome = self._cache.bounded(built)
                 if outcome is built:
-                    self._cache.note(key, built, made.content.at)
+                    self._cache.note(key, built, result.content.at)
                 return outcome
-            by_limits = end in _LASTING and not printed_lack_of_space(made.ended)
-            lasting = lasting and end is BuildEnding.REFUSED and not names_missing_library(fields["log"])
-            refused = CompileError(**fields, lasting=by_limits or lasting)
-            if not refused.lasting:
-                return refused
-            place = _under_limits(key, spec) if by_limits else key
-            return await asyncio.to_thread(self._cache.keep, place, refused)
+            by_limits = build_end in _LIMIT_ENDINGS and not printed_lack_of_space(result.ended)
+            lasting = (
+                lasting and build_end is BuildEnding.REFUSED and not names_missing_library(fields["log"])
+            )
+            compile_error = CompileError(**fields, lasting=by_limits or lasting)
+            if not compile_error.lasting:
+                return compile_error
+            cache_key = _limits_key(key, spec) if by_limits else key
+            return await asyncio.to_thread(self._cache.keep, cache_key, compile_error)
         finally:
-            made.discard()
+            result.discard()
 
-    async def _builds(self, spec: BuildSpec, capabilities: Capabilities) -> bool:
+    async def _can_build(self, spec: BuildSpec, capabilities: Capabilities) -> bool:
         """Return True if a build succeeds."""
-        made = await self.delivery.build(spec, None, capabilities, may_stay=False)
-        made.discard()
-        return classify_build(made.ended, spec.refusals) is BuildEnding.BUILT
+        result = await self.delivery.build(spec, None, capabilities, may_stay=False)
+        result.discard()
+        return classify_build(result.ended, spec.refusals) is BuildEnding.BUILT
 
     # --- files that many builds share ---
 
-    async def _prebuilt(self, spec: BuildSpec, capabilities: Capabilities) -> tuple[JobFile, ...]:
+    async def _prebuilt_files(self, spec: BuildSpec, capabilities: Capabilities) -> tuple[JobFile, ...]:
         """Return the prebuilt files for a build, as far as they exist.
 
         A build waits for its grader's object, which takes no longer than the build.
         """
         files = dict[str, BuildSuccess | None]()
         # A header is too large to travel with every build.
-        if self.delivery.is_here and (head := head_of(spec)):
-            wanted, sights = header_spec(spec, head), sights_of(head)
-            files[header_file(head)] = await self._shared_artifact(
-                wanted, capabilities, self._headers, sights
+        if self.delivery.is_here and (head := find_head(spec)):
+            shared_spec, min_builds = header_spec(spec, head), min_header_uses(head)
+            files[header_file_name(head)] = await self._shared_artifact(
+                shared_spec, capabilities, self._header_demand, min_builds
             )
         if spec.shared and len(capabilities.offered(spec.tool)) == 1:
-            wanted = object_spec(spec)
+            shared_spec = object_spec(spec)
             files[OBJECT] = await self._shared_artifact(
-                wanted, capabilities, self._graders, _GRADER_USES, wait=True
+                shared_spec, capabilities, self._grader_demand, _GRADER_USES, wait=True
             )
         return tuple(
-            JobFile(name=hidden(name), content=built.artifact, is_reused=name == OBJECT)
+            JobFile(name=secret_path(name), content=built.artifact, is_reused=name == OBJECT)
             for name, built in files.items()
             if built is not None and not built.log  # its warning would be lost
         )
 
     async def _shared_artifact(
-        self, spec: BuildSpec, capabilities: Capabilities, demand: Demand, sights: int, *, wait: bool = False
+        self,
+        spec: BuildSpec,
+        capabilities: Capabilities,
+        demand: Demand,
+        min_builds: int,
+        *,
+        wait: bool = False,
     ) -> BuildSuccess | None:
         """Return the artifact of a build with the engine's only toolchain. The build may begin now."""
         [key] = spec.keys(capabilities)
-        found = await asyncio.to_thread(self._cache.find, key)
-        if found is None and demand.is_due(key, sights) and key not in self._background:
-            self._begin(key, self.build(msgspec.structs.replace(spec, limits=spec.limits.trusted)))
-        if found is None and wait and key in self._background:
+        cached = await asyncio.to_thread(self._cache.find, key)
+        if cached is None and demand.is_due(key, min_builds) and key not in self._background:
+            self._start_in_background(
+                key, self.build(msgspec.structs.replace(spec, limits=spec.limits.trusted))
+            )
+        if cached is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
-            found = await asyncio.to_thread(self._cache.find, key)
-        return found if isinstance(found, BuildSuccess) else None
+            cached = await asyncio.to_thread(self._cache.find, key)
+        return cached if isinstance(cached, BuildSuccess) else None
 
-    def _begin(self, key: str, work: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
+    def _start_in_background(self, key: str, work: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
         """Begin a build in the background. If it fails, builds run without it, and it is not tried again."""
         task = self._background[key] = asyncio.create_task(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _under_limits(key: str, spec: BuildSpec) -> str:
+def _limits_key(key: str, spec: BuildSpec) -> str:
     """Return the key of the fact that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(spec.limits)).hexdigest()

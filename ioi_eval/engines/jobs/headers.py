@@ -54,11 +54,11 @@ _NAMES = """
     wctype.h
 """
 NAMES = frozenset(_NAMES.split())
-_FURTHER = NAMES.union(  # that sources often include after a head
+_OTHER_KNOWN_NAMES = NAMES.union(  # that sources often include after a head
     ("bits/stdc++.h", "complex.h", "cstdarg", "immintrin.h", "sys/time.h", "unistd.h", "ext/rope"),
     (f"ext/pb_ds/{name}.hpp" for name in ("assoc_container", "hash_policy", "priority_queue", "tree_policy")),
 )
-_LINE = re.compile(rb"[ \t]*(?:#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*)?(?:\r?\n|\Z)")
+_HEAD_LINE = re.compile(rb"[ \t]*(?:#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*)?(?:\r?\n|\Z)")
 _JOIN = re.compile(rb"\\[ \t\f\v\0]*\r?\n")
 _READS_FILES = re.compile(rb"include|\b(?:import|embed|__has_embed)\b")
 _DIRECTIVE = re.compile(rb"#|%:|\?\?=|\*/")  # a comment's end may hide the sign on an earlier line
@@ -66,7 +66,7 @@ _INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")
 _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
 
-def head_of(spec: BuildSpec) -> tuple[str, ...]:
+def find_head(spec: BuildSpec) -> tuple[str, ...]:
     """Return the names that a build's main source includes first; empty if no header may serve it."""
     units = {file.name for file in spec.sources} & {*spec.command}
     if not spec.precompile or units - {spec.main.name, spec.shared}:
@@ -74,19 +74,21 @@ def head_of(spec: BuildSpec) -> tuple[str, ...]:
     content = spec.main.content
     if content.size > _MAX_SOURCE_BYTES:
         return ()
-    text = content.read()
-    head, own_name = _head(text), PurePosixPath(spec.main.name).name
-    if not head or not _includes_little(text, own_name, once=head == BIG):
+    source = content.read()
+    head, own_name = _read_head(source), PurePosixPath(spec.main.name).name
+    if not head or not _includes_only_known_files(source, own_name, once=head == BIG):
         return ()
     # A header that includes it finds no text of it.
-    others = (file.content.read() for file in spec.sources if file.name not in units)
-    return () if head == BIG and any(BIG[0].encode() in other for other in others) else head
+    other_sources = (file.content.read() for file in spec.sources if file.name not in units)
+    return (
+        () if head == BIG and any(BIG[0].encode() in other_source for other_source in other_sources) else head
+    )
 
 
-def _head(text: bytes) -> tuple[str, ...]:
-    names, place = list[str](), 0
-    while place < len(text) and (line := _LINE.match(text, place)) is not None:
-        place = line.end()
+def _read_head(source: bytes) -> tuple[str, ...]:
+    names, position = list[str](), 0
+    while position < len(source) and (line := _HEAD_LINE.match(source, position)) is not None:
+        position = line.end()
         if line[1] is None:
             continue
         name = line[1].decode()
@@ -98,31 +100,39 @@ def _head(text: bytes) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _includes_little(text: bytes, own_name: str, *, once: bool) -> bool:
+def _includes_only_known_files(source: bytes, own_name: str, *, once: bool) -> bool:
     """Return True if a source reads no file but headers of the standard and others beside it, and few.
 
     `once`: it includes the big header once.
     """
     included = list[str]()
-    for line in _JOIN.sub(b"", text).split(b"\n"):
+    for line in _JOIN.sub(b"", source).split(b"\n"):
         if not (_READS_FILES.search(line) and _DIRECTIVE.search(line)) or _COMMENT.fullmatch(line):
             continue
-        found = _INCLUDE.fullmatch(line)
-        if found is None or found[2] == own_name.encode() or (found[1] and found[1].decode() not in _FURTHER):
+        include = _INCLUDE.fullmatch(line)
+        if (
+            include is None
+            or include[2] == own_name.encode()
+            or (include[1] and include[1].decode() not in _OTHER_KNOWN_NAMES)
+        ):
             return False
-        included.append((found[1] or b"").decode())
+        included.append((include[1] or b"").decode())
     return len(included) <= _MAX_INCLUDES and (not once or included.count(BIG[0]) == 1)
 
 
-def header_file(head: Sequence[str]) -> str:
+def header_file_name(head: Sequence[str]) -> str:
     """Return the name of the header of a head in its folder."""
     return f"{BIG[0] if tuple(head) == BIG else 'ioi-eval-head.hpp'}{PRECOMPILED}"
 
 
-def begins_with(head: Sequence[str], folder: str) -> str:
+def header_options(head: Sequence[str], folder: str) -> str:
     """Return the options by which g++ takes the header of a head from a folder."""
-    taken = "-isystem {}" if tuple(head) == BIG else f"-include {{}}/{header_file(head)[: -len(PRECOMPILED)]}"
-    return taken.format(folder)
+    options = (
+        "-isystem {}"
+        if tuple(head) == BIG
+        else f"-include {{}}/{header_file_name(head)[: -len(PRECOMPILED)]}"
+    )
+    return options.format(folder)
 
 
 def empty_spec(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
@@ -141,18 +151,18 @@ def empty_spec(language: Language, standard: str = "", tool: str = "") -> BuildS
 
 def header_spec(spec: BuildSpec, head: Sequence[str] = BIG) -> BuildSpec:
     """Return the build of the precompiled header of a head, with the flags of a spec."""
-    text = "".join(f"#include <{name}>\n" for name in head)
+    includes = "".join(f"#include <{name}>\n" for name in head)
     return BuildSpec(
         kind=HEADER,
         output=HEADER,
         command=spec.precompile,
-        sources=(NamedBlob(name=WRAPPER, content=Blob.of(text)),),
+        sources=(NamedBlob(name=WRAPPER, content=Blob.of(includes)),),
         control=spec.control,
         limits=spec.limits.trusted,
     )
 
 
-def sights_of(head: Sequence[str]) -> int:
+def min_header_uses(head: Sequence[str]) -> int:
     """Return at which build with a head its header is made."""
     return 1 if tuple(head) == BIG else 2
 
@@ -161,23 +171,23 @@ _MAX_COUNTED = 10_000  # keys, which submissions decide
 
 
 class Demand:
-    """Counts the builds that each file would have served. Not more than `most` files are made."""
+    """Counts the builds that each file would have served. Not more than `max_due` files are made."""
 
-    def __init__(self, most: int = _MAX_COUNTED) -> None:
-        self._most = most
-        self._builds: Counter[str] = Counter()
-        self._due = set[str]()
+    def __init__(self, max_due: int = _MAX_COUNTED) -> None:
+        self._max_due = max_due
+        self._counts: Counter[str] = Counter()
+        self._due_keys = set[str]()
 
-    def is_due(self, key: str, sights: int) -> bool:
+    def is_due(self, key: str, min_builds: int) -> bool:
         """Count a build, and return True if the file with this key has been seen often enough to be made."""
-        if len(self._builds) >= _MAX_COUNTED:
-            self._builds.clear()
-        self._builds[key] += 1
-        if self._builds[key] >= sights and len(self._due) < self._most:
-            self._due.add(key)
-        return key in self._due
+        if len(self._counts) >= _MAX_COUNTED:
+            self._counts.clear()
+        self._counts[key] += 1
+        if self._counts[key] >= min_builds and len(self._due_keys) < self._max_due:
+            self._due_keys.add(key)
+        return key in self._due_keys
 
     def forget(self, key: str) -> None:
         """Begin to count anew."""
-        self._builds.pop(key, None)
-        self._due.discard(key)
+        self._counts.pop(key, None)
+        self._due_keys.discard(key)

@@ -46,8 +46,8 @@ from ioi_eval.engines.embedded.sandbox import (
     decode_report,
     ending_of,
 )
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
-from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_spec, sights_of
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, source_files
+from ioi_eval.engines.jobs.headers import BIG, find_head, header_file_name, header_spec, min_header_uses
 from ioi_eval.engines.jobs.run import (
     COMMAND,
     PLAN,
@@ -60,7 +60,7 @@ from ioi_eval.engines.jobs.run import (
     interpreters,
     machine_fault,
     max_program_bytes,
-    path_of,
+    plan_path,
     run_job,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
@@ -105,69 +105,77 @@ class HttpDelivery:
         if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main.content, capabilities)):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
         job = build_job(spec, tool, prebuilt, capabilities)
-        identities = tuple(each.identity for each in capabilities.offered(spec.tool))
+        identities = tuple(offered.identity for offered in capabilities.offered(spec.tool))
         job = msgspec.structs.replace(job, accepted_toolchains={spec.tool: identities})
         # The fork server imports the modules that a Python program's sources name, so they must be here
         may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
         if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
-            shared = () if prebuilt is None else self._headers(spec, tool, capabilities)
+            shared = () if prebuilt is None else self._shared_header_builds(spec, tool, capabilities)
             job = msgspec.structs.replace(job, keep=(spec.output,), shared_builds=shared)
         job = await self.packing.shipped(job, job.files[0].name, capabilities)
 
-        results = _BuildReader(partial(_read_build, spec, tool, capabilities))
+        results = _BuildResultReader(partial(_read_build, spec, tool, capabilities))
 
         async def check(result: JobResult) -> JobResult:
             try:
-                ended = (await results.of(result))[0].ended
+                ended = (await results.read(result))[0].ended
             except TooLarge:
                 return result
             except JudgeFailure as failure:
                 raise MachineAtFault(str(failure), result) from failure
-            words = " ".join((ended.stderr or ended.stdout).split())[-_MAX_ERROR_CHARS:]
+            compiler_output = " ".join((ended.stderr or ended.stdout).split())[-_MAX_ERROR_CHARS:]
             match classify_build(ended, spec.refusals):
                 case BuildEnding.MACHINE:
-                    raise MachineAtFault(f"the compiler cannot build an empty program: {words}", result)
+                    raise MachineAtFault(
+                        f"the compiler cannot build an empty program: {compiler_output}", result
+                    )
                 case BuildEnding.KILLED:
-                    reason = words or ended.message or ended.signal
+                    reason = compiler_output or ended.message or ended.signal
                     raise MachineAtFault(f"the compiler was killed: {reason}", result)
                 case _:
                     return result
 
         try:
             result = await execute(self._engine, job, phase="compiling", check=check)
-            made, packed = await results.of(result)
+            build_result, packed = await results.read(result)
         except MachineAtFault as fault:
-            made, packed = await results.of(fault.answer)
+            build_result, packed = await results.read(fault.answer)
             # What a source that acts did may be its own fault, and no log of a submission names servers.
             where = f" (on {fault.where})" if fault.where and not spec.acts else ""
-            words = (made.ended.stderr or made.ended.stdout) + where
-            made = msgspec.structs.replace(made, ended=msgspec.structs.replace(made.ended, stderr=words))
+            compiler_output = (build_result.ended.stderr or build_result.ended.stdout) + where
+            build_result = msgspec.structs.replace(
+                build_result, ended=msgspec.structs.replace(build_result.ended, stderr=compiler_output)
+            )
         except TooLarge as failure:
             # A source can cause this, so it is a compile error
             if spec.kind != SUBMISSION:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
-        if not made.confinement and classify_build(made.ended) in _BY_LIMITS:
+        if not build_result.confinement and classify_build(build_result.ended) in _BY_LIMITS:
             _check_limits(spec, capabilities)
-        if isinstance(made.content, RemoteArtifact) and await self.refusal(made.content, capabilities):
+        if isinstance(build_result.content, RemoteArtifact) and await self.refusal(
+            build_result.content, capabilities
+        ):
             # It may fit if it is packed, so it is built again and sent here
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(spec, prebuilt, capabilities, may_stay=False)
-        if made.content is not None and packed:
-            self.packing.add_packed(made.content, packed)
-        return made
+        if build_result.content is not None and packed:
+            self.packing.add_packed(build_result.content, packed)
+        return build_result
 
-    def _headers(
+    def _shared_header_builds(
         self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities
     ) -> tuple[SharedBuild, ...]:
         """Return the build of the precompiled header. The header is too large for requests."""
-        head = head_of(spec)
+        head = find_head(spec)
         if not (self._precompiles and head) or len(capabilities.offered(spec.tool)) != 1:
             return ()
         header = header_spec(spec, head)
         build = msgspec.structs.replace(build_job(header, tool, None, capabilities), keep=(header.output,))
         key = header.key(capabilities.architecture, tool)
-        return (SharedBuild(name=header_file(head), key=key, build=build, min_uses=sights_of(head)),)
+        return (
+            SharedBuild(name=header_file_name(head), key=key, build=build, min_uses=min_header_uses(head)),
+        )
 
     async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
         weight, max_bytes = await self.packing.weight(program), max_program_bytes(capabilities)
@@ -180,29 +188,29 @@ class HttpDelivery:
     def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         job, problem, program = run_job(batch, chosen, capabilities), batch.problem, batch.program
         # The job's script puts paths into the plan that are not known here
-        paths = sorted(path_of(tool) for tool in interpreters(program, capabilities).values())
+        paths = sorted(plan_path(tool) for tool in interpreters(program, capabilities).values())
         unknown = [path for path in paths if path.startswith(WHICH)]
-        changes = "".join(f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown)
-        finding = f"sed -i{changes} {PLAN}\n" if changes else ""
+        sed_options = "".join(f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown)
+        path_script = f"sed -i{sed_options} {PLAN}\n" if sed_options else ""
         output = problem.limits.output
-        checking = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
+        limit_script = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
         # The server's limit counts proctor, checker and submission together, so it is only a second limit.
         # Older servers limit the address space by it. So it includes what the proctor lets programs reserve,
         # and there is no limit for programs that may reserve any address space.
         memory = None
         if problem.limits.memory is not None and program.submission.address_space:
-            judges = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
-            allowance = max(_RESERVED, *(each or 0 for each in judges))
+            judge_limits = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
+            allowance = max(_RESERVED, *(limit or 0 for limit in judge_limits))
             memory = count_processes(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
         # Of all processes together. The default of servers is three seconds
         cpu_time = None if job.run_timeout is None else job.run_timeout * (count_processes(problem) + 1)
         return msgspec.structs.replace(
             job,
-            files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files),
+            files=(JobFile(name="run", content=Blob.of(limit_script + path_script + RUN_SCRIPT)), *job.files),
             run_cpu_time=least(cpu_time, capabilities.max_run_cpu_time),
             run_memory_limit=memory,
             # A script corrects the plan first if servers have interpreters at different paths.
-            plan=job.plan if capabilities.executes_plans and not changes else "",
+            plan=job.plan if capabilities.executes_plans and not sed_options else "",
         )
 
     async def run(
@@ -218,26 +226,26 @@ class HttpDelivery:
         try:
             return (await execute(self._engine, job, phase=phase, check=check)).run, ""
         except MachineAtFault as fault:
-            failed: JobResult = fault.answer
-            return failed.run, fault.where
+            failed_result: JobResult = fault.answer
+            return failed_result.run, fault.where
 
 
-class _BuildReader:
+class _BuildResultReader:
     """Reads results of a build job, the last one only once."""
 
     def __init__(self, read: Callable[[JobResult], tuple[BuildResult, bytes]]) -> None:
         self._read = read
         self._last: tuple[JobResult, tuple[BuildResult, bytes]] | None = None
 
-    async def of(self, result: JobResult) -> tuple[BuildResult, bytes]:
+    async def read(self, result: JobResult) -> tuple[BuildResult, bytes]:
         if self._last is not None and self._last[0] is result:
             return self._last[1]
         if len(result.run.stdout) < _MIN_PACKED_BYTES:
-            answer = self._read(result)
+            build_result = self._read(result)
         else:
-            answer = await asyncio.to_thread(self._read, result)
-        self._last = result, answer
-        return answer
+            build_result = await asyncio.to_thread(self._read, result)
+        self._last = result, build_result
+        return build_result
 
 
 # --- builds ------------------------------------------------------------------------------------------
@@ -264,11 +272,15 @@ def _read_build(
     elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
         # The sandbox ends a compiler at its limits. If the server stops it earlier, the server is at fault
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
-    if (kept := result.stayed.get(spec.output)) is not None and ended is not None:
-        far = WorkerArtifact(
-            sha256=kept.sha256, size=kept.size, at=result.endpoint, spec=spec, toolchain=tool.identity
+    if (worker_file := result.stayed.get(spec.output)) is not None and ended is not None:
+        artifact = WorkerArtifact(
+            sha256=worker_file.sha256,
+            size=worker_file.size,
+            at=result.endpoint,
+            spec=spec,
+            toolchain=tool.identity,
         )
-        return BuildResult(ended=ended, tool=tool, content=far), b""
+        return BuildResult(ended=ended, tool=tool, content=artifact), b""
     delivery = read_delivery(run)
     if sandboxed and delivery.confinement is None:
         raise BrokenReply("a build job does not report how its sandbox ended")
@@ -277,10 +289,10 @@ def _read_build(
         raise BrokenReply("a build job does not report how the compiler ended")
     if delivery.artifact is None and classify_build(ended) is BuildEnding.BUILT:
         raise BrokenReply(f"a build job did not send {spec.output}")
-    made = BuildResult(
+    build_result = BuildResult(
         ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
     )
-    return made, delivery.packed
+    return build_result, delivery.packed
 
 
 def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
@@ -342,36 +354,36 @@ def build_job(
     also of the server, is used.
     """
     # The command's name instead of its path if servers have different paths
-    if {each.path for each in capabilities.offered(tool.command)} != {tool.path}:
+    if {offered.path for offered in capabilities.offered(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
     if capabilities.max_output is not None:
         log = max(0, min(spec.limits.log, capabilities.max_output // 2))
         spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=log))
     if spec.proctor is not None:
-        return _job_in_a_box(spec, tool, capabilities, spec.proctor, prebuilt)
+        return _sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
     # Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
     memory = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
     if capabilities.shell() != OWN:
-        return _job_of_one_stage(spec, tool, capabilities, prebuilt, memory)
+        return _one_stage_build_job(spec, tool, capabilities, prebuilt, memory)
     script = _ENVIRONMENT + compile_script(spec, tool, prebuilt=prebuilt is not None)
-    delivering = least(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
+    delivery_ms = least(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
-            JobFile(name="run", content=Blob.of(hand_over(spec.output, capabilities.max_output))),
+            JobFile(name="run", content=Blob.of(delivery_script(spec.output, capabilities.max_output))),
             *(prebuilt or ()),
-            *sources(spec),
+            *source_files(spec),
         ),
         compile_timeout=least(to_milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
         compile_cpu_time=least(to_milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
         compile_memory_limit=memory,
-        run_timeout=delivering,
-        run_cpu_time=least(delivering, capabilities.max_run_cpu_time),
+        run_timeout=delivery_ms,
+        run_cpu_time=least(delivery_ms, capabilities.max_run_cpu_time),
         without_proc=capabilities.confines and not spec.sees_proc,
     )
 
 
-def _job_of_one_stage(
+def _one_stage_build_job(
     spec: BuildSpec,
     tool: Toolchain,
     capabilities: Capabilities,
@@ -379,24 +391,24 @@ def _job_of_one_stage(
     memory: int | None,
 ) -> Job:
     limits = spec.limits
-    script = whole_build(
+    script = one_stage_build_script(
         spec.output,
         capabilities.max_output,
         hard_stop=None if limits.wall_time is None else hard_stop_after(limits.wall_time),
         cpu_time=limits.cpu_time,
     )
-    inside = compile_script(spec, tool, prebuilt=prebuilt is not None)
-    time = None if limits.wall_time is None else to_milliseconds(limits.wall_time + DELIVERY_SECONDS)
-    cpu = None if limits.cpu_time is None else to_milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
+    build_script = compile_script(spec, tool, prebuilt=prebuilt is not None)
+    wall_ms = None if limits.wall_time is None else to_milliseconds(limits.wall_time + DELIVERY_SECONDS)
+    cpu_ms = None if limits.cpu_time is None else to_milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
         files=(
             JobFile(name=_BUILD, content=Blob.of(script)),
-            JobFile(name="compile", content=Blob.of(_ENVIRONMENT + inside)),
+            JobFile(name="compile", content=Blob.of(_ENVIRONMENT + build_script)),
             *(prebuilt or ()),
-            *sources(spec),
+            *source_files(spec),
         ),
-        run_timeout=least(time, capabilities.max_run_time),
-        run_cpu_time=least(cpu, capabilities.max_run_cpu_time),
+        run_timeout=least(wall_ms, capabilities.max_run_time),
+        run_cpu_time=least(cpu_ms, capabilities.max_run_cpu_time),
         run_memory_limit=memory,
     )
 
@@ -404,7 +416,7 @@ def _job_of_one_stage(
 # --- in a sandbox of the proctor's -----------------------------------------------------------------------
 
 
-def _job_in_a_box(
+def _sandboxed_build_job(
     spec: BuildSpec,
     tool: Toolchain,
     capabilities: Capabilities,
@@ -418,48 +430,52 @@ case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
-""" + sandboxed_build(f"{_BOX}/{spec.output}", capabilities.max_output)
-    building = compile_script(spec, tool, prebuilt=is_used, brought=is_used)
-    inside = (JobFile(name="compile", content=Blob.of(building)), *(prebuilt or ()), *sources(spec))
-    wall = None if limits.wall_time is None else hard_stop_after(limits.wall_time) + DELIVERY_SECONDS
-    cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
+""" + sandboxed_delivery_script(f"{_BOX}/{spec.output}", capabilities.max_output)
+    build_script = compile_script(spec, tool, prebuilt=is_used, brought=is_used)
+    sandbox_files = (
+        JobFile(name="compile", content=Blob.of(build_script)),
+        *(prebuilt or ()),
+        *source_files(spec),
+    )
+    wall_s = None if limits.wall_time is None else hard_stop_after(limits.wall_time) + DELIVERY_SECONDS
+    cpu_s = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
             JobFile(name=_PROCTOR, content=proctor, executable=True, is_reused=True),
-            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(spec, brought=is_used)))),
-            *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
+            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_sandbox_spec(spec, brought=is_used)))),
+            *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in sandbox_files),
         ),
-        run_timeout=least(to_milliseconds(wall), capabilities.max_run_time),
-        run_cpu_time=least(to_milliseconds(cpu), capabilities.max_run_cpu_time),
+        run_timeout=least(to_milliseconds(wall_s), capabilities.max_run_time),
+        run_cpu_time=least(to_milliseconds(cpu_s), capabilities.max_run_cpu_time),
     )
 
 
-def _spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
+def _sandbox_spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
     """Return the spec of a build's sandbox. The job's script fills in the names between @.
 
     If `brought`, the compiler sees the precompiled header of the server's package, if the source has its
     head.
     """
-    limits, shown = spec.limits, ("@HEADERS@",) if brought and head_of(spec) == BIG else ()
-    wall, cpu = to_milliseconds(limits.wall_time), to_milliseconds(limits.cpu_time)
+    limits, header_folders = spec.limits, ("@HEADERS@",) if brought and find_head(spec) == BIG else ()
+    wall_ms, cpu_ms = to_milliseconds(limits.wall_time), to_milliseconds(limits.cpu_time)
     return SandboxSpec(
         argv=("/bin/bash", "compile"),
         env={
             "PATH": "@PATH@",
             "LD_LIBRARY_PATH": "@LIBRARIES@",
-            **({BROUGHT_HEADERS: shown[0]} if shown else {}),
+            **({BROUGHT_HEADERS: header_folders[0]} if header_folders else {}),
             "HOME": "/tmp",
             "LANG": "C.UTF-8",
         },
         dir="@FOLDER@",
-        read=("@COMPILER@", *shown),
+        read=("@COMPILER@", *header_folders),
         profile="tool",
         proc=spec.sees_proc,
         limits=SandboxLimits(
-            wall_ms=max_compiler_idle_ms(wall, cpu),
-            hard_ms=None if wall is None else hard_stop_after(wall),
-            cpu_ms=cpu,
+            wall_ms=max_compiler_idle_ms(wall_ms, cpu_ms),
+            hard_ms=None if wall_ms is None else hard_stop_after(wall_ms),
+            cpu_ms=cpu_ms,
             memory=limits.memory,
             file_size=limits.file_size,
             processes=_PROCESSES,
@@ -554,43 +570,43 @@ class JobPacker:
 
     def add_packed(self, content: Blob, packed: bytes) -> None:
         """Cache a content as it arrived, so that it need not be packed again."""
-        weight = _in_base64(len(packed))
-        if content.size >= _MIN_PACKED_BYTES and weight < _in_base64(content.size):
+        weight = _base64_size(len(packed))
+        if content.size >= _MIN_PACKED_BYTES and weight < _base64_size(content.size):
             entry = PackedBlob(content=Blob.of(packed), packed=True, weight=weight)
             self._cache.keep(content.sha256, entry, entry.content.size)
 
     async def packed(self, content: Blob) -> PackedBlob:
         """Return a content as it is sent."""
         if isinstance(content, RemoteArtifact):  # a program on another machine is sent as it is
-            return PackedBlob(content=content, packed=False, weight=_in_base64(content.size))
+            return PackedBlob(content=content, packed=False, weight=_base64_size(content.size))
         entry = self._cache.get(content.sha256)
         if entry is None and content.data is not None and content.size < _MIN_PACKED_BYTES:
-            entry = pack(content)
+            entry = pack_content(content)
             self._cache.keep(content.sha256, entry, entry.content.size)
         if entry is None:
-            entry = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
+            entry = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack_content, content))
             self._cache.keep(content.sha256, entry, entry.content.size)
         return entry
 
 
-def pack(content: Blob) -> PackedBlob:
+def pack_content(content: Blob) -> PackedBlob:
     """Return a content, compressed if it is smaller then. In JSON, bytes grow by a third."""
     data = content.read()
     try:
-        plain = len(msgspec.json.encode(data.decode()))
+        plain_weight = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
-        plain = _in_base64(len(data))
-    whole = PackedBlob(
-        content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain
+        plain_weight = _base64_size(len(data))
+    unpacked_blob = PackedBlob(
+        content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain_weight
     )
     if len(data) < _MIN_PACKED_BYTES:
-        return whole
+        return unpacked_blob
     packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0))
-    weight = _in_base64(packed.size)
-    return PackedBlob(content=packed, packed=True, weight=weight) if weight < plain else whole
+    weight = _base64_size(packed.size)
+    return PackedBlob(content=packed, packed=True, weight=weight) if weight < plain_weight else unpacked_blob
 
 
-def _in_base64(size: int) -> int:
+def _base64_size(size: int) -> int:
     return (size + 2) // 3 * 4
 
 
@@ -598,8 +614,8 @@ def _in_base64(size: int) -> int:
 
 
 VERSION = 1
-_MARK = f"ioi-eval {VERSION}"
-_TO_PRINT = ".ioi-eval-packed"
+_LINE_PREFIX = f"ioi-eval {VERSION}"
+_PACKED_FILE = ".ioi-eval-packed"
 _MAX_ARTIFACT_BYTES = 1 << 30  # as the embedded engine's limit of a file
 _OUTPUT_LIMIT = "PISTON_OUTPUT_MAX_SIZE"
 ENOUGH = 64_000_000  # bytes of output for any reasonable program
@@ -621,12 +637,13 @@ class DeliveredBuild(Value):
 # --- the scripts -------------------------------------------------------------------------------------
 
 
-def hand_over(output: str, max_output: int | None) -> str:
+def delivery_script(output: str, max_output: int | None) -> str:
     """Return the script that prints a file. `max_output` is the engine's limit in bytes, if known."""
-    return f"{_PRINT}{_part('artifact', output, max_output)}printf '%s end\\n' {shlex.quote(_MARK)}\n"
+    printing = _print_command("artifact", output, max_output)
+    return f"{_PRINT}{printing}printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}\n"
 
 
-def whole_build(
+def one_stage_build_script(
     output: str, max_output: int | None, *, hard_stop: float | None, cpu_time: float | None
 ) -> str:
     """Return the script of a build without a compile stage: it compiles under limits, and prints the file."""
@@ -635,44 +652,44 @@ def whole_build(
     log = ".ioi-eval-log"
     return f"""{_PRINT}({cpu}exec {limit}bash compile) > {log} 2>&1 < /dev/null
 code=$?
-printf '%s code %s\\n' {shlex.quote(_MARK)} "$code"
-{_part("log", log, max_output)}if [ "$code" = 0 ]; then
-{_part("artifact", output, max_output)}fi
-printf '%s end\\n' {shlex.quote(_MARK)}
+printf '%s code %s\\n' {shlex.quote(_LINE_PREFIX)} "$code"
+{_print_command("log", log, max_output)}if [ "$code" = 0 ]; then
+{_print_command("artifact", output, max_output)}fi
+printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 """
 
 
-def sandboxed_build(output: str, max_output: int | None) -> str:
+def sandboxed_delivery_script(output: str, max_output: int | None) -> str:
     """Return the script after a sandbox: it prints the report and the file, unless the file is a link."""
     log, file = ".ioi-eval-log", shlex.quote(output)
     return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log} >&2; exit 91; }}
 report=$(cat .ioi-eval-report)
-printf '%s box %s\\n' {shlex.quote(_MARK)} "$report"
-{_part("log", log, max_output)}case $report in
+printf '%s box %s\\n' {shlex.quote(_LINE_PREFIX)} "$report"
+{_print_command("log", log, max_output)}case $report in
 *'"code":0,"signal":0,"killed":""'*) if [ -f {file} ] && [ ! -L {file} ]; then
-{_part("artifact", output, max_output)}fi ;;
+{_print_command("artifact", output, max_output)}fi ;;
 esac
-printf '%s end\\n' {shlex.quote(_MARK)}
+printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 """
 
 
 _PRINT = f"""# print KIND FILE MOST: size, SHA-256 and length, then the file, compressed and as base64.
 print() {{
-    gzip -1 -n -c -- "$2" | base64 > {_TO_PRINT} && [ -s {_TO_PRINT} ] || exit 91
-    length=$(wc -c < {_TO_PRINT})
+    gzip -1 -n -c -- "$2" | base64 > {_PACKED_FILE} && [ -s {_PACKED_FILE} ] || exit 91
+    length=$(wc -c < {_PACKED_FILE})
     size=$(wc -c < "$2")
     if [ -n "$3" ] && [ "$length" -gt "$3" ]; then
-        echo "{_MARK} too-large $1 $((length))"
+        echo "{_LINE_PREFIX} too-large $1 $((length))"
         exit 0
     fi
-    echo "{_MARK} $1 $((size)) $(sha256sum < "$2" | cut -c 1-64) $((length))"
-    cat {_TO_PRINT}
+    echo "{_LINE_PREFIX} $1 $((size)) $(sha256sum < "$2" | cut -c 1-64) $((length))"
+    cat {_PACKED_FILE}
 }}
 """
 _MAX_HEADER_BYTES = 512  # of the output around a file
 
 
-def _part(kind: str, name: str, max_output: int | None) -> str:
+def _print_command(kind: str, name: str, max_output: int | None) -> str:
     limit = "" if max_output is None else str(max(0, max_output - _MAX_HEADER_BYTES))
     return f"print {kind} {shlex.quote(name)} {shlex.quote(limit)}\n"
 
@@ -686,88 +703,91 @@ def read_delivery(run: Ending) -> DeliveredBuild:
     Raises BrokenReply for damaged output, which may be whole the next time, and JudgeFailure if it cannot be.
     """
     code, report = None, None
-    parts: dict[str, _Part] = {}
-    text, place = run.stdout, 0
-    while (end := text.find("\n", place)) >= 0:
-        line, place = text[place:end], end + 1
-        match line.removeprefix(_MARK).split() if line.startswith(_MARK) else ():
+    files: dict[str, _SentFile] = {}
+    output, position = run.stdout, 0
+    while (end := output.find("\n", position)) >= 0:
+        line, position = output[position:end], end + 1
+        match line.removeprefix(_LINE_PREFIX).split() if line.startswith(_LINE_PREFIX) else ():
             case ["code", number]:
-                code = _number(number)
+                code = _parse_number(number)
             case ["box", *_]:
-                report = decode_report(line.removeprefix(f"{_MARK} box ").encode())
+                report = decode_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
                 if report.failure is not None:
                     raise BrokenReply(f"the sandbox of a build failed: {report.failure}")
             case ["too-large", kind, length]:
-                raise _too_large(kind, _number(length))
+                raise _too_large_error(kind, _parse_number(length))
             case ["end"]:
-                artifact, log = parts.get("artifact", _NOTHING), parts.get("log", _NOTHING)
-                told = None if report is None else {**report.confinement}
-                if told is not None:
-                    told.pop("uid", None)
+                artifact, log = files.get("artifact", _NO_FILE), files.get("log", _NO_FILE)
+                confinement = None if report is None else {**report.confinement}
+                if confinement is not None:
+                    confinement.pop("uid", None)
                 return DeliveredBuild(
-                    stage=_ended(code, report, log.content.read() if log.content else b""),
+                    stage=_compiler_ending(code, report, log.content.read() if log.content else b""),
                     artifact=artifact.content,
                     packed=artifact.packed,
-                    confinement=told,
+                    confinement=confinement,
                 )
             case [kind, size, digest, length]:
-                told_length = _number(length)
-                piece = text[place : place + told_length]
-                parts[kind] = _part_of(kind, _number(size), digest, told_length, piece, run)
-                place += told_length
-    raise _cut_off(run, len(text))
+                packed_length = _parse_number(length)
+                packed_text = output[position : position + packed_length]
+                files[kind] = _read_file(kind, _parse_number(size), digest, packed_length, packed_text, run)
+                position += packed_length
+    raise _cut_off_error(run, len(output))
 
 
 def killed_while_compiling(run: Ending) -> bool:
-    """Return True if a stage with `whole_build` or a sandbox was killed before the compiler had ended."""
-    return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
+    """Return True if a stage was killed before the compiler had ended.
+
+    It ran `one_stage_build_script`, or had a sandbox.
+    """
+    return run.code is None and not run.stdout.startswith((f"{_LINE_PREFIX} code ", f"{_LINE_PREFIX} box "))
 
 
-def _ended(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
+def _compiler_ending(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
     """Return the compiler's ending, or None if the job has a compile stage."""
     if report is not None:
         return ending_of(report, log, b"")
-    text = log.decode(errors="replace")
+    message = log.decode(errors="replace")
     if code == _STOPPED:
-        return Ending.by_limit("hard", stdout=text)
-    return None if code is None else Ending(stdout=text, code=code)
+        return Ending.by_limit("hard", stdout=message)
+    return None if code is None else Ending(stdout=message, code=code)
 
 
-class _Part(NamedTuple):
+class _SentFile(NamedTuple):
     content: Blob | None
     packed: bytes
 
 
-_NOTHING = _Part(None, b"")
+_NO_FILE = _SentFile(None, b"")
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise BrokenReply(f"the output of a build job is damaged: {text[:20]!r} is not a number")
-    return int(text)
+def _parse_number(digits: str) -> int:
+    if not digits.isdecimal():
+        raise BrokenReply(f"the output of a build job is damaged: {digits[:20]!r} is not a number")
+    return int(digits)
 
 
-def _part_of(kind: str, size: int, digest: str, length: int, text: str, run: Ending) -> _Part:
-    part = _unpacked(text, size) if len(text) == length else _NOTHING
-    if part.content is not None and part.content.sha256 == digest:
-        return part
+def _read_file(kind: str, size: int, digest: str, length: int, packed_text: str, run: Ending) -> _SentFile:
+    sent_file = _unpack_file(packed_text, size) if len(packed_text) == length else _NO_FILE
+    if sent_file.content is not None and sent_file.content.sha256 == digest:
+        return sent_file
     if _was_killed(run):
-        raise _cut_off(run, length)
+        raise _cut_off_error(run, length)
     raise BrokenReply(f"the {kind} of a build job arrived damaged")
 
 
-def _unpacked(text: str, size: int) -> _Part:
+def _unpack_file(packed_text: str, size: int) -> _SentFile:
     """Return one file of that size, or nothing if the text is anything else."""
     if size > _MAX_ARTIFACT_BYTES:
         raise JudgeFailure(f"the program has {size} bytes: too many to be sent", phase="compiling")
     unpacker = zlib.decompressobj(_GZIP)
     try:
-        packed = binascii.a2b_base64(text.replace("\n", ""), strict_mode=True)
+        packed = binascii.a2b_base64(packed_text.replace("\n", ""), strict_mode=True)
         data = unpacker.decompress(packed, size + 1)
     except (ValueError, zlib.error):  # ValueError: also for characters that are not ASCII
-        return _NOTHING
-    whole = len(data) == size and unpacker.eof and not unpacker.unused_data
-    return _Part(Blob.of(data), packed) if whole else _NOTHING
+        return _NO_FILE
+    is_complete = len(data) == size and unpacker.eof and not unpacker.unused_data
+    return _SentFile(Blob.of(data), packed) if is_complete else _NO_FILE
 
 
 def _was_killed(run: Ending) -> bool:
@@ -775,11 +795,11 @@ def _was_killed(run: Ending) -> bool:
     return run.status is StageStatus.OL or run.signal == "SIGKILL"
 
 
-def _cut_off(run: Ending, length: int) -> BrokenReply | JudgeFailure:
+def _cut_off_error(run: Ending, length: int) -> BrokenReply | JudgeFailure:
     if not _was_killed(run):
-        ended = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
-        words = " ".join(run.stderr.split())[-300:]
-        return BrokenReply(f"a build job sent no complete program ({ended}{words and f': {words}'})")
+        exit_reason = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
+        stderr = " ".join(run.stderr.split())[-300:]
+        return BrokenReply(f"a build job sent no complete program ({exit_reason}{stderr and f': {stderr}'})")
     if run.status is StageStatus.TO and length <= ENOUGH:
         return JudgeFailure(
             "a build job ran out of time before it had sent its program",
@@ -787,10 +807,10 @@ def _cut_off(run: Ending, length: int) -> BrokenReply | JudgeFailure:
             remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server,"
             " on a worker --run-timeout",
         )
-    return _too_large("artifact", length)
+    return _too_large_error("artifact", length)
 
 
-def _too_large(kind: str, length: int) -> JudgeFailure:
+def _too_large_error(kind: str, length: int) -> JudgeFailure:
     failure = TooLarge if kind == "artifact" and length > ENOUGH else JudgeFailure
     return failure(
         f"the {kind} of a build job takes {length} bytes of output or more; the server lets fewer through",

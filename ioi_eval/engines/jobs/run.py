@@ -70,7 +70,7 @@ _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
 WHICH = "/ioi-eval-which/"  # prefix of a command whose path the job's script looks up
 PROCTOR_MEMORY = 256 << 20  # bytes for the proctor, a shell and an unpacker
-_HANDED = "handed"  # role of a test's submitted output file
+_OUTPUT_ROLE = "handed"  # role of a test's submitted output file
 
 
 class Frame:
@@ -123,25 +123,28 @@ class JobTests(Value):
 
 def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     """Return the job of some tests, for an engine that starts the proctor itself."""
-    tools = interpreters(batch.program, capabilities)
+    interpreter_tools = interpreters(batch.program, capabilities)
     accepted_toolchains = {
-        name: tuple(tool.identity for tool in capabilities.offered(name)) for name in sorted(tools)
+        name: tuple(tool.identity for tool in capabilities.offered(name))
+        for name in sorted(interpreter_tools)
     }
     if batch.program.interpreter:  # the one that took the source
         accepted_toolchains[batch.program.submission.argv[0]] = (batch.program.interpreter,)
-    program = waiting(batch.program, capabilities) if COMMAND in tools else batch.program
+    program = add_fork_server(batch.program, capabilities) if COMMAND in interpreter_tools else batch.program
     # Commands begin with the path of their interpreter instead of its name
     programs = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
-    located = {
-        name: msgspec.structs.replace(part, argv=(path_of(tools[part.argv[0]]), *part.argv[1:]))
-        for name, part in programs.items()
-        if part is not None and part.argv and part.argv[0] in tools
+    located_programs = {
+        name: msgspec.structs.replace(
+            plan_program, argv=(plan_path(interpreter_tools[plan_program.argv[0]]), *plan_program.argv[1:])
+        )
+        for name, plan_program in programs.items()
+        if plan_program is not None and plan_program.argv and plan_program.argv[0] in interpreter_tools
     }
-    program = msgspec.structs.replace(program, **located)
+    program = msgspec.structs.replace(program, **located_programs)
     tests, test_files = list[PlanTest](), list[JobFile]()
     for index, planned in chosen.tests.items():
         files = {
-            role: JobFile(name=f"t/{index}.{role}", content=content, is_reused=role != _HANDED)
+            role: JobFile(name=f"t/{index}.{role}", content=content, is_reused=role != _OUTPUT_ROLE)
             for role, content in contents(program, planned).items()
         }
         test_files += files.values()
@@ -151,7 +154,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
                 index=index,
                 input=names["in"],
                 answer=names.get("out"),
-                output=names.get(_HANDED),
+                output=names.get(_OUTPUT_ROLE),
                 by_file=planned.test.name in chosen.frame.by_file,
                 arguments=planned.test.arguments,
                 groups=planned.groups,
@@ -169,7 +172,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         manager=program.manager,
         tests=tuple(tests),
         alone=batch.alone and capabilities.exclusive,
-        read=tuple(dict.fromkeys(path for tool in tools.values() for path in tool.read)),
+        read=tuple(dict.fromkeys(path for tool in interpreter_tools.values() for path in tool.read)),
     )
     # A job that needs more time is cut short, and the other tests run in the next job
     manager, options = program.manager, batch.options
@@ -197,8 +200,12 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
 def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Toolchain]:
     """Return the interpreters of submission, checker and manager, by command."""
     files = {file.name for file in program.files}
-    parts = (program.submission, program.checker, program.manager)
-    commands = dict.fromkeys(part.argv[0] for part in parts if part is not None and part.argv)
+    plan_programs = (program.submission, program.checker, program.manager)
+    commands = dict.fromkeys(
+        plan_program.argv[0]
+        for plan_program in plan_programs
+        if plan_program is not None and plan_program.argv
+    )
     return {
         command: capabilities.toolchains[command]
         for command in commands
@@ -206,15 +213,15 @@ def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Tool
     }
 
 
-def path_of(tool: Toolchain) -> str:
+def plan_path(tool: Toolchain) -> str:
     """Return the path of an interpreter for a plan, or a placeholder if servers have different paths."""
     return tool.path if "/" in tool.path else WHICH + tool.path
 
 
 def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
     """Return the files of a test by role: input, answer, and submitted output."""
-    test, submitted = planned.test, program.outputs.get(planned.test.name)
-    files = {"in": test.input, "out": test.answer, _HANDED: submitted}
+    test, output = planned.test, program.outputs.get(planned.test.name)
+    files = {"in": test.input, "out": test.answer, _OUTPUT_ROLE: output}
     return {role: content for role, content in files.items() if content is not None}
 
 
@@ -248,30 +255,36 @@ def read_reports(batch: Batch, chosen: JobTests, ending: Ending, servers: str) -
     return TestReports(lines=lines, confinement=confinement)
 
 
-def machine_fault(ended: Ending, nonce: str) -> str:
+def machine_fault(ending: Ending, nonce: str) -> str:
     """Return why the machine that executed a job of tests failed it. An empty string means that it did not.
 
     The proctor prints a line when it starts, before any program of the job runs, and then a line for each
     test. A program cannot prevent the first line, and a program that breaks its own test cannot prevent the
     line about that test. A job that a limit ended after the first line may only have been slow.
     """
-    lines = [*decode_lines(ended.stdout, nonce)]
+    lines = [*decode_lines(ending.stdout, nonce)]
     if fatal := next((line.fatal for line in lines if line.fatal is not None), None):
         return fatal
-    if ended.exited:
-        is_sound = ended.code == 0 and any(line.test is not None for line in lines)
+    if ending.exited:
+        is_sound = ending.code == 0 and any(line.test is not None for line in lines)
     else:
-        is_sound = any(line.test is not None or ended.limit for line in lines)
-    return "" if is_sound else without_lines(ended)
+        is_sound = any(line.test is not None or ending.limit for line in lines)
+    return "" if is_sound else no_report_message(ending)
 
 
-def without_lines(ended: Ending, servers: str = "") -> str:
+def no_report_message(ending: Ending, servers: str = "") -> str:
     """Return a message about a job that reports about no test. `servers` names the servers that failed it."""
-    how = f"exit code {ended.code}" if ended.exited else f"killed by {ended.signal or 'a signal'}"
-    stderr = " ".join(ended.stderr.split())[-500:]
+    exit_reason = f"exit code {ending.code}" if ending.exited else f"killed by {ending.signal or 'a signal'}"
+    stderr = " ".join(ending.stderr.split())[-500:]
     stderr = stderr if stderr.isprintable() else ascii(stderr)
-    message = None if ended.exited else ended.message
-    details = [how, ended.limit and f"limit {ended.limit}", message, servers and f"on {servers}", stderr]
+    message = None if ending.exited else ending.message
+    details = [
+        exit_reason,
+        ending.limit and f"limit {ending.limit}",
+        message,
+        servers and f"on {servers}",
+        stderr,
+    ]
     return f"the proctor judged no test ({'; '.join(detail for detail in details if detail)})"
 
 
@@ -284,7 +297,7 @@ BODY_REMEDY = (
 )
 _REQUEST_BYTES = 4096  # of a request and its plan, without files and tests
 _PLANNED_BYTES = 256  # of a plan, for each test
-_OPTIONS = {  # options of a worker instead of Piston's variables
+_WORKER_OPTIONS = {  # options of a worker instead of Piston's variables
     "run_timeout": "--run-timeout",
     "run_cpu_time": "--run-timeout",
     "compile_timeout": "--compile-timeout",
@@ -361,8 +374,12 @@ class JobSizer:
             (program.proctor, *(file.content for file in program.files))
         )
         # Space for the largest program is kept free, so the same tests fit for all submissions
-        own = [file.content for file in program.files if file.name in program.submission.argv]
-        reserved = max(0, max_program_bytes(self._capabilities) - await self._weight(own)) if own else 0
+        program_contents = [file.content for file in program.files if file.name in program.submission.argv]
+        reserved = (
+            max(0, max_program_bytes(self._capabilities) - await self._weight(program_contents))
+            if program_contents
+            else 0
+        )
         for count, planned in enumerate(candidates):
             used += _PLANNED_BYTES + await self._weight(contents(program, planned).values())
             if used > max_bytes and count:
@@ -393,7 +410,7 @@ _IMPORT = re.compile(
 )
 
 # Modules whose import only defines names and starts no thread
-_HARMLESS = frozenset(
+_SAFE_MODULES = frozenset(
     re.findall(
         r"\w+",
         """__future__ abc array ast asyncio base64 bisect builtins calendar cmath codecs collections
@@ -404,52 +421,56 @@ _HARMLESS = frozenset(
         timeit traceback types typing unicodedata uuid warnings weakref zlib""",
     )
 )
-_OF_HARNESS = re.findall(
+_HARNESS_MODULES = re.findall(
     r"\w+",
     """string re datetime collections heapq bisect copy math random statistics itertools functools operator io
     sys time json typing importlib os traceback types""",
 )
 
 
-def waiting(program: Program, capabilities: Capabilities) -> Program:
+def add_fork_server(program: Program, capabilities: Capabilities) -> Program:
     """Return the program with a fork server for its submission, if the engine has one."""
     submission = program.submission
     if capabilities.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
     if submission.processes > 1:  # such a submission is started for each test
         return program
-    own = {*submission.files} - {_HARNESS}  # the harness imports some modules only when needed
-    named = _named(file.content for file in program.files if file.name in own)
-    modules = _OF_HARNESS + named if _HARNESS in submission.files else named
-    submission, files = wait_for(submission, modules, capabilities.waiting)
+    source_names = {*submission.files} - {_HARNESS}  # the harness imports some modules only when needed
+    imported = _imported_modules(file.content for file in program.files if file.name in source_names)
+    module_names = _HARNESS_MODULES + imported if _HARNESS in submission.files else imported
+    submission, files = attach_fork_server(submission, module_names, capabilities.waiting)
     return msgspec.structs.replace(program, submission=submission, files=(*program.files, *files))
 
 
-def wait_for(
+def attach_fork_server(
     submission: PlanSubmission, modules: Iterable[str], library: Blob
 ) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
     """Return a submission with a fork server, and the files of the fork server: its library comes first."""
     warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
-    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=_waiting_script()))
+    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=_fork_server_script()))
     return msgspec.structs.replace(submission, warm=warm), files
 
 
 @cache
-def _waiting_script() -> Blob:
+def _fork_server_script() -> Blob:
     return Blob.of_file(graders_folder() / "python" / _SCRIPT)
 
 
-def _named(sources: Iterable[Blob]) -> list[str]:
+def _imported_modules(sources: Iterable[Blob]) -> list[str]:
     """Return the harmless modules that sources import, in order."""
     names = list[str]()
     for source in sources:
-        text = source.read()
-        if text.startswith(_ARCHIVE):
+        data = source.read()
+        if data.startswith(_ARCHIVE):
             return []
-        for several, single in _IMPORT.findall(text):
-            parts = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[single]]
-            names += [part[0].decode(errors="replace") for part in parts if part]
-    return [name for name in names if name in _HARMLESS]
+        for import_list, from_module in _IMPORT.findall(data):
+            modules = (
+                [module.split(b".")[0].split() for module in import_list.split(b",")]
+                if import_list
+                else [[from_module]]
+            )
+            names += [module[0].decode(errors="replace") for module in modules if module]
+    return [name for name in names if name in _SAFE_MODULES]
 
 
 # --- the delivery of jobs to an engine ----------------------------------------------------------
@@ -558,12 +579,12 @@ async def execute(
     while True:
         try:
             if check is None:
-                return sound(await engine.execute(job))
-            return await check(sound(await engine.execute(job, check)))
+                return check_sandboxes(await engine.execute(job))
+            return await check(check_sandboxes(await engine.execute(job, check)))
         except JobTooLarge as error:
             # The remedy names the server's variable, which has the name of the limit
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
-            if option := _OPTIONS.get(error.limit):
+            if option := _WORKER_OPTIONS.get(error.limit):
                 variable += f", on a worker {option}"
             remedy = BODY_REMEDY if error.limit == BODY else variable
             raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
@@ -580,7 +601,7 @@ async def execute(
         attempt += 1
 
 
-def sound(result: JobResult) -> JobResult:
+def check_sandboxes(result: JobResult) -> JobResult:
     """Return the result. Raises EngineUnavailable if the sandbox of a stage failed."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status is StageStatus.XX:

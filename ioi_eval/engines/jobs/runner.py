@@ -1,4 +1,4 @@
-"""`TestRunner`, which runs tests by jobs of an engine, and `opened`, which opens an engine for it."""
+"""`TestRunner` runs tests by jobs of an engine, and `open_test_runner` opens an engine for it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ioi_eval.engines.contract import (
     StallOutcome,
     TestReports,
 )
-from ioi_eval.engines.jobs.build import Builder, compile_script, sources
+from ioi_eval.engines.jobs.build import Builder, compile_script, source_files
 from ioi_eval.engines.jobs.http_delivery import HttpDelivery
 from ioi_eval.engines.jobs.run import (
     BuildResult,
     Delivery,
     JobSizer,
     execute,
+    no_report_message,
     read_reports,
     run_job,
-    without_lines,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.model.doing import name_work_in_log
@@ -70,20 +70,24 @@ class LocalDelivery:
             files=(
                 JobFile(name="compile", content=Blob.of(script)),
                 *(prebuilt or ()),
-                *sources(spec),
+                *source_files(spec),
             ),
             compile_timeout=to_milliseconds(limits.wall_time),
             compile_cpu_time=to_milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(spec.output,),
             without_proc=not spec.sees_proc,
-            accepted_toolchains={spec.tool: tuple(each.identity for each in capabilities.offered(spec.tool))},
+            accepted_toolchains={
+                spec.tool: tuple(offered.identity for offered in capabilities.offered(spec.tool))
+            },
         )
         result = await execute(self._engine, job, phase="compiling")
-        ended = result.compile or result.run
-        made = result.kept.get(spec.output)
-        content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
-        return BuildResult(ended=ended, tool=tool, content=content, kept=result.kept)
+        ending = result.compile or result.run
+        artifact_path = result.kept.get(spec.output)
+        content = (
+            None if artifact_path is None else await asyncio.to_thread(Blob.of_file, Path(artifact_path))
+        )
+        return BuildResult(ended=ending, tool=tool, content=content, kept=result.kept)
 
     async def weight(self, content: Blob) -> int:
         return content.size
@@ -150,17 +154,17 @@ class TestRunner:
         undecided = {name for name, line in reports.lines.items() if line.outside}
         if not batch.alone:
             undecided |= stalled
-        again = reports
+        repeated = reports
         if undecided:
             ALONE.log(_log, f"undecided: {', '.join(sorted(undecided))}")
             tests = tuple(planned for planned in batch.tests if planned.test.name in undecided)
-            alone = msgspec.structs.replace(batch, tests=tests, alone=True)
-            again = await self._run_job(alone, last=True)
+            repeat_batch = msgspec.structs.replace(batch, tests=tests, alone=True)
+            repeated = await self._run_job(repeat_batch, last=True)
         decided = {name: line for name, line in reports.lines.items() if name not in undecided}
-        lines = {**decided, **again.lines}
+        lines = {**decided, **repeated.lines}
         if not stalled:
             return msgspec.structs.replace(reports, lines=lines)
-        has_stalled_again = any(again.lines[name].stalled for name in stalled & again.lines.keys())
+        has_stalled_again = any(repeated.lines[name].stalled for name in stalled & repeated.lines.keys())
         return msgspec.structs.replace(
             reports, lines=lines, stall=StallOutcome.AGAIN if has_stalled_again else StallOutcome.ONCE
         )
@@ -186,14 +190,14 @@ class TestRunner:
                     return reports
                 NO_LINE.log(_log, "the job reports about no test", attempt)
         raise JudgeFailure(
-            f"{without_lines(ending, servers)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
+            f"{no_report_message(ending, servers)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )
 
 
 @asynccontextmanager
-async def opened(
+async def open_test_runner(
     engine: Engine, store: Store, options: BuildOptions | None = None
 ) -> AsyncIterator[TestRunner]:
     """Open an engine, and yield a test runner for it.

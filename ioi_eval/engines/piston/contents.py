@@ -17,7 +17,7 @@ import msgspec
 
 from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
-from ioi_eval.engines.jobs.build import hidden
+from ioi_eval.engines.jobs.build import secret_path
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents
 from ioi_eval.engines.piston.reports import EndpointReport
@@ -133,7 +133,7 @@ class ContentSender:
             job = msgspec.structs.replace(job, files=files)
         for _ in range(CONTENTS.max_attempts if contents.space else 0):
             shared_files = [
-                (shared, msgspec.structs.replace(file, name=hidden(file.name)))
+                (shared, msgspec.structs.replace(file, name=secret_path(file.name)))
                 for shared in job.shared_builds
                 if (file := contents.shared.get(shared.key)) is not None
             ]

@@ -27,7 +27,7 @@ from ioi_eval.engines.contract import (
     ignore,
 )
 from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, Waits, now
-from ioi_eval.engines.jobs.run import sound
+from ioi_eval.engines.jobs.run import check_sandboxes
 from ioi_eval.engines.piston.contents import ContentSender, Server
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import (
@@ -313,7 +313,7 @@ class ServerFleet(Fleet[EndpointReport]):
         job = at_its_pace(as_started(job, runtime_of(report, job)), times)
         time = partial(time_for, job, times=times, patience=self._patience)
         try:
-            result = sound(await self._sender.execute(endpoint, job, time))
+            result = check_sandboxes(await self._sender.execute(endpoint, job, time))
         except JobRejected as refused:
             if contradicts(str(refused), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refused

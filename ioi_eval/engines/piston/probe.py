@@ -22,7 +22,7 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.engines.fleet import LateAnswer
 from ioi_eval.engines.health_checks import answered
-from ioi_eval.engines.jobs.headers import BIG, header_file
+from ioi_eval.engines.jobs.headers import BIG, header_file_name
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     ServerFailed,
@@ -153,7 +153,7 @@ for _word, _meant in {
     "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
     "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BROUGHT_HEADERS}",
-    "BIG": header_file(BIG),
+    "BIG": header_file_name(BIG),
     "FLAGS": " ".join(flag for flag in find("c++").flags if not flag.startswith("-std")),
 }.items():
     LOOK = LOOK.replace(_word, _meant)

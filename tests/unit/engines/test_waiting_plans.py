@@ -6,7 +6,7 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.engines.contract import Capabilities, Program
-from ioi_eval.engines.jobs.run import waiting
+from ioi_eval.engines.jobs.run import add_fork_server
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission
 from ioi_eval.models import Blob, JobFile, Limits, Problem, Submission, Test
 
@@ -31,7 +31,7 @@ def profile(library: str | None = "library") -> Capabilities:
 
 
 def modules(source: str | bytes) -> tuple[str, ...]:
-    warm = waiting(program(source), profile()).submission.warm
+    warm = add_fork_server(program(source), profile()).submission.warm
     assert warm is not None
     return warm.modules
 
@@ -58,7 +58,7 @@ def test_only_harmless_modules_that_are_named(source: str | bytes, expected: tup
 
 
 def test_the_harness_has_its_modules() -> None:
-    warm = waiting(program("import bisect, zlib", harness=True), profile()).submission.warm
+    warm = add_fork_server(program("import bisect, zlib", harness=True), profile()).submission.warm
     assert warm is not None
     assert set(HARNESS) < set(warm.modules)
     assert warm.modules[-1] == "zlib"
@@ -66,7 +66,7 @@ def test_the_harness_has_its_modules() -> None:
 
 
 def test_its_files_come_along() -> None:
-    found = waiting(program(""), profile())
+    found = add_fork_server(program(""), profile())
     assert [file.name for file in found.files] == ["submission", "waiting.so", "waiting.py"]
 
 
@@ -79,7 +79,7 @@ def test_its_files_come_along() -> None:
     ],
 )
 def test_who_is_started_as_before(planned: Program, known: Capabilities) -> None:
-    assert waiting(planned, known) == planned
+    assert add_fork_server(planned, known) == planned
 
 
 PROBLEM = Problem(

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.jobs.http_delivery import hand_over, killed_while_compiling, read_delivery, whole_build
+from ioi_eval.engines.jobs.http_delivery import (
+    delivery_script,
+    killed_while_compiling,
+    one_stage_build_script,
+    read_delivery,
+)
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Ending, StageStatus
 from ioi_eval.rules.verdicts import BuildEnding, classify_build
@@ -23,13 +28,13 @@ def ran(folder: Path, script: str) -> Ending:
 
 def handed_over(folder: Path, most: int | None = None) -> Ending:
     (folder / "made").write_bytes(CONTENT)
-    return ran(folder, hand_over("made", most))
+    return ran(folder, delivery_script("made", most))
 
 
 def built(folder: Path, script: str, **limits: float | None) -> Ending:
     (folder / "compile").write_text(script)
     hard, cpu = limits.get("hard_stop", 300.0), limits.get("cpu_time", 30.0)
-    return ran(folder, whole_build("made", None, hard_stop=hard, cpu_time=cpu))
+    return ran(folder, one_stage_build_script("made", None, hard_stop=hard, cpu_time=cpu))
 
 
 def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:

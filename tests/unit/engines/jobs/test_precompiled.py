@@ -22,8 +22,8 @@ from support.engines import BuildSpec, submission_recipe
 from support.once import seen_tool
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_spec
-from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_spec
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_spec, secret_path
+from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, find_head, header_file_name, header_spec
 from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 from ioi_eval.rules.verdicts import format_build_log
@@ -82,7 +82,7 @@ def graded(grader: str, header: str = "#pragma once\n") -> Problem:
 def test_head_is_the_first_lines_if_each_includes_a_standard_header(
     source: str, head: tuple[str, ...]
 ) -> None:
-    assert head_of(recipe(source)) == head
+    assert find_head(recipe(source)) == head
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_head_is_the_first_lines_if_each_includes_a_standard_header(
 )
 def test_source_that_may_use_up_locations_has_no_head(rest: str) -> None:
     """test_headers.py has a source that sees its header otherwise: it includes itself."""
-    assert head_of(recipe("#include <cstdio>\n")) == ("cstdio",)
-    assert head_of(recipe(f"#include <cstdio>\n{rest}")) == ()
+    assert find_head(recipe("#include <cstdio>\n")) == ("cstdio",)
+    assert find_head(recipe(f"#include <cstdio>\n{rest}")) == ()
 
 
 def test_head_is_of_the_one_source_that_is_compiled() -> None:
     source = "#include <cstdio>\n"
-    assert head_of(recipe(source, graded(GRADER))) == ("cstdio",)
+    assert find_head(recipe(source, graded(GRADER))) == ("cstdio",)
     many = msgspec.structs.replace(submitted(source), files=(named("graders/b.h", ""),))
-    assert head_of(submission_recipe(plain_problem(), many, BuildLimits())) == ()
+    assert find_head(submission_recipe(plain_problem(), many, BuildLimits())) == ()
     for language in ("c", "python"):
-        assert head_of(recipe(source, language=language)) == ()
+        assert find_head(recipe(source, language=language)) == ()
 
 
 def test_demand_makes_a_file_when_it_was_seen_often_enough() -> None:
@@ -223,9 +223,9 @@ def run_build(
 ) -> bytes:
     """`readable`: programs see their own command, as here, and as in no box."""
     lay_out(box, recipe)
-    for name, content in ((header_file(head_of(recipe)), header), (OBJECT, shared)):
+    for name, content in ((header_file_name(find_head(recipe)), header), (OBJECT, shared)):
         if content is not None:
-            place = box / hidden(name)
+            place = box / secret_path(name)
             place.parent.mkdir(parents=True)
             if isinstance(content, Path):
                 place.symlink_to(content)
@@ -266,9 +266,9 @@ def test_binaries_are_the_same_to_the_byte(
     tmp_path: Path, header: Path, source: str, problem: Problem | None
 ) -> None:
     build = recipe(source, problem)
-    if head_of(build) != BIG:
+    if find_head(build) != BIG:
         (tmp_path / "header").mkdir()
-        run_build(tmp_path / "header", header_spec(build, head_of(build)))
+        run_build(tmp_path / "header", header_spec(build, find_head(build)))
         header = tmp_path / "header" / "header"
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
@@ -278,7 +278,7 @@ def test_binaries_are_the_same_to_the_byte(
 def test_programs_are_the_same_to_the_byte(tmp_path: Path, header: Path, path: Path) -> None:
     """Threads, exceptions, locales, regular expressions, chrono: 43 programs that use most of the library."""
     build = recipe(path.read_text())
-    assert head_of(build) == BIG
+    assert find_head(build) == BIG
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
@@ -343,7 +343,7 @@ def test_header_of_a_head_changes_no_byte(
 ) -> None:
     text = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
     build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
-    assert head_of(build) == LEAN
+    assert find_head(build) == LEAN
     made = run_build(tmp_path / "with", build, lean, shared=grader_object if grader else None)
     assert made == run_build(tmp_path / "without", build)
 

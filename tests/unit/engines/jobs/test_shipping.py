@@ -11,7 +11,7 @@ import pytest
 from support.engines import Batch, Program
 from support.plans import PlanChecker, PlanSubmission
 
-from ioi_eval.engines.jobs.http_delivery import HttpDelivery, JobPacker, pack
+from ioi_eval.engines.jobs.http_delivery import HttpDelivery, JobPacker, pack_content
 from ioi_eval.engines.jobs.run import Frame
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, Problem, Test
@@ -25,12 +25,12 @@ TEXT = "the same line again\n" * 1000
 
 def test_what_is_small_or_does_not_shrink_travels_as_it_is() -> None:
     for content in (b"", b"abc", b"a" * 2000, bytes(300), NOISE):
-        parcel = pack(Blob.of(content))
+        parcel = pack_content(Blob.of(content))
         assert (parcel.packed, parcel.content.read()) == (False, content)
 
 
 def test_what_shrinks_travels_packed() -> None:
-    parcel = pack(Blob.of(TEXT))
+    parcel = pack_content(Blob.of(TEXT))
     assert parcel.packed and gzip.decompress(parcel.content.read()) == TEXT.encode()
     assert parcel.weight < len(TEXT) // 20
 
@@ -40,14 +40,14 @@ def test_a_file_that_was_edited_does_not_travel_under_the_hash_that_it_had(tmp_p
     content = Blob.of_file(tmp_path / "1.out")
     (tmp_path / "1.out").write_text("4\n")
     with pytest.raises(JudgeFailure, match=r"1\.out was edited"):
-        pack(content)
+        pack_content(content)
     (tmp_path / "1.out").write_text("3\n")
-    assert pack(content).content.read() == b"3\n"
+    assert pack_content(content).content.read() == b"3\n"
 
 
 def test_a_weight_is_what_a_request_grows_by() -> None:
-    assert pack(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
-    assert pack(Blob.of(b"\xff" * 300)).weight == 400
+    assert pack_content(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
+    assert pack_content(Blob.of(b"\xff" * 300)).weight == 400
 
 
 def job(*files: JobFile) -> Job:

@@ -20,7 +20,7 @@ from support.servers import EndpointReport, Fixed, counts
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, BuildSpec, BuildSuccess, WorkerArtifact
-from ioi_eval.engines.jobs.runner import opened
+from ioi_eval.engines.jobs.runner import open_test_runner
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.engines.piston.probe import Prober
@@ -309,7 +309,7 @@ async def test_a_worker_s_header_changes_no_byte(
     for turn, precompiles in enumerate((True, False)):
         engine = PistonEngine(Fixed([server.url]), patience=QUICK)
         options = BuildOptions(precompile=precompiles)
-        async with opened(engine, Store(tmp_path / str(turn)), options) as tests:
+        async with open_test_runner(engine, Store(tmp_path / str(turn)), options) as tests:
             found = list[str]()
             for number, source in enumerate(sources):
                 built = await tests.builder.build(
