@@ -117,8 +117,8 @@ class Endpoint(Generic[R]):
         self.trials = 0  # failed trials since it was last healthy
         self.heard = 0.0  # time of its last answer, or of its first job
         self.news = ""  # changes that the last inspection found
-        self._recent = 0.0  # recently answered jobs; older jobs count less
-        self._counted = self._began = time.monotonic()
+        self._recent_answers = 0.0  # recently answered jobs; older jobs count less
+        self._counted_at = self._began_at = time.monotonic()
 
     @property
     def usable(self) -> bool:
@@ -158,13 +158,13 @@ class Endpoint(Generic[R]):
     def rate(self) -> float:
         """Answered jobs per second, over about the last minute."""
         now_s = time.monotonic()
-        seconds = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began) / _RATE_S))
-        return round(self._recent * math.exp((self._counted - now_s) / _RATE_S) / seconds, 2)
+        seconds = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began_at) / _RATE_S))
+        return round(self._recent_answers * math.exp((self._counted_at - now_s) / _RATE_S) / seconds, 2)
 
     def count_answer(self) -> None:
         now_s = time.monotonic()
-        self._recent = self._recent * math.exp((self._counted - now_s) / _RATE_S) + 1
-        self._counted = now_s
+        self._recent_answers = self._recent_answers * math.exp((self._counted_at - now_s) / _RATE_S) + 1
+        self._counted_at = now_s
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url}, {self.state.value}, {self.busy}/{self.slots})"
@@ -224,7 +224,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _trouble(error: EngineError) -> Change:
+def _change_of_error(error: EngineError) -> Change:
     if isinstance(error, EngineOverloaded):
         return Change.FULL
     if isinstance(error, ServerReplaced):
@@ -232,11 +232,11 @@ def _trouble(error: EngineError) -> Change:
     return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
 
 
-def _first_of(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     """Return the first names, and the number of the other names."""
-    listed = [*names]
-    more = f" and {len(listed) - _MAX_NAMES} more" if len(listed) > _MAX_NAMES else ""
-    return ", ".join(listed[:_MAX_NAMES]) + more
+    all_names = [*names]
+    suffix = f" and {len(all_names) - _MAX_NAMES} more" if len(all_names) > _MAX_NAMES else ""
+    return ", ".join(all_names[:_MAX_NAMES]) + suffix
 
 
 # --- one job -----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ E = Endpoint[Any]
 Fits = Callable[[E], bool]
 
 
-def _any(endpoint: E) -> bool:
+def _fits_all(endpoint: E) -> bool:
     return True
 
 
@@ -256,7 +256,7 @@ class _SlotRequest:
 
     avoid: Collection[E] = ()  # endpoints that get the job only if no other usable endpoint fits
     prefer: E | None = None  # endpoint that gets the job if it has a free slot now
-    fits: Fits = _any  # returns False for endpoints that must not get the job
+    fits: Fits = _fits_all  # returns False for endpoints that must not get the job
 
 
 @dataclass
@@ -271,30 +271,32 @@ class JobAttempts:
 
     def failed(self, endpoint: E, error: EngineError) -> None:
         """Count a failed attempt, except a refusal for lack of capacity and a first replacement."""
-        self.last, again = error, endpoint in self.tried
+        self.last, is_repeated = error, endpoint in self.tried
         self.tried.append(endpoint)
         if isinstance(error, EngineOverloaded):
             self.turned_away = self.turned_away or now()
-        elif again or not isinstance(error, ServerReplaced):
+        elif is_repeated or not isinstance(error, ServerReplaced):
             self.left -= 1
 
     def check(self, error: EngineError) -> None:
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
-        away = now() - self.turned_away if self.turned_away is not None else 0.0
-        if self.left <= 0 or (isinstance(error, EngineOverloaded) and away > self.waits.drought):
-            where = f"(retry rule `{SERVER.name}`), on {self._names()}"
-            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {where}{self.last_error()}") from error
+        refused_s = now() - self.turned_away if self.turned_away is not None else 0.0
+        if self.left <= 0 or (isinstance(error, EngineOverloaded) and refused_s > self.waits.drought):
+            context = f"(retry rule `{SERVER.name}`), on {self._tried_names()}"
+            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {context}{self.last_error()}") from error
 
     def named(self, error: EngineError) -> EngineError:
         """Return the error of a job that servers failed, with the names of the servers."""
         if isinstance(error, MachineAtFault):
-            return MachineAtFault(error.reason, error.answer, self._names())
+            return MachineAtFault(error.reason, error.answer, self._tried_names())
         if len(self.tried) == 1:
             return error
-        return AttemptsUsedUp(f"{len(self.tried)} attempts failed, on {self._names()}{self.last_error()}")
+        return AttemptsUsedUp(
+            f"{len(self.tried)} attempts failed, on {self._tried_names()}{self.last_error()}"
+        )
 
-    def _names(self) -> str:
-        return _first_of(dict.fromkeys(endpoint.url for endpoint in self.tried))
+    def _tried_names(self) -> str:
+        return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried))
 
     def to_avoid(self, fitting: Collection[E]) -> list[E]:
         """Return all tried endpoints if others fit, else the last endpoint, unless only one fits."""
@@ -338,8 +340,8 @@ class Fleet(ABC, Generic[R]):
     the next healthy endpoint, not with an endpoint on trial.
     """
 
-    def __init__(self, waits: Waits, *, attempts: int, total: int | None, tell: OnServer) -> None:
-        self._waits, self._attempts, self._total, self._tell = waits, attempts, total, tell
+    def __init__(self, waits: Waits, *, attempts: int, total: int | None, on_event: OnServer) -> None:
+        self._waits, self._attempts, self._total, self._on_event = waits, attempts, total, on_event
         self.endpoints = dict[str, Endpoint[R]]()  # all endpoints that were found, by address
         self.usable: dict[Endpoint[R], None] = {}
         self.found: frozenset[str] = frozenset()
@@ -348,15 +350,17 @@ class Fleet(ABC, Generic[R]):
         self._free_by_jobs: list[dict[E, None]] = [
             {}
         ]  # endpoints with a free slot, by number of jobs; longest idle first
-        self._is_full = True
-        self._waiting: OrderedDict[asyncio.Future[E], _SlotRequest] = OrderedDict()
-        self._working: dict[E, None] = {}  # healthy endpoints, and those with a job on a first trial
-        self._stranded = set[asyncio.Future[E]]()  # waiting jobs that no working endpoint fits
-        self._dry: asyncio.TimerHandle | None = None
-        self._dry_since = self._dry_for = 0.0  # start of the clock, and seconds before that
-        self._refusal = ""  # why no job gets a slot
-        self._sent_jobs = dict[_SentJob, None]()
-        self._inspected = set[E]()  # endpoints that are inspected until they are fit
+        self._has_no_free_slot = True
+        self._slot_requests: OrderedDict[asyncio.Future[E], _SlotRequest] = OrderedDict()
+        self._working_endpoints: dict[
+            E, None
+        ] = {}  # healthy endpoints, and those with a job on a first trial
+        self._stranded_requests = set[asyncio.Future[E]]()  # waiting jobs that no working endpoint fits
+        self._drought_timer: asyncio.TimerHandle | None = None
+        self._drought_start = self._drought_elapsed = 0.0  # start of the clock, and seconds before that
+        self._refusal_reason = ""  # why no job gets a slot
+        self._active_jobs = dict[_SentJob, None]()
+        self._under_inspection = set[E]()  # endpoints that are inspected until they are fit
         self._tasks = set[asyncio.Task[None]]()
 
     # --- methods of each kind of cluster ----------------------------------------------------------------
@@ -404,7 +408,9 @@ class Fleet(ABC, Generic[R]):
     @property
     def left_out(self) -> dict[str, str]:
         """The reasons why endpoints that answer get no jobs, by address."""
-        return {url: each.why for url, each in self.endpoints.items() if each.state is State.LEFT_OUT}
+        return {
+            url: endpoint.why for url, endpoint in self.endpoints.items() if endpoint.state is State.LEFT_OUT
+        }
 
     @property
     def members(self) -> list[Endpoint[R]]:
@@ -413,8 +419,8 @@ class Fleet(ABC, Generic[R]):
 
     @property
     def slots(self) -> int:
-        found = sum(endpoint.slots for endpoint in self.usable)
-        return max(1, found if self._total is None else min(found, self._total))
+        total_slots = sum(endpoint.slots for endpoint in self.usable)
+        return max(1, total_slots if self._total is None else min(total_slots, self._total))
 
     def move(self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = "") -> None:
         """Change the state of an endpoint, with one log line, and one event if `change` is given."""
@@ -422,36 +428,42 @@ class Fleet(ABC, Generic[R]):
         endpoint.state, endpoint.since = after, time.time()
         if reason and after is not State.HEALTHY:
             endpoint.why = reason
-        words = f": {reason}" if reason else ""
-        _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, after, before, cause, words)
+        suffix = f": {reason}" if reason else ""
+        _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, after, before, cause, suffix)
         if endpoint.usable:
             self.usable[endpoint] = None
-            if self._refusal != _CLOSED:
-                self._refusal = ""
+            if self._refusal_reason != _CLOSED:
+                self._refusal_reason = ""
         else:
             self.usable.pop(endpoint, None)
         if self.begun and cause in (Cause.FIT, Cause.UNFIT, Cause.NOT_FOUND):
             self.offer()
-        self._place(endpoint)
-        self._serve()
+        self._update_load(endpoint)
+        self._assign_slots()
         if endpoint.usable:
-            unfit = [each for each in self._stranded if not self._waiting[each].fits(endpoint)]
-            self._fail(unfit, FitChanged())
+            unfit = [
+                slot_request
+                for slot_request in self._stranded_requests
+                if not self._slot_requests[slot_request].fits(endpoint)
+            ]
+            self._fail_requests(unfit, FitChanged())
         if after is State.HEALTHY:
-            endpoint.trials, self._dry_for = 0, 0.0
+            endpoint.trials, self._drought_elapsed = 0, 0.0
         if after is State.GONE and not endpoint.had_jobs:
             del self.endpoints[endpoint.url]
         if change is not None:
-            self._event(endpoint.url, change, reason)
+            self._emit_change(endpoint.url, change, reason)
 
-    def _event(self, url: str, change: Change, reason: str) -> None:
-        slots = sum(each.slots for each in self.usable)
-        self._tell(ServerChanged(url=url, change=change, reason=reason, usable=len(self.usable), slots=slots))
+    def _emit_change(self, url: str, change: Change, reason: str) -> None:
+        slots = sum(endpoint.slots for endpoint in self.usable)
+        self._on_event(
+            ServerChanged(url=url, change=change, reason=reason, usable=len(self.usable), slots=slots)
+        )
 
     # --- the queue ---------------------------------------------------------------------------------------
 
     async def take(
-        self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _any
+        self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
     ) -> Endpoint[R]:
         """Reserve a slot, and return its endpoint. The caller gives it back.
 
@@ -464,70 +476,70 @@ class Fleet(ABC, Generic[R]):
             EngineUnavailable: no endpoint that fits has worked for the time of a drought.
             FitChanged: no endpoint that fits works, and another one became usable meanwhile.
         """
-        if self._refusal:
-            raise EngineUnavailable(self._refusal)
+        if self._refusal_reason:
+            raise EngineUnavailable(self._refusal_reason)
         if (endpoint := self.spare(avoid, prefer, fits)) is not None:
             return endpoint
-        answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
-        request = self._waiting[answer] = _SlotRequest(avoid, prefer, fits)
+        assigned: asyncio.Future[E] = asyncio.get_running_loop().create_future()
+        request = self._slot_requests[assigned] = _SlotRequest(avoid, prefer, fits)
         if self._is_stranded(request):
-            self._stranded.add(answer)
-        self._serve()
+            self._stranded_requests.add(assigned)
+        self._assign_slots()
         try:
-            return await answer
+            return await assigned
         except asyncio.CancelledError:
-            if answer.done() and not answer.cancelled() and not answer.exception():
-                self.give_back(answer.result())  # it was assigned just before the cancellation
+            if assigned.done() and not assigned.cancelled() and not assigned.exception():
+                self.give_back(assigned.result())  # it was assigned just before the cancellation
             raise
         finally:
-            self._forget(answer)
+            self._remove_request(assigned)
             self._watch_for_drought()
 
     def spare(
-        self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _any
+        self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
     ) -> Endpoint[R] | None:
         """Reserve a slot that no job waits for, and return its endpoint, or None."""
-        endpoint = None if self._waiting else self._choose(_SlotRequest(avoid, prefer, fits))
+        endpoint = None if self._slot_requests else self._choose_endpoint(_SlotRequest(avoid, prefer, fits))
         if endpoint is not None:
-            self._place(endpoint, +1)
+            self._update_load(endpoint, +1)
         return endpoint
 
     def give_back(self, endpoint: E) -> None:
-        self._place(endpoint, -1)
-        self._serve()
+        self._update_load(endpoint, -1)
+        self._assign_slots()
 
-    def _choose(self, request: _SlotRequest) -> E | None:
+    def _choose_endpoint(self, request: _SlotRequest) -> E | None:
         """Return the endpoint for a job: the preferred one, else the one with the fewest jobs, longest idle.
 
         This is the only place that assigns jobs to endpoints.
         """
-        if self._is_full:
+        if self._has_no_free_slot:
             return None
         avoid, prefer, fits = request.avoid, request.prefer, request.fits
         is_free = prefer is not None and prefer in self._free_by_jobs[prefer.busy]
         if prefer is not None and is_free and prefer not in avoid and fits(prefer):
             return prefer
-        free = (endpoint for level in self._free_by_jobs for endpoint in level if fits(endpoint))
-        if not avoid or all(each in avoid for each in self.usable if fits(each)):
-            return next(free, None)
-        return next((endpoint for endpoint in free if endpoint not in avoid), None)
+        candidates = (endpoint for level in self._free_by_jobs for endpoint in level if fits(endpoint))
+        if not avoid or all(usable in avoid for usable in self.usable if fits(usable)):
+            return next(candidates, None)
+        return next((endpoint for endpoint in candidates if endpoint not in avoid), None)
 
-    def _serve(self) -> None:
+    def _assign_slots(self) -> None:
         """Assign free slots to waiting jobs in order. A job that no free slot suits lets others go first."""
-        while not self._is_full and (served := next(self._servable(), None)) is not None:
-            answer, endpoint = served
-            self._forget(answer)
-            self._place(endpoint, +1)
-            answer.set_result(endpoint)
+        while not self._has_no_free_slot and (assignment := next(self._assignable_slots(), None)) is not None:
+            assigned, endpoint = assignment
+            self._remove_request(assigned)
+            self._update_load(endpoint, +1)
+            assigned.set_result(endpoint)
         self._watch_for_drought()
 
-    def _servable(self) -> Iterator[tuple[asyncio.Future[E], E]]:
+    def _assignable_slots(self) -> Iterator[tuple[asyncio.Future[E], E]]:
         """Yield the waiting jobs that can have a slot now, in order, each with its endpoint."""
-        for answer, request in self._waiting.items():
-            if not answer.done() and (chosen := self._choose(request)) is not None:
-                yield answer, chosen
+        for assigned, request in self._slot_requests.items():
+            if not assigned.done() and (endpoint := self._choose_endpoint(request)) is not None:
+                yield assigned, endpoint
 
-    def _place(self, endpoint: E, jobs: int = 0) -> None:
+    def _update_load(self, endpoint: E, jobs: int = 0) -> None:
         """Add a number of jobs to an endpoint, and update the tables of free slots."""
         if jobs:
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
@@ -541,59 +553,71 @@ class Fleet(ABC, Generic[R]):
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
         on_trial = endpoint.state is State.TRIAL and endpoint.busy > 0
         works = endpoint.state is State.HEALTHY or (on_trial and endpoint.trials < _FAILED_TRIALS)
-        if works != (endpoint in self._working):
+        if works != (endpoint in self._working_endpoints):
             if works:
-                self._working[endpoint] = None
+                self._working_endpoints[endpoint] = None
             else:
-                del self._working[endpoint]
-            self._stranded = {each for each, request in self._waiting.items() if self._is_stranded(request)}
+                del self._working_endpoints[endpoint]
+            self._stranded_requests = {
+                assigned for assigned, request in self._slot_requests.items() if self._is_stranded(request)
+            }
         all_taken = self._total is not None and self.busy >= self._total
-        self._is_full = all_taken or not any(self._free_by_jobs)
+        self._has_no_free_slot = all_taken or not any(self._free_by_jobs)
 
-    def _forget(self, answer: asyncio.Future[E]) -> None:
-        self._waiting.pop(answer, None)
-        self._stranded.discard(answer)
+    def _remove_request(self, assigned: asyncio.Future[E]) -> None:
+        self._slot_requests.pop(assigned, None)
+        self._stranded_requests.discard(assigned)
 
     def _is_stranded(self, request: _SlotRequest) -> bool:
-        return not any(map(request.fits, self._working))
+        return not any(map(request.fits, self._working_endpoints))
 
     def _watch_for_drought(self) -> None:
         """Start or stop the clock of a drought, also for jobs on endpoints that are down."""
-        is_dry = bool(self._stranded) or bool(self.busy and not self._working and not self._refusal)
-        if is_dry == (self._dry is not None):
+        is_dry = bool(self._stranded_requests) or bool(
+            self.busy and not self._working_endpoints and not self._refusal_reason
+        )
+        if is_dry == (self._drought_timer is not None):
             return
-        loop, most = asyncio.get_running_loop(), self._waits.drought
+        loop, max_s = asyncio.get_running_loop(), self._waits.drought
         if is_dry:
-            if not self._dry_for:
-                self._tell(JobsWait(seconds=most))
-            self._dry_since = loop.time()
-            self._dry = loop.call_later(max(0.0, most - self._dry_for), self._end_drought)
-        elif self._dry is not None:
-            self._dry.cancel()
-            self._dry, self._dry_for = None, self._dry_for + loop.time() - self._dry_since
+            if not self._drought_elapsed:
+                self._on_event(JobsWait(seconds=max_s))
+            self._drought_start = loop.time()
+            self._drought_timer = loop.call_later(max(0.0, max_s - self._drought_elapsed), self._end_drought)
+        elif self._drought_timer is not None:
+            self._drought_timer.cancel()
+            self._drought_timer, self._drought_elapsed = (
+                None,
+                self._drought_elapsed + loop.time() - self._drought_start,
+            )
 
     def _end_drought(self) -> None:
         """Fail the jobs that no working endpoint fits, also jobs on endpoints that are down."""
-        self._dry, self._dry_for = None, self._waits.drought
-        members = [each for _, each in sorted(self.endpoints.items()) if each.had_jobs]
-        out = [each for each in members if each.state is not State.HEALTHY]
-        gone = _first_of(f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out) or "all"
-        which = "server that can do this job" if self._working else "server"
-        reason = f"no {which} has been usable for {self._waits.drought:g} s; gone: {gone}"
-        if not self._working:
-            self._refusal = reason  # so later jobs fail at once
-        self._fail([*self._stranded], EngineUnavailable(reason))
-        for sent_job in self._sent_jobs:
-            others = any(self.fits(each, sent_job.job) for each in self.usable)
-            if not sent_job.endpoint.usable and sent_job.second is None and not others:
+        self._drought_timer, self._drought_elapsed = None, self._waits.drought
+        members = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.had_jobs]
+        unusable = [endpoint for endpoint in members if endpoint.state is not State.HEALTHY]
+        gone_names = (
+            _list_names(
+                f"{endpoint.url}{f' ({endpoint.why})' if endpoint.why else ''}" for endpoint in unusable
+            )
+            or "all"
+        )
+        subject = "server that can do this job" if self._working_endpoints else "server"
+        reason = f"no {subject} has been usable for {self._waits.drought:g} s; gone: {gone_names}"
+        if not self._working_endpoints:
+            self._refusal_reason = reason  # so later jobs fail at once
+        self._fail_requests([*self._stranded_requests], EngineUnavailable(reason))
+        for sent_job in self._active_jobs:
+            has_other = any(self.fits(endpoint, sent_job.job) for endpoint in self.usable)
+            if not sent_job.endpoint.usable and sent_job.second is None and not has_other:
                 sent_job.given_up = reason
                 sent_job.alone.reschedule(now())
 
-    def _fail(self, waiting: Iterable[asyncio.Future[E]], error: Exception) -> None:
-        for answer in waiting:
-            if not answer.done():
-                answer.set_exception(error)
-            self._forget(answer)
+    def _fail_requests(self, requests: Iterable[asyncio.Future[E]], error: Exception) -> None:
+        for assigned in requests:
+            if not assigned.done():
+                assigned.set_exception(error)
+            self._remove_request(assigned)
         self._watch_for_drought()
 
     # --- jobs --------------------------------------------------------------------------------------------
@@ -610,7 +634,7 @@ class Fleet(ABC, Generic[R]):
             JobRejected: if an endpoint refused the job.
         """
         attempts = JobAttempts(self._attempts, self._waits)
-        fits = partial(self._fits, job)
+        fits = partial(self._fits_job, job)
         while True:
             if not any(map(fits, self.usable)) and self._is_outdated(job):
                 raise ToolchainGone(
@@ -623,15 +647,15 @@ class Fleet(ABC, Generic[R]):
             except FitChanged:
                 continue
             except EngineUnavailable as error:
-                out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
-                raise AttemptsUsedUp(f"{error}{out}{attempts.last_error()}") from error
+                excluded = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
+                raise AttemptsUsedUp(f"{error}{excluded}{attempts.last_error()}") from error
             try:
                 with mark_executing(endpoint.url, _log):
-                    return await self._first_answer(_SentJob(endpoint, job, attempts, check))
+                    return await self._await_first_answer(_SentJob(endpoint, job, attempts, check))
             except AnswerRefused as refused:
                 attempts.failed(endpoint, refused.error)
-                others = any(each not in attempts.tried for each in filter(fits, self.usable))
-                if attempts.left <= 0 or not others:
+                has_other = any(other not in attempts.tried for other in filter(fits, self.usable))
+                if attempts.left <= 0 or not has_other:
                     raise attempts.named(refused.error) from refused.error
             except SERVERS_FAULT as error:
                 attempts.failed(endpoint, error)
@@ -641,7 +665,7 @@ class Fleet(ABC, Generic[R]):
                 self.give_back(endpoint)
             await asyncio.sleep(self._waits.wait_before(len(attempts.tried)))
 
-    def _fits(self, job: Job, endpoint: E) -> bool:
+    def _fits_job(self, job: Job, endpoint: E) -> bool:
         return self.fits(endpoint, job)
 
     def _is_outdated(self, job: Job) -> bool:
@@ -656,22 +680,22 @@ class Fleet(ABC, Generic[R]):
             return True
         return not any(self.fits(endpoint, job) for endpoint in self.members)
 
-    async def _first_answer(self, sent_job: _SentJob) -> Any:
+    async def _await_first_answer(self, sent_job: _SentJob) -> Any:
         """Return the first good answer: of the endpoint, or of a second endpoint."""
         endpoint = sent_job.endpoint
-        self._sent_jobs[sent_job] = None
+        self._active_jobs[sent_job] = None
         try:
             try:
                 async with sent_job.alone:
-                    return await self._answer(endpoint, sent_job)
+                    return await self._send_to(endpoint, sent_job)
             finally:
-                del self._sent_jobs[sent_job]
+                del self._active_jobs[sent_job]
         except TimeoutError:
             if sent_job.given_up:
                 raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.given_up}") from None
             if endpoint.usable:
-                late = f"{endpoint.url} gave no answer to a job that another server did meanwhile"
-                self.failed(endpoint, LateAnswer(late))
+                message = f"{endpoint.url} gave no answer to a job that another server did meanwhile"
+                self.failed(endpoint, LateAnswer(message))
             assert sent_job.answer is not None, "only an answer ends the wait early"
             return sent_job.answer
         except (*SERVERS_FAULT, AnswerRefused):
@@ -685,7 +709,7 @@ class Fleet(ABC, Generic[R]):
                 sent_job.second.cancel()
                 await asyncio.wait([sent_job.second])
 
-    async def _answer(self, endpoint: Endpoint[R], sent_job: _SentJob) -> Any:
+    async def _send_to(self, endpoint: Endpoint[R], sent_job: _SentJob) -> Any:
         """Send a job once, and update the endpoint's state before its slot is free again."""
         result: Any = None
         refusal: JobRejected | None = None
@@ -724,22 +748,26 @@ class Fleet(ABC, Generic[R]):
         gives good answers.
         """
         endpoint.useless += 2
-        others = (each for each in self.usable if each is not endpoint)
-        self.failed(endpoint, error, alone=any(not each.useless for each in others))
+        other_endpoints = (other for other in self.usable if other is not endpoint)
+        self.failed(endpoint, error, others_work=any(not other.useless for other in other_endpoints))
 
-    def failed(self, endpoint: Endpoint[R], error: EngineError, *, alone: bool | None = None) -> None:
+    def failed(self, endpoint: Endpoint[R], error: EngineError, *, others_work: bool | None = None) -> None:
         """Count a failed job, and let the endpoint rest after too many of them.
 
-        `alone`: for useless answers, True if another endpoint gives good answers.
+        `others_work`: for useless answers, True if another endpoint gives good answers.
         """
         endpoint.faults += 1
         endpoint.errors += 1
         endpoint.trials += endpoint.state is State.TRIAL
         endpoint.why = str(error)
-        certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
-        many = endpoint.faults >= _FAULTS if alone is None else alone and endpoint.useless >= 2 * _FAULTS
-        if endpoint.usable and (certain or many):
-            self.let_rest(endpoint, _trouble(error), str(error))
+        is_certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
+        has_many = (
+            endpoint.faults >= _FAULTS
+            if others_work is None
+            else others_work and endpoint.useless >= 2 * _FAULTS
+        )
+        if endpoint.usable and (is_certain or has_many):
+            self.let_rest(endpoint, _change_of_error(error), str(error))
 
     def let_rest(self, endpoint: Endpoint[R], trouble: Change, reason: str) -> None:
         endpoint.is_full = trouble is Change.FULL
@@ -752,42 +780,42 @@ class Fleet(ABC, Generic[R]):
         """Ask silent endpoints whether they still answer, and send late jobs to a second endpoint."""
         while True:
             await asyncio.sleep(self._waits.silence / 2)
-            silent = now() - self._waits.silence
-            quiet = [each for each in self.usable if each.busy and each.heard < silent]
-            await asyncio.gather(*map(self._ask, quiet))
-            for sent_job in [each for each in self._sent_jobs if self._is_late(each)]:
-                other = self.spare(fits=partial(self._may_also_get, sent_job))
+            silent_since = now() - self._waits.silence
+            silent_endpoints = [each for each in self.usable if each.busy and each.heard < silent_since]
+            await asyncio.gather(*map(self._check_alive, silent_endpoints))
+            for sent_job in [each for each in self._active_jobs if self._is_late(each)]:
+                other = self.spare(fits=partial(self._can_send_second, sent_job))
                 if other is not None:
                     LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")
                     sent_job.second = self.spawn(self._send_second(sent_job, other))
 
-    async def _ask(self, endpoint: Endpoint[R]) -> None:
+    async def _check_alive(self, endpoint: Endpoint[R]) -> None:
         try:
             await self.ask(endpoint)
         except EngineError as error:
             if endpoint.usable:
-                self.let_rest(endpoint, _trouble(error), str(error))
+                self.let_rest(endpoint, _change_of_error(error), str(error))
         else:
             endpoint.heard = now()
 
     def _is_late(self, sent_job: _SentJob) -> bool:
         """Return True if a job on one endpoint exceeds its limits, or its endpoint is down."""
-        longest = self.time_of(sent_job.endpoint, sent_job.job) + self._waits.silence
-        late = not sent_job.endpoint.usable or now() - sent_job.began > longest
-        return sent_job.second is None and late
+        max_s = self.time_of(sent_job.endpoint, sent_job.job) + self._waits.silence
+        is_late = not sent_job.endpoint.usable or now() - sent_job.began > max_s
+        return sent_job.second is None and is_late
 
-    def _may_also_get(self, sent_job: _SentJob, endpoint: E) -> bool:
-        had_it = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried
-        return not had_it and self.fits(endpoint, sent_job.job)
+    def _can_send_second(self, sent_job: _SentJob, endpoint: E) -> bool:
+        was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried
+        return not was_tried and self.fits(endpoint, sent_job.job)
 
     async def _send_second(self, sent_job: _SentJob, other: Endpoint[R]) -> None:
         try:
-            sent_job.answer = await self._answer(other, sent_job)
+            sent_job.answer = await self._send_to(other, sent_job)
         except (EngineError, AnswerRefused) as error:
             sent_job.attempts.failed(other, error.error if isinstance(error, AnswerRefused) else error)
             sent_job.second = None  # another endpoint may be asked
         else:
-            if sent_job in self._sent_jobs:
+            if sent_job in self._active_jobs:
                 sent_job.alone.reschedule(now())
         finally:
             self.give_back(other)
@@ -804,14 +832,14 @@ class Fleet(ABC, Generic[R]):
             except (EngineError, InputError) as error:
                 DISCOVERY.log(_log, error)
 
-    def compare(self, found: frozenset[str]) -> None:
+    def compare(self, addresses: frozenset[str]) -> None:
         """Drop endpoints that were not found, and inspect new endpoints until they join."""
-        for address in sorted(self.found - found):
+        for address in sorted(self.found - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
                 self.move(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.had_jobs else None)
-        self.found = found
-        for address in sorted(found):
+        self.found = addresses
+        for address in sorted(addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is None or endpoint.state is State.GONE:
                 self._begin_inspection(self.add(address))
@@ -825,13 +853,13 @@ class Fleet(ABC, Generic[R]):
         return endpoint
 
     def _begin_inspection(self, endpoint: Endpoint[R]) -> None:
-        if endpoint not in self._inspected:
-            self._inspected.add(endpoint)
+        if endpoint not in self._under_inspection:
+            self._under_inspection.add(endpoint)
             self.spawn(self._inspect_until_fit(endpoint))
 
     def let_in(self, endpoint: Endpoint[R], report: R) -> None:
         """Make an endpoint healthy, so that it gets jobs."""
-        self._learn(endpoint, report)
+        self._store_report(endpoint, report)
         endpoint.faults = endpoint.useless = endpoint.rests = 0
         endpoint.news, endpoint.is_full = "", False
         self.move(endpoint, Cause.FIT, Change.JOINED if self.begun else None)
@@ -839,7 +867,7 @@ class Fleet(ABC, Generic[R]):
     def leave_out(self, endpoint: Endpoint[R], reason: str) -> None:
         self.move(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.begun else None, reason)
 
-    def _learn(self, endpoint: Endpoint[R], report: R) -> None:
+    def _store_report(self, endpoint: Endpoint[R], report: R) -> None:
         """Store the report of an inspection. There may be another server at the address now."""
         if endpoint.report is not None:
             endpoint.news = self.news_of(endpoint.report, report)
@@ -856,11 +884,11 @@ class Fleet(ABC, Generic[R]):
                 if rests or not is_new:
                     RECOVERY.log(_log, endpoint.why)
                     await asyncio.sleep(self._waits.rest_after(max(0, rests - is_new)))
-                await self._inspect(endpoint)
+                await self._inspect_once(endpoint)
         finally:
-            self._inspected.discard(endpoint)
+            self._under_inspection.discard(endpoint)
 
-    async def _inspect(self, endpoint: Endpoint[R]) -> None:
+    async def _inspect_once(self, endpoint: Endpoint[R]) -> None:
         try:
             if endpoint.is_full and endpoint.report is not None:
                 await self.ask(endpoint)
@@ -878,7 +906,7 @@ class Fleet(ABC, Generic[R]):
             if endpoint.state is State.NEW:
                 self.let_in(endpoint, report)
             elif endpoint.state in (State.DOWN, State.LEFT_OUT):
-                self._learn(endpoint, report)
+                self._store_report(endpoint, report)
                 self.move(endpoint, Cause.FIT, Change.TRIAL)
 
     # --- tasks in the background ---------------------------------------------------------------------------
@@ -895,11 +923,11 @@ class Fleet(ABC, Generic[R]):
             self._tasks.discard(task)
 
     async def close(self) -> None:
-        self._refusal = _CLOSED
-        self._fail([*self._waiting], EngineUnavailable(_CLOSED))
+        self._refusal_reason = _CLOSED
+        self._fail_requests([*self._slot_requests], EngineUnavailable(_CLOSED))
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
-        for end in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(end, Exception):
-                raise end
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome

@@ -42,7 +42,7 @@ async def test_rows_are_equal_whatever_nodes_leave_and_join(
     async with Scorer(on_ray, store=store) as scorer:
         assert list(on_ray.nodes.values()) == [2, 2]
         running = asyncio.create_task(judged(scorer, problems, submissions[:half]))
-        await until(lambda: all(node.busy for node in on_ray._entered().usable))
+        await until(lambda: all(node.busy for node in on_ray._open_fleet().usable))
         await asyncio.to_thread(rig.kill, first)  # in the middle of its jobs
         rows = await running
         assert len(on_ray.nodes) == 1
@@ -102,7 +102,7 @@ async def test_an_actor_that_is_killed_is_started_again_on_its_node(
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
         [name], wire = on_ray.nodes, on_ray._ray
-        [node], before = on_ray._entered().usable, wire._nodes[name]
+        [node], before = on_ray._open_fleet().usable, wire._nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)
         ray.kill(before.actor)
@@ -119,7 +119,7 @@ async def test_contents_go_to_a_node_once(
 ) -> None:
     rig.node(), rig.node()
     put, sent = Counter[int](), Counter[tuple[str, str]]()
-    real_put, real_call = cluster.put, RayWire._called
+    real_put, real_call = cluster.put, RayWire._call_node
 
     def count_put(data: bytes) -> Any:
         put[len(data)] += 1
@@ -133,7 +133,7 @@ async def test_contents_go_to_a_node_once(
         return await real_call(wire, address, method, *arguments)
 
     monkeypatch.setattr(cluster, "put", count_put)
-    monkeypatch.setattr(RayWire, "_called", count_call)
+    monkeypatch.setattr(RayWire, "_call_node", count_call)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))
     problem = Problem(

@@ -95,7 +95,7 @@ _MAX_PAGE_BYTES = 4096  # of a page that is searched
 
 def message_of(body: bytes) -> str:
     """Return the message of a refusal: `message`, the first line of `stack`, a page's title, or the body."""
-    reply = _json_of(body)
+    reply = _decode_json(body)
     if reply is None:
         page = _PAGE.search(body, 0, _MAX_PAGE_BYTES)
         reply = (page[1] if page else body[:200]).decode(errors="replace")
@@ -104,7 +104,7 @@ def message_of(body: bytes) -> str:
     return str(reply).partition("\n")[0].strip()[:500]
 
 
-def _json_of(body: bytes) -> Any:
+def _decode_json(body: bytes) -> Any:
     """Return the JSON of a refusal, or None if it is not JSON."""
     try:
         return msgspec.json.decode(shallow(body))
@@ -112,9 +112,9 @@ def _json_of(body: bytes) -> Any:
         return None
 
 
-def _is_pistons(body: bytes) -> bool:
+def _is_from_piston(body: bytes) -> bool:
     """Return True for a refusal of Piston itself, and not of a gateway."""
-    reply = _json_of(body)
+    reply = _decode_json(body)
     return isinstance(reply, dict) and not reply.keys().isdisjoint({"message", "stack"})
 
 
@@ -123,7 +123,7 @@ _PISTON_STATUSES = frozenset({200, 400, 404, 415, 500})
 
 def is_between(status: int, body: bytes) -> bool:
     """Return True for a reply of a gateway, such as a request for a password."""
-    return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_pistons(body))
+    return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_from_piston(body))
 
 
 def limit_in(words: str) -> tuple[str, int] | None:
@@ -239,22 +239,22 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return EngineOverloaded(text)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ServerFailed(text)
-    if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_pistons(body):
+    if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_from_piston(body):
         return EngineUnavailable(text)
-    if status == HTTPStatus.CONFLICT and (names := _missing(body)):
+    if status == HTTPStatus.CONFLICT and (names := _read_missing(body)):
         return LacksContents(names)
     if (over := limit_in(words)) is not None:
         return JobTooLarge(words, limit=over[0])
     return JobRejected(words or text, by_server=True)
 
 
-class _Lacking(msgspec.Struct):
+class _MissingContents(msgspec.Struct):
     missing: frozenset[str] = frozenset()
 
 
-def _missing(body: bytes) -> frozenset[str]:
+def _read_missing(body: bytes) -> frozenset[str]:
     try:
-        return msgspec.json.decode(shallow(body), type=_Lacking).missing
+        return msgspec.json.decode(shallow(body), type=_MissingContents).missing
     except (msgspec.DecodeError, UnicodeDecodeError):
         return frozenset()
 
@@ -282,33 +282,33 @@ def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
     yield b'{"language":%b,"version":%b' % (language, version)
     if result.compile is not None:
         yield b',"compile":'
-        yield from _stage_pieces(result.compile, minimal=minimal)
+        yield from _encode_stage(result.compile, minimal=minimal)
     yield b',"run":'
-    yield from _stage_pieces(result.run, minimal=minimal)
+    yield from _encode_stage(result.run, minimal=minimal)
     if result.stayed:
         kept = {name: _Kept(each.sha256, each.size) for name, each in result.stayed.items()}
         yield b',"kept":%b' % _ENCODER.encode(kept)
     yield b"}"
 
 
-def _stage_pieces(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
+def _encode_stage(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
     yield _ENCODER.encode({name: getattr(stage, name) for name in _FACTS}).removesuffix(b"}")
     streams: dict[str, tuple[str, ...]] = {"stdout": (stage.stdout,), "stderr": (stage.stderr,)}
     if not minimal:
         streams["output"] = (stage.stdout, stage.stderr)
     for name, texts in streams.items():
         yield b',"%b":"' % name.encode()
-        for part in (part for text in texts for part in _parts(text)):
-            yield _escaped(part)
+        for part in (part for text in texts for part in _split_text(text)):
+            yield _encode_text(part)
         yield b'"'
     yield b"}"
 
 
-def _parts(text: str) -> Iterator[str]:
-    return (text[place : place + _PIECE_CHARS] for place in range(0, len(text), _PIECE_CHARS))
+def _split_text(text: str) -> Iterator[str]:
+    return (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))
 
 
-def _escaped(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1]
 
 
@@ -320,25 +320,25 @@ def bounded(stage: Ending, max_bytes: int) -> Ending:
     """
     for name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
         text: str = getattr(stage, name)
-        if _fitting(text, max_bytes) < len(text):
-            kept = text[: _fitting(text, max_bytes // 2)]
-            stage = msgspec.structs.replace(stage, **{name: kept}, code=None, signal="SIGKILL")
+        if _count_fitting(text, max_bytes) < len(text):
+            part = text[: _count_fitting(text, max_bytes // 2)]
+            stage = msgspec.structs.replace(stage, **{name: part}, code=None, signal="SIGKILL")
             stage = msgspec.structs.replace(stage, status=status, message=f"{name} length exceeded")
     return stage
 
 
-def _fitting(text: str, max_bytes: int) -> int:
+def _count_fitting(text: str, max_bytes: int) -> int:
     """Return the number of characters of a string that have at most `max_bytes` in JSON."""
     if len(text) * _LONGEST_ESCAPE <= max_bytes:
         return len(text)
     fitting = 0
-    for part in _parts(text):
-        size = len(_escaped(part))
+    for part in _split_text(text):
+        size = len(_encode_text(part))
         if size > max_bytes:
             lengths = range(len(part))
             return (
                 fitting
-                + bisect_right(lengths, max_bytes, key=lambda length: len(_escaped(part[:length])))
+                + bisect_right(lengths, max_bytes, key=lambda length: len(_encode_text(part[:length])))
                 - 1
             )
         fitting, max_bytes = fitting + len(part), max_bytes - size
@@ -360,7 +360,7 @@ class _File(msgspec.Struct, frozen=True, omit_defaults=True):
     encoding: str = _TEXT
 
 
-class _Named(msgspec.Struct, frozen=True, omit_defaults=True):
+class _StoredFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file whose content the server keeps."""
 
     name: str
@@ -371,7 +371,7 @@ class _Named(msgspec.Struct, frozen=True, omit_defaults=True):
 class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str
     version: str
-    files: tuple[_File | _Named, ...]
+    files: tuple[_File | _StoredFile, ...]
     args: tuple[str, ...] = ()
     stdin: str = ""
     compile_timeout: int | None = None
@@ -407,7 +407,7 @@ def encode_request(
         keep: files that the server is to keep.
     """
     check_names(file.name for file in job.files)
-    files = tuple(_sent(file, named) for file in job.files)
+    files = tuple(_request_file(file, named) for file in job.files)
     if not any(isinstance(file, _File) and file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
@@ -426,10 +426,10 @@ def encode_request(
     )
 
 
-def _sent(file: JobFile, named: Collection[str]) -> _File | _Named:
+def _request_file(file: JobFile, named: Collection[str]) -> _File | _StoredFile:
     unpacked = file.unpacked or file
     if unpacked.content.sha256 in named:
-        return _Named(unpacked.name, unpacked.content.sha256, unpacked.executable)
+        return _StoredFile(unpacked.name, unpacked.content.sha256, unpacked.executable)
     data = file.content.read()
     if file.text is not False:
         try:

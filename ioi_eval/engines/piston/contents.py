@@ -76,13 +76,13 @@ class ServerContents:
 
     def worth_sending(self, job: Job) -> dict[str, JobFile]:
         """Return the files to send before a job, by the hash of the unpacked content."""
-        large = (
+        candidates = (
             file
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
             or (file.is_reused and file.content.size >= _MIN_CONTENT_BYTES)
         )
-        files = {(file.unpacked or file).content.sha256: file for file in large}
+        files = {(file.unpacked or file).content.sha256: file for file in candidates}
         size = sum((file.unpacked or file).content.size for file in files.values())
         if size > self.space // _SPACE_PARTS:
             return {}
@@ -127,7 +127,7 @@ class ContentSender:
 
         The server keeps the files `keep`, and they are not printed.
         """
-        lost = set[str]()  # hashes of programs that this server built and lost
+        lost_hashes = set[str]()  # hashes of programs that this server built and lost
         if keep:
             files = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
             job = msgspec.structs.replace(job, files=files)
@@ -143,28 +143,30 @@ class ContentSender:
                 for name, file in files_by_hash.items()
                 if isinstance(file.content, WorkerArtifact)
                 and file.content.at == report.url
-                and name not in lost
+                and name not in lost_hashes
             }
             missing = {
                 name: files_by_hash[name] for name in files_by_hash.keys() - built_there - contents.held
             }
             if missing:
                 await self._upload_all(report.url, contents, missing)
-            named = {
+            named_files = {
                 name: file
                 for name, file in files_by_hash.items()
                 if name in built_there or name in contents.held
             }
-            named |= {file.content.sha256: file for _, file in shared_files}
-            if not named:
+            named_files |= {file.content.sha256: file for _, file in shared_files}
+            if not named_files:
                 break
-            whole = msgspec.structs.replace(job, files=(*job.files, *(file for _, file in shared_files)))
+            job_with_shared = msgspec.structs.replace(
+                job, files=(*job.files, *(file for _, file in shared_files))
+            )
             try:
-                return await self._execute(report, whole, named, keep, time)
+                return await self._execute(report, job_with_shared, named_files, keep, time)
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
                 contents.held -= refusal.names
-                lost |= refusal.names
+                lost_hashes |= refusal.names
                 for shared, file in shared_files:
                     if file.content.sha256 in refusal.names:
                         contents.forget_shared(shared)
@@ -188,20 +190,20 @@ class ContentSender:
         files = list[JobFile]()
         for file in job.files:
             if isinstance(file.content, RemoteArtifact) and file.content.sha256 not in named:
-                content = await self._content(file)
+                content = await self._fetch_content(file)
                 files.append(msgspec.structs.replace(file, content=content, unpacked=None))
             else:
                 files.append(file)
-        whole = msgspec.structs.replace(job, files=tuple(files))
-        return await self._wire.execute(report, whole, named, keep, time)
+        complete_job = msgspec.structs.replace(job, files=tuple(files))
+        return await self._wire.execute(report, complete_job, named, keep, time)
 
     # --- shared builds -----------------------------------------------------------------------------------
 
     def is_due(self, server: Server, shared: SharedBuild) -> bool:
         """Return True if a server is to execute a shared build now. Called once after each job."""
         contents = self.contents_of(server)
-        keeps = server.report is not None and server.report.keeps_programs
-        return contents.space > 0 and keeps and contents.begin_shared(shared)
+        keeps_programs = server.report is not None and server.report.keeps_programs
+        return contents.space > 0 and keeps_programs and contents.begin_shared(shared)
 
     async def make(self, server: Server, shared: SharedBuild, time: TimeOf) -> None:
         """Execute a shared build on a server. Until it ends, and if it fails, jobs run without its file."""
@@ -214,12 +216,12 @@ class ContentSender:
             return
         output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
         # With a header whose compiler printed a warning, submissions would lose that warning
-        if (kept := result.stayed.get(job.keep[0])) is not None and not output:
-            contents.shared[shared.key] = JobFile(name=shared.name, content=kept)
+        if (header_file := result.stayed.get(job.keep[0])) is not None and not output:
+            contents.shared[shared.key] = JobFile(name=shared.name, content=header_file)
 
     # --- programs on the worker that built them ------------------------------------------------------------
 
-    async def _content(self, file: JobFile) -> Blob:
+    async def _fetch_content(self, file: JobFile) -> Blob:
         artifact = file.content
         if not isinstance(artifact, RemoteArtifact):
             return artifact
@@ -254,7 +256,9 @@ class ContentSender:
             try:
                 if not await self._wire.has(url, name):
                     if isinstance(file.content, RemoteArtifact):
-                        file = msgspec.structs.replace(file, content=await self._content(file), unpacked=None)
+                        file = msgspec.structs.replace(
+                            file, content=await self._fetch_content(file), unpacked=None
+                        )
                     if not await self._wire.put(url, name, file):
                         contents.space = 0
                         return

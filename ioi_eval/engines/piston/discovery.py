@@ -21,11 +21,11 @@ PORT = 2000  # Piston's default port
 SLURM, KUBERNETES, _FILE = "slurm", "k8s:", "@"
 _WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")  # the format that squeue is asked for
 _API = "/api/v2"
-_URLS = "Write http://HOST:PORT, and commas between several"
+_ADDRESS_REMEDY = "Write http://HOST:PORT, and commas between several"
 
 # Seconds between two searches. Slurm's controller serves the whole cluster and must not be asked often
-_SLURM_EVERY, _NAMES_EVERY, _FILE_EVERY = 15.0, 10.0, 2.0
-_COMMAND_TIMEOUT = 30.0
+_SLURM_EVERY_S, _KUBERNETES_EVERY_S, _FILE_EVERY_S = 15.0, 10.0, 2.0
+_COMMAND_TIMEOUT_S = 30.0
 
 
 class Discovery(Protocol):
@@ -44,40 +44,40 @@ class Discovery(Protocol):
 # --- addresses ---------------------------------------------------------------------------------------
 
 
-def endpoint_url(text: str) -> str:
+def endpoint_url(address: str) -> str:
     """Return a server's address in its normal form: `http://HOST:PORT`, without a slash and `/api/v2`.
 
     Where the scheme is left out it is http, and then the port may be left out too. Raises InputError.
     """
-    bare = "://" not in text
+    is_bare = "://" not in address
     try:
-        parts = urlsplit(f"http://{text.strip()}" if bare else text.strip())
-        port = PORT if bare and parts.port is None else parts.port
+        parts = urlsplit(f"http://{address.strip()}" if is_bare else address.strip())
+        port = PORT if is_bare and parts.port is None else parts.port
     except ValueError:
-        raise _not_an_address(text) from None
+        raise _address_error(address) from None
     if parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or parts.query or parts.fragment:
-        raise _not_an_address(text)
+        raise _address_error(address)
     if port == 0:  # port 0 means any free port, for servers that listen
-        raise _not_an_address(text)
-    _refuse_secrets(parts)
-    host = _in_brackets(parts.hostname or "", text)
+        raise _address_error(address)
+    _check_no_secrets(parts)
+    host = _format_host(parts.hostname or "", address)
     path = parts.path.rstrip("/").removesuffix(_API).rstrip("/")
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
 
 
-def _in_brackets(host: str, text: str) -> str:
+def _format_host(host: str, address: str) -> str:
     """Return a host for an address. IPv6 is in brackets and in its shortest form."""
     if ":" not in host:
         return host
     try:
         return f"[{ipaddress.IPv6Address(host)}]"
     except ValueError:
-        raise _not_an_address(text) from None
+        raise _address_error(address) from None
 
 
-def endpoint_urls(text: str) -> frozenset[str]:
+def endpoint_urls(addresses: str) -> frozenset[str]:
     """Return the addresses of a list that is separated by commas or white space."""
-    return frozenset(endpoint_url(word) for word in re.split(r"[,\s]+", text) if word)
+    return frozenset(endpoint_url(address) for address in re.split(r"[,\s]+", addresses) if address)
 
 
 def _is_host(name: str | None) -> bool:
@@ -88,19 +88,25 @@ def _is_port(number: int) -> bool:
     return 0 < number < 1 << 16
 
 
-def _refuse_secrets(parts: SplitResult) -> None:
+def _check_no_secrets(parts: SplitResult) -> None:
     if parts.username is not None or parts.password is not None:
         where = parts.hostname or ""
         remedy = "Addresses end up in results: put ADDRESS TOKEN or ADDRESS USER:PASSWORD into IOI_EVAL_TOKEN"
         raise InputError("the address holds a user name or a password", where=where, remedy=remedy)
 
 
-def _not_an_address(text: str) -> InputError:
+def _address_error(address: str) -> InputError:
     """Hide the part before an @, which may have a password."""
-    *hidden, shown = text.strip().rsplit("@", maxsplit=1)
-    is_ipv6 = shown.count(":") > 1 + ("://" in shown)
-    remedy = f"{_URLS}. An address of IPv6 goes into brackets: http://[::1]:{PORT}" if is_ipv6 else _URLS
-    return InputError(f"{'***@' * bool(hidden) + shown!r} is not the address of a server", remedy=remedy)
+    *secret_parts, visible = address.strip().rsplit("@", maxsplit=1)
+    is_ipv6 = visible.count(":") > 1 + ("://" in visible)
+    remedy = (
+        f"{_ADDRESS_REMEDY}. An address of IPv6 goes into brackets: http://[::1]:{PORT}"
+        if is_ipv6
+        else _ADDRESS_REMEDY
+    )
+    return InputError(
+        f"{'***@' * bool(secret_parts) + visible!r} is not the address of a server", remedy=remedy
+    )
 
 
 # --- discoveries -------------------------------------------------------------------------------------
@@ -124,7 +130,7 @@ class Fixed:
 class Slurm:
     """Servers on the nodes of Slurm's running jobs named `piston-worker-PORT`, of all users or one."""
 
-    every: float | None = _SLURM_EVERY
+    every: float | None = _SLURM_EVERY_S
 
     def __init__(self, user: str | None = None) -> None:
         self._user = user
@@ -133,46 +139,46 @@ class Slurm:
         return f"{SLURM}:{self._user}" if self._user else SLURM
 
     async def find(self) -> frozenset[str]:
-        mine = () if self._user is None else (f"--user={self._user}",)
+        user_option = () if self._user is None else (f"--user={self._user}",)
         # The nodes come first: a job's name may contain spaces, and a list of nodes does not
-        lines = await _output("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *mine)
+        lines = await _run_lines("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *user_option)
         jobs = [job for job in map(_WORKER.fullmatch, lines) if job and _is_port(int(job[2]))]
         return frozenset(
-            [f"http://{node.lower()}:{int(job[2])}" for job in jobs for node in await _hosts(job[1])]
+            [f"http://{node.lower()}:{int(job[2])}" for job in jobs for node in await _expand_nodes(job[1])]
         )
 
 
-async def _hosts(nodes: str) -> list[str]:
+async def _expand_nodes(nodes: str) -> list[str]:
     """Return the nodes of a list in Slurm's form, such as node[1-3]."""
-    plain = not re.search(r"[\[,]", nodes)
-    return [nodes] if plain else await _output("scontrol", "show", "hostnames", nodes)
+    is_single = not re.search(r"[\[,]", nodes)
+    return [nodes] if is_single else await _run_lines("scontrol", "show", "hostnames", nodes)
 
 
 class Kubernetes:
     """All addresses of a headless Kubernetes service, by the cluster's name server."""
 
-    every: float | None = _NAMES_EVERY
+    every: float | None = _KUBERNETES_EVERY_S
 
     def __init__(self, service: str, port: int = PORT) -> None:
-        self._service, self._port = service, port
+        self._parse_service, self._port = service, port
 
     def __str__(self) -> str:
-        return f"{KUBERNETES}{self._service}:{self._port}"
+        return f"{KUBERNETES}{self._parse_service}:{self._port}"
 
     async def find(self) -> frozenset[str]:
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(self._service, self._port, type=socket.SOCK_STREAM)
+            resolved = await loop.getaddrinfo(self._parse_service, self._port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:  # UnicodeError: the name is invalid
             raise EngineUnavailable(
-                f"no addresses for the service {self._service!r}: {error}. The name is SERVICE, or"
+                f"no addresses for the service {self._parse_service!r}: {error}. The name is SERVICE, or"
                 " SERVICE.NAMESPACE from another namespace; the service must be headless and is known only"
                 " inside the cluster"
             ) from None
-        hosts = {(family, str(address[0])) for family, _, _, _, address in found}
+        hosts = {(family, str(address[0])) for family, _, _, _, address in resolved}
         # A pod may have addresses of both families, and must count once
-        old = {host for family, host in hosts if family == socket.AF_INET}
-        return frozenset(_numeric_url(host, self._port) for host in old or {host for _, host in hosts})
+        ipv4_hosts = {host for family, host in hosts if family == socket.AF_INET}
+        return frozenset(_numeric_url(host, self._port) for host in ipv4_hosts or {host for _, host in hosts})
 
 
 def _numeric_url(host: str, port: int) -> str:
@@ -182,7 +188,7 @@ def _numeric_url(host: str, port: int) -> str:
 class Listed:
     """A file of addresses, in lines or separated by commas. Comments begin with `#`."""
 
-    every: float | None = _FILE_EVERY
+    every: float | None = _FILE_EVERY_S
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -196,9 +202,9 @@ class Listed:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"cannot be read: {reason}", where=f"{_FILE}{self._path}") from None
-        return frozenset().union(*(self._addresses(number, line) for number, line in enumerate(lines, 1)))
+        return frozenset().union(*(self._parse_line(number, line) for number, line in enumerate(lines, 1)))
 
-    def _addresses(self, number: int, line: str) -> frozenset[str]:
+    def _parse_line(self, number: int, line: str) -> frozenset[str]:
         try:
             return endpoint_urls(line.partition("#")[0])
         except InputError as error:
@@ -208,25 +214,25 @@ class Listed:
 # --- the user's value ------------------------------------------------------------------------------
 
 
-def discovery(text: str) -> Discovery:
+def discovery(value: str) -> Discovery:
     """Return the discovery for a value: `slurm[:USER]`, `k8s:SERVICE[:PORT]`, `@FILE`, or addresses.
 
     Raises InputError, also for nothing but bare words that are names of no host: a slip of the pen.
     """
-    text = text.strip()
-    head, _, tail = text.partition(":")
-    if head == SLURM and not tail.isdigit():
-        return Slurm(tail or None)
-    if text.startswith(KUBERNETES):
-        return _service(tail)
-    if text.startswith(_FILE):
-        return Listed(Path(text.removeprefix(_FILE)).expanduser())
-    urls = endpoint_urls(text)
+    value = value.strip()
+    kind, _, argument = value.partition(":")
+    if kind == SLURM and not argument.isdigit():
+        return Slurm(argument or None)
+    if value.startswith(KUBERNETES):
+        return _parse_service(argument)
+    if value.startswith(_FILE):
+        return Listed(Path(value.removeprefix(_FILE)).expanduser())
+    urls = endpoint_urls(value)
     if not urls:
-        raise InputError("it holds no address of a server", remedy=_URLS)
-    words = re.split(r"[,\s]+", text)
-    if all(re.fullmatch(r"[A-Za-z_][\w-]*", word) and not _is_known_host(word) for word in words if word):
-        raise InputError(f"no host is called {text!r}", remedy=_URLS)
+        raise InputError("it holds no address of a server", remedy=_ADDRESS_REMEDY)
+    names = re.split(r"[,\s]+", value)
+    if all(re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_known_host(name) for name in names if name):
+        raise InputError(f"no host is called {value!r}", remedy=_ADDRESS_REMEDY)
     return Fixed(urls)
 
 
@@ -237,28 +243,28 @@ def _is_known_host(name: str) -> bool:
         return False
 
 
-def _service(text: str) -> Kubernetes:
-    found = re.fullmatch(r"([\w.-]+)(?::([0-9]+))?", text)
-    port = int(found[2] or PORT) if found else 0
-    if not found or not _is_port(port):
+def _parse_service(value: str) -> Kubernetes:
+    match = re.fullmatch(r"([\w.-]+)(?::([0-9]+))?", value)
+    port = int(match[2] or PORT) if match else 0
+    if not match or not _is_port(port):
         remedy = "Write k8s:SERVICE or k8s:SERVICE:PORT"
-        raise InputError(f"{KUBERNETES}{text} names no service", remedy=remedy)
-    return Kubernetes(found[1], port)
+        raise InputError(f"{KUBERNETES}{value} names no service", remedy=remedy)
+    return Kubernetes(match[1], port)
 
 
 # --- commands ----------------------------------------------------------------------------------------
 
 
-async def _output(*command: str) -> list[str]:
+async def _run_lines(*command: str) -> list[str]:
     """Return the lines that a command prints. Raises EngineUnavailable if it fails, hangs or is missing."""
     try:
-        done = await run_command(command, seconds=_COMMAND_TIMEOUT)
+        completed = await run_command(command, seconds=_COMMAND_TIMEOUT_S)
     except TimeoutError:
-        raise EngineUnavailable(f"{command[0]} gave no answer in {_COMMAND_TIMEOUT:g} s") from None
+        raise EngineUnavailable(f"{command[0]} gave no answer in {_COMMAND_TIMEOUT_S:g} s") from None
     except OSError as error:
         remedy = "Run this where Slurm's commands are, or name the workers by their addresses"
         raise EngineUnavailable(f"{command[0]} cannot be started: {error.strerror}. {remedy}") from None
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
-        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {done.returncode}: {lines[-1]}")
-    return done.stdout.decode(errors="replace").splitlines()
+    if completed.returncode:
+        lines = completed.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {completed.returncode}: {lines[-1]}")
+    return completed.stdout.decode(errors="replace").splitlines()

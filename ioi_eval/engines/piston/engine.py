@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 # --- time limits of answers ---------------------------------------------------------------------
 
 
-_SLOWEST_BODY = 1 << 20  # slowest transfer of a request, in bytes per second
+_MIN_BODY_BYTES_PER_S = 1 << 20  # slowest transfer of a request, in bytes per second
 
 
 class Patience(Waits):
@@ -90,19 +90,19 @@ def at_its_pace(job: Job, times: ServerTimes) -> Job:
     """Return the job with longer limits for a server whose clock runs while programs wait."""
     if not times.strict:
         return job
-    compiling, running = job.compile_timeout, job.run_timeout
+    compile_ms, run_ms = job.compile_timeout, job.run_timeout
     return msgspec.structs.replace(
         job,
-        compile_timeout=compiling and timeout_to_request(compiling, times.compile),
-        run_timeout=running and timeout_to_request(running, times.run),
+        compile_timeout=compile_ms and timeout_to_request(compile_ms, times.compile),
+        run_timeout=run_ms and timeout_to_request(run_ms, times.run),
     )
 
 
 def stages(job: Job, times: ServerTimes) -> int:
     """Return the maximum ms of a job's compile and run stages together, as sent to the server."""
     # Packages that start our scripts compile only if the job has a script for it
-    compiles = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
-    return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
+    has_compile_stage = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
+    return (job.compile_timeout or times.compile) * has_compile_stage + (job.run_timeout or times.run)
 
 
 def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
@@ -111,10 +111,10 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     `job` is the job as sent to the server. A client must not give up earlier than the server: it would send
     the job again while the first one still runs.
     """
-    longest = stages(job, times)
+    max_ms = stages(job, times)
     return (
-        (longest if times.strict else hard_stop_after(longest)) / 1000
-        + body / _SLOWEST_BODY
+        (max_ms if times.strict else hard_stop_after(max_ms)) / 1000
+        + body / _MIN_BODY_BYTES_PER_S
         + patience.margin
     )
 
@@ -138,8 +138,8 @@ def as_started(job: Job, runtime: str) -> Job:
 # --- the servers of an open engine ------------------------------------------------
 
 
-_AT_ONCE = 128  # maximum number of endpoints that are inspected at the same time
-_REASONS = 3  # maximum number of reasons in a message
+_MAX_INSPECTIONS = 128  # maximum number of endpoints that are inspected at the same time
+_MAX_REASONS = 3  # maximum number of reasons in a message
 
 
 class ServerUsage(Value):
@@ -156,39 +156,39 @@ class ServerUsage(Value):
 class ServerFleet(Fleet[EndpointReport]):
     """The servers that a wire reaches: the choice of servers to use, and their common capabilities."""
 
-    def __init__(self, wire: Wire, wanted: ServerUsage, patience: Patience, tell: OnServer) -> None:
-        super().__init__(patience, attempts=wanted.attempts, total=wanted.total, tell=tell)
-        self._wire, self._wanted, self._patience = wire, wanted, patience
+    def __init__(self, wire: Wire, usage: ServerUsage, patience: Patience, on_event: OnServer) -> None:
+        super().__init__(patience, attempts=usage.attempts, total=usage.total, on_event=on_event)
+        self._wire, self._usage, self._patience = wire, usage, patience
         self._sender = ContentSender(wire)
-        self._begun_with: Capabilities | None = None  # set if all compilers must stay the same
-        self._inspecting = asyncio.Semaphore(_AT_ONCE)
+        self._initial_capabilities: Capabilities | None = None  # set if all compilers must stay the same
+        self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
         self.uses: Uses | None = None  # of the first servers; None if the caller gave the capabilities
         self.reports = dict[str, EndpointReport]()  # the last report of each address
-        self.capabilities = wanted.capabilities or Capabilities(name="", architecture="")
+        self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
     async def begin(self) -> None:
         """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
         self.found = await self.find()
         if not self.found and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.none_found)
-        there = await self._first_look()
-        if self._wanted.capabilities is None:
-            self.uses = uses(there, self._wanted.job)
+        reports = await self._first_look()
+        if self._usage.capabilities is None:
+            self.uses = uses(reports, self._usage.job)
             not_used = self.uses.not_used
-            used = [report for report in there if report.url not in not_used]
-            if self._wanted.same_compiler and (lines := differences(used)):
+            used_reports = [report for report in reports if report.url not in not_used]
+            if self._usage.same_compiler and (differing := differences(used_reports)):
                 if not self._wire.is_elastic:
-                    what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
-                    raise InputError(what, where=str(self._wire), remedy="Give all workers the same image")
-                used = used[:1]  # the others are compared with it when they join
-            self.capabilities = self._wire.completed(merged(used))
-            self._begun_with = self.capabilities if self._wanted.same_compiler else None
+                    problem = "; ".join(f"{line.name}: {line.detail}" for line in differing)
+                    raise InputError(problem, where=str(self._wire), remedy="Give all workers the same image")
+                used_reports = used_reports[:1]  # the others are compared with it when they join
+            self.capabilities = self._wire.completed(merged(used_reports))
+            self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in not_used.items():
                 self.leave_out(self.add(url), reason)
-            there = used
-        if error := self._lack_of_capacity(sum(map(self.slots_of, there))):
+            reports = used_reports
+        if error := self._check_capacity(sum(map(self.slots_of, reports))):
             raise error
-        for report in there:
+        for report in reports:
             self.let_in(self.add(report.url), report)
         self.begun = True
         self.compare(self.found)
@@ -198,51 +198,51 @@ class ServerFleet(Fleet[EndpointReport]):
 
     async def _first_look(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none does, wait for starting servers."""
-        there, rests, patient = await self._reachable(), 0, now() + self._patience.first_look
-        while not there and now() < patient and self._may_be_starting():
-            for report in self._in_order() if not rests else ():
+        reports, rests, deadline = await self._inspect_all(), 0, now() + self._patience.first_look
+        while not reports and now() < deadline and self._may_be_starting():
+            for report in self._sorted_reports() if not rests else ():
                 if report.passes:
-                    self._event(report.url, report.passes, report.reason)
-            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._in_order()))
+                    self._emit_change(report.url, report.passes, report.reason)
+            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
             rest = self._patience.rest_after(rests)
             if self._wire.is_elastic:
                 rest = min(rest, self._wire.every or rest)
             await asyncio.sleep(rest)
             if self._wire.is_elastic:
                 self.found = await self.find()
-            there, rests = await self._reachable(), rests + 1
-        if not there:
-            reports = [*self._in_order()]
-            if not reports:
+            reports, rests = await self._inspect_all(), rests + 1
+        if not reports:
+            failed_reports = [*self._sorted_reports()]
+            if not failed_reports:
                 raise EngineUnavailable(self._wire.none_found)
-            reasons = [report.reason for report in reports]
-            remedies = dict.fromkeys(line.remedy for report in reports for line in report.findings)
-            more = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
-            what = f"no server can be used: {'; '.join(reasons[:_REASONS])}{more}"
-            raise EngineUnavailable(". ".join([what, *filter(None, remedies)]))
-        while self._wire.is_elastic and (found := await self.find()) - self.found:
-            self.found = found  # machines that joined meanwhile are used from the beginning
-            there = await self._reachable()
-        return there
+            reasons = [report.reason for report in failed_reports]
+            remedies = dict.fromkeys(line.remedy for report in failed_reports for line in report.findings)
+            suffix = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
+            problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{suffix}"
+            raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
+        while self._wire.is_elastic and (addresses := await self.find()) - self.found:
+            self.found = addresses  # machines that joined meanwhile are used from the beginning
+            reports = await self._inspect_all()
+        return reports
 
     def _may_be_starting(self) -> bool:
         return not self.found or any(report.passes for report in self.reports.values())
 
-    async def _reachable(self) -> list[EndpointReport]:
-        await asyncio.gather(*(self._look_at(url) for url in self.found))
-        return [report for report in self._in_order() if report.reachable and not report.unfit]
+    async def _inspect_all(self) -> list[EndpointReport]:
+        await asyncio.gather(*(self._inspect_server(url) for url in self.found))
+        return [report for report in self._sorted_reports() if report.reachable and not report.unfit]
 
-    def _in_order(self) -> Iterable[EndpointReport]:
+    def _sorted_reports(self) -> Iterable[EndpointReport]:
         return (self.reports[url] for url in sorted(self.reports))
 
-    async def _look_at(self, address: str) -> EndpointReport:
-        async with self._inspecting:
+    async def _inspect_server(self, address: str) -> EndpointReport:
+        async with self._inspection_slots:
             report = await self._wire.inspect(address, asked_for(self.capabilities))
         self.reports[address] = report
         return report
 
-    def _lack_of_capacity(self, slots: int) -> InputError | None:
-        jobs = slots if self._wanted.total is None else min(slots, self._wanted.total)
+    def _check_capacity(self, slots: int) -> InputError | None:
+        jobs = slots if self._usage.total is None else min(slots, self._usage.total)
         return self._wire.check_capacity(jobs, len(self.found))
 
     # --- methods of a fleet ---------------------------------------------------------------------------------
@@ -251,35 +251,35 @@ class ServerFleet(Fleet[EndpointReport]):
         return await self._wire.find()
 
     async def inspect(self, address: str) -> EndpointReport:
-        report = await self._look_at(address)
+        report = await self._inspect_server(address)
         if not report.reachable:
             raise NoAnswer(report.reason)
         if report.unfit:
             raise EndpointUnfit(report.unfit)
-        if self._wanted.capabilities is None and (
-            reason := why_not(self.capabilities, report, self._begun_with)
+        if self._usage.capabilities is None and (
+            reason := why_not(self.capabilities, report, self._initial_capabilities)
         ):
             raise EndpointUnfit(reason)
-        others = sum(each.slots for each in self.members if each.url != address)
-        if error := self._lack_of_capacity(others + self.slots_of(report)):
+        other_slots = sum(member.slots for member in self.members if member.url != address)
+        if error := self._check_capacity(other_slots + self.slots_of(report)):
             raise EndpointUnfit(str(error))
         return report
 
     async def ask(self, endpoint: Server) -> None:
-        found = await self._wire.glance(endpoint.url)
-        if not found.reachable:
-            raise (LateAnswer if LATE in found.reason else NoAnswer)(found.reason)
-        if endpoint.report is not None and found.identity.worker != endpoint.report.identity.worker:
+        report = await self._wire.glance(endpoint.url)
+        if not report.reachable:
+            raise (LateAnswer if LATE in report.reason else NoAnswer)(report.reason)
+        if endpoint.report is not None and report.identity.worker != endpoint.report.identity.worker:
             raise ServerReplaced(endpoint.url)
 
     def slots_of(self, report: EndpointReport) -> int:
-        return self._wanted.per_endpoint or report.slots or 1
+        return self._usage.per_endpoint or report.slots or 1
 
     def news_of(self, before: EndpointReport, after: EndpointReport) -> str:
         return changed_tools(before, after)
 
     def offer(self) -> None:
-        tools = [each.report.toolchains for each in self.members if each.report is not None]
+        tools = [member.report.toolchains for member in self.members if member.report is not None]
         self.capabilities = self._wire.completed(offering(self.capabilities, tools))
 
     def fits(self, endpoint: Server, job: Job, *, exactly: bool = True) -> bool:
@@ -288,18 +288,18 @@ class ServerFleet(Fleet[EndpointReport]):
             return False
         if report.runtime not in SHELLS:
             return True  # its tools were not probed
-        found = (
+        tools = (
             (report.toolchains.get(name), accepted_toolchains)
             for name, accepted_toolchains in job.accepted_toolchains.items()
         )
         return all(
             tool is not None and (not exactly or tool.identity in accepted_toolchains)
-            for tool, accepted_toolchains in found
+            for tool, accepted_toolchains in tools
         )
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:
-        known = job.runtime in self.capabilities.runtimes  # otherwise the server refuses it with a reason
-        return not known or bool(runtime_of(report, job))
+        is_known = job.runtime in self.capabilities.runtimes  # otherwise the server refuses it with a reason
+        return not is_known or bool(runtime_of(report, job))
 
     def time_of(self, endpoint: Server, job: Job) -> float:
         assert endpoint.report is not None, "it has jobs"
@@ -314,9 +314,9 @@ class ServerFleet(Fleet[EndpointReport]):
         time = partial(time_for, job, times=times, patience=self._patience)
         try:
             result = check_sandboxes(await self._sender.execute(endpoint, job, time))
-        except JobRejected as refused:
-            if contradicts(str(refused), job.runtime, report):
-                raise ServerReplaced(endpoint.url) from refused
+        except JobRejected as refusal:
+            if contradicts(str(refusal), job.runtime, report):
+                raise ServerReplaced(endpoint.url) from refusal
             raise
         for shared in job.shared_builds:
             if self._sender.is_due(endpoint, shared):
@@ -336,12 +336,12 @@ class FleetEngine(ABC):
     """
 
     _kind = ""
-    _least_slots = 1
+    _min_slots = 1
 
-    def __init__(self, wanted: ServerUsage, patience: Patience) -> None:
-        self._wanted, self._patience = wanted, patience
-        self._running: ServerFleet | None = None
-        self._held = AsyncExitStack()
+    def __init__(self, usage: ServerUsage, patience: Patience) -> None:
+        self._usage, self._patience = usage, patience
+        self._fleet: ServerFleet | None = None
+        self._exit_stack = AsyncExitStack()
         self.tell: OnServer = ignore
         """Receives an event for each change of a server's state, and when no server is left."""
 
@@ -352,76 +352,76 @@ class FleetEngine(ABC):
     @property
     def slots(self) -> int:
         """The number of jobs at a time, now. Before the engine is opened, the minimum."""
-        return self._running.slots if self._running is not None else self._least_slots
+        return self._fleet.slots if self._fleet is not None else self._min_slots
 
     async def capabilities(self) -> Capabilities:
-        return self._entered().capabilities
+        return self._open_fleet().capabilities
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Return what `check` returns for the job's result, or the result if there is no check."""
         builder_urls = (file.content.at for file in job.files if isinstance(file.content, WorkerArtifact))
-        result: JobResult = await self._entered().execute(job, next(builder_urls, ""), check)
+        result: JobResult = await self._open_fleet().execute(job, next(builder_urls, ""), check)
         return result
 
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(each for each in self._entered().endpoints.values() if each.had_jobs)
+        return tuple(each for each in self._open_fleet().endpoints.values() if each.had_jobs)
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
         """The reports of all servers that were inspected, by address."""
-        reports = self._entered().reports
+        reports = self._open_fleet().reports
         return tuple(reports[url] for url in sorted(reports))
 
     @property
     def left_out(self) -> Mapping[str, str]:
         """Servers that answer but get no jobs now: address to reason."""
-        return self._entered().left_out
+        return self._open_fleet().left_out
 
     def servers(self) -> Servers:
-        left_out, uses = self.left_out, self._entered().uses
-        used = [each for each in self.reports if each.reachable and each.url not in left_out]
+        left_out, uses = self.left_out, self._open_fleet().uses
+        used_reports = [each for each in self.reports if each.reachable and each.url not in left_out]
         return Servers(
             found=len(self.reports),
             slots=self.slots,
-            used={report.url: report.findings for report in used},
+            used={report.url: report.findings for report in used_reports},
             left_out=left_out,
             unreachable={each.url: each.reason for each in self.reports if not each.reachable},
-            differences=differences(used),
+            differences=differences(used_reports),
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
             uses="" if uses is None else uses.line,
             jobs="" if uses is None else uses.use,
-            cores=self._cores(used),
+            cores=self._usable_cores(used_reports),
         )
 
-    def _cores(self, used: Sequence[EndpointReport]) -> int:
+    def _usable_cores(self, used: Sequence[EndpointReport]) -> int:
         """Return the cores of the servers if some are idle because no number of jobs was given."""
-        has_number = self._wanted.per_endpoint or self._wanted.total
-        idle = any(report.idle_cores for report in used)
-        return sum(report.slots or report.cores or 1 for report in used) if idle and not has_number else 0
+        has_number = self._usage.per_endpoint or self._usage.total
+        has_idle = any(report.idle_cores for report in used)
+        return sum(report.slots or report.cores or 1 for report in used) if has_idle and not has_number else 0
 
-    def _entered(self) -> ServerFleet:
-        if self._running is None:
+    def _open_fleet(self) -> ServerFleet:
+        if self._fleet is None:
             raise EngineUnavailable(f"the {self._kind} engine works inside `async with` only")
-        return self._running
+        return self._fleet
 
     async def __aenter__(self) -> Self:
-        if self._running is not None:
+        if self._fleet is not None:
             raise EngineUnavailable(f"the {self._kind} engine is in use already")
         async with AsyncExitStack() as opening:
             wire = await opening.enter_async_context(self._wire())
-            running = ServerFleet(wire, self._wanted, self._patience, lambda event: self.tell(event))
+            running = ServerFleet(wire, self._usage, self._patience, lambda event: self.tell(event))
             opening.push_async_callback(running.close)
             await running.begin()
-            self._running, self._held = running, opening.pop_all()
+            self._fleet, self._exit_stack = running, opening.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._running = None
-        await self._held.aclose()
+        self._fleet = None
+        await self._exit_stack.aclose()
 
 
 class PistonEngine(FleetEngine):
@@ -462,7 +462,7 @@ class PistonEngine(FleetEngine):
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        wanted = ServerUsage(
+        usage = ServerUsage(
             per_endpoint=per_endpoint,
             total=total,
             same_compiler=same_compiler,
@@ -470,10 +470,10 @@ class PistonEngine(FleetEngine):
             capabilities=capabilities,
             job=job,
         )
-        super().__init__(wanted, patience or Patience())
+        super().__init__(usage, patience or Patience())
         self._discovery, self._token = discovery, Secret(token or "")
         Tokens(self._token)  # raises InputError if it is invalid
-        self._least_slots = per_endpoint or 1
+        self._min_slots = per_endpoint or 1
 
     def _wire(self) -> HttpWire:
         patience = self._patience
@@ -483,5 +483,5 @@ class PistonEngine(FleetEngine):
             connect=patience.connect,
             health=patience.health,
             margin=patience.margin,
-            is_known=self._wanted.capabilities is not None,
+            is_known=self._usage.capabilities is not None,
         )

@@ -28,8 +28,8 @@ _ANOTHER = "is not the same server as before"  # in the message of ServerReplace
 """Reasons why a server is not used although its limits are not known."""
 
 NEEDS_TLS = "serves https alone"
-_HUNG_UP = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # answers of servers of https to http
-_FOREIGN = "does not answer to"  # in a message of server/options.py, with its remedy
+_HTTPS_SYMPTOMS = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # answers of servers of https to http
+_FOREIGN_HOST = "does not answer to"  # in a message of server/options.py, with its remedy
 
 
 class EndpointReport(Value):
@@ -91,20 +91,20 @@ class EndpointReport(Value):
 COMPILER = "C++ compiler"
 """The name of a health check."""
 _CONTEST_STANDARD = "gnu++20"
-_GATEWAY, _BOXES, _ONLY = "gateway", "boxes", "only up to "
-_OF_KERNELS = "not in force"  # as health_checks.py says it
-_SET = re.compile(r"Set (PISTON_\w+=\S+) on the server")
-_RECEIVES = (
+_GATEWAY, _SANDBOXES, _ONLY_UP_TO = "gateway", "boxes", "only up to "
+_NOT_IN_FORCE = "not in force"  # as health_checks.py says it
+_SET_VARIABLE = re.compile(r"Set (PISTON_\w+=\S+) on the server")
+_BODY_REMEDY = (
     "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
     'body_parser.json({limit: "512mb"}), and the same for urlencoded, which piston/official/start does'
 )
 
 
 _ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files stay from job to job"
-_NO_BOXES = (
+_NO_SANDBOXES = (
     "none: programs see what everybody on the machine may, and what other jobs leave in /tmp and /dev/shm"
 )
-_TOKEN = (
+_TOKEN_REMEDY = (
     "Put the token that the worker wants into IOI_EVAL_TOKEN, or give token=...; the token of another server"
     " goes behind its address: http://judge:2000 TOKEN, or USER:PASSWORD for a gateway that asks for these"
 )
@@ -141,7 +141,7 @@ _NEEDS = (
           enough=_BUILD_MEMORY, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
     _Need(field="max_body", name="request body", least=_MIN_BODY, enough=32 << 20, unit="bytes",
-          remedy=_RECEIVES, option="--max-body 512mb"),
+          remedy=_BODY_REMEDY, option="--max-body 512mb"),
     _Need(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
           remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--max-output 64mb"),
     _Need(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
@@ -156,7 +156,7 @@ _NEEDS = (
 def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
     """Return the health checks of a server. A check comes before the checks that depend on it."""
     if not report.reachable:
-        return (_unreachable(report.reason),)
+        return (_unreachable_check(report.reason),)
     kind = {
         True: "a sandbox per job",
         False: "from before isolate: jobs see each other",
@@ -165,17 +165,17 @@ def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
     detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
     return (
         HealthCheck(name="server", ok=True if report.isolates else None, detail=detail),
-        *_boxes(report),
-        _runtimes(report),
-        *_limits(report),
-        *_between(report),
-        *_inside(report),
+        *_check_sandboxes(report),
+        _check_runtimes(report),
+        *_check_limits(report),
+        *_check_gateway(report),
+        *_check_machine(report),
     )
 
 
-def _unreachable(reason: str) -> HealthCheck:
+def _unreachable_check(reason: str) -> HealthCheck:
     remedy = "Check that the server runs and that this machine reaches it"
-    if _FOREIGN in reason or "HTTP 504" in reason:  # the reason has a remedy
+    if _FOREIGN_HOST in reason or "HTTP 504" in reason:  # the reason has a remedy
         remedy = ""
     elif NEEDS_TLS in reason:
         remedy = "Write https://"
@@ -183,10 +183,10 @@ def _unreachable(reason: str) -> HealthCheck:
         remedy = "Write http://, or have something before it that serves https"
     elif UNKNOWN_HOST in reason:
         remedy = "Check how it is spelled, and that this machine's name server knows it"
-    elif reason.startswith("http://") and any(words in reason for words in _HUNG_UP):
+    elif reason.startswith("http://") and any(symptom in reason for symptom in _HTTPS_SYMPTOMS):
         remedy += "; if it serves https alone, write https://"
     elif "HTTP 401" in reason or "HTTP 403" in reason:
-        remedy = _TOKEN
+        remedy = _TOKEN_REMEDY
     elif MOVED in reason:
         remedy = "Name that server, if it is one that runs jobs; requests follow nobody's word"
     elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # its limit has changed
@@ -200,52 +200,55 @@ def _unreachable(reason: str) -> HealthCheck:
     return HealthCheck(name="reachable", ok=False, detail=reason, remedy=remedy)
 
 
-def _boxes(report: EndpointReport) -> Iterator[HealthCheck]:
+def _check_sandboxes(report: EndpointReport) -> Iterator[HealthCheck]:
     """Yield the weaknesses of a server's own sandboxes. Only batched jobs start ours inside."""
     if report.is_ours or report.isolates is None:
         return
     yield HealthCheck(
-        name=_BOXES,
+        name=_SANDBOXES,
         ok=None,
-        detail=_ISOLATE if report.isolates else _NO_BOXES,
+        detail=_ISOLATE if report.isolates else _NO_SANDBOXES,
         remedy="Batched jobs bring the proctor's sandbox; classic jobs and their compilers have only this",
     )
 
 
-def _runtimes(report: EndpointReport) -> HealthCheck:
+def _check_runtimes(report: EndpointReport) -> HealthCheck:
     install = (
         "Install the package ioi_eval: run `ioi-eval package DIR` on its folder of packages and restart it."
         " Or install the stock package bash (docs/piston.md)"
     )
     if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
-        used = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
-        return HealthCheck(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
+        runtime = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
+        return HealthCheck(name="runtime", ok=True, detail=f"{runtime}, for jobs of many tests")
     languages = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
-    classic = [package for name, package in languages.items() if name in report.runtimes]
-    if classic:
-        detail = f"only {' and '.join(classic)}: one test a job, and everything compiled for each"
+    classic_packages = [package for name, package in languages.items() if name in report.runtimes]
+    if classic_packages:
+        detail = f"only {' and '.join(classic_packages)}: one test a job, and everything compiled for each"
         return HealthCheck(name="runtime", ok=None, detail=detail, remedy=install)
     return HealthCheck(name="runtime", ok=False, detail="none that takes our jobs", remedy=install)
 
 
-def _limits(report: EndpointReport) -> Iterator[HealthCheck]:
+def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
     for need in _NEEDS:
         limit = getattr(report, need.field)
         if limit is None and not _is_tried(report, need.field):
             detail = "not known: its packages start no script that could try"
             yield HealthCheck(name=need.name, ok=None, detail=detail)
         elif limit is None or limit >= need.enough:
-            detail = "no limit was met" if limit is None else f"up to {_amount(limit, need.unit)}"
+            detail = "no limit was met" if limit is None else f"up to {_format_amount(limit, need.unit)}"
             yield HealthCheck(name=need.name, ok=True, detail=detail)
         else:
             # Without a compile stage, a build uses the memory of the run stage
-            bad = limit < (
+            is_too_low = limit < (
                 _BUILD_MEMORY if need.field == "max_run_memory" and report.runtime == "bash" else need.least
             )
-            detail = f"{_ONLY}{_amount(limit, need.unit)}"
-            own = f"Start the worker with {need.option}" if report.is_ours and need.option else ""
+            detail = f"{_ONLY_UP_TO}{_format_amount(limit, need.unit)}"
+            worker_remedy = f"Start the worker with {need.option}" if report.is_ours and need.option else ""
             yield HealthCheck(
-                name=need.name, ok=False if bad else None, detail=detail, remedy=own or need.remedy
+                name=need.name,
+                ok=False if is_too_low else None,
+                detail=detail,
+                remedy=worker_remedy or need.remedy,
             )
 
 
@@ -261,54 +264,58 @@ def limits_in_short(report: EndpointReport) -> str:
     names = {_GATEWAY, *(need.name for need in _NEEDS)}
     lines = [line for line in report.findings if line.name in names]
     low = [line for line in lines if line.ok is None and line.remedy]
-    parts = {"too low": [line for line in lines if line.ok is False], "low": low}
-    words = (
-        f"{degree}: {', '.join(f'{line.name} {line.detail.removeprefix(_ONLY)}' for line in those)}"
-        for degree, those in parts.items()
-        if those
+    checks_by_degree = {"too low": [line for line in lines if line.ok is False], "low": low}
+    phrases = (
+        f"{degree}: {', '.join(f'{line.name} {line.detail.removeprefix(_ONLY_UP_TO)}' for line in checks)}"
+        for degree, checks in checks_by_degree.items()
+        if checks
     )
-    return "; ".join(words) or ("enough" if all(line.ok for line in lines) else "enough as far as known")
+    return "; ".join(phrases) or ("enough" if all(line.ok for line in lines) else "enough as far as known")
 
 
 def remedies(report: EndpointReport) -> tuple[str, ...]:
     """Return what would make a server better. All variables to set are in one line."""
-    found = [
-        line.remedy for line in report.findings if line.remedy and line.name not in (_BOXES, _OF_KERNELS)
+    texts = [
+        line.remedy
+        for line in report.findings
+        if line.remedy and line.name not in (_SANDBOXES, _NOT_IN_FORCE)
     ]
-    variables = [match for text in found if (match := _SET.fullmatch(text))]
-    merged = [f"Set {' '.join(match[1] for match in variables)} on the server, and restart it"]
-    others = [text for text in found if not _SET.fullmatch(text)]
+    variables = [match for text in texts if (match := _SET_VARIABLE.fullmatch(text))]
+    merged_text = [f"Set {' '.join(match[1] for match in variables)} on the server, and restart it"]
+    other_texts = [text for text in texts if not _SET_VARIABLE.fullmatch(text)]
     if report.idle_cores:
-        others.append(f"Give per_endpoint=N: it has {report.cores} cores, and one job at a time without that")
-    return tuple(dict.fromkeys([*(merged if variables else ()), *others]))
+        other_texts.append(
+            f"Give per_endpoint=N: it has {report.cores} cores, and one job at a time without that"
+        )
+    return tuple(dict.fromkeys([*(merged_text if variables else ()), *other_texts]))
 
 
-def _between(report: EndpointReport) -> Iterator[HealthCheck]:
+def _check_gateway(report: EndpointReport) -> Iterator[HealthCheck]:
     """Yield the limit of a gateway. For workers it is no problem: large files are sent before jobs."""
     if report.max_passed is not None:
         yield HealthCheck(
             name=_GATEWAY,
             ok=None if report.is_ours or report.max_passed >= _MIN_BODY else False,
-            detail=f"lets through requests of up to {_amount(report.max_passed, 'bytes')} only",
+            detail=f"lets through requests of up to {_format_amount(report.max_passed, 'bytes')} only",
             remedy="Raise its limit (client_max_body_size of nginx) to 512mb",
         )
 
 
-def _amount(number: int, unit: str) -> str:
+def _format_amount(number: int, unit: str) -> str:
     if unit == "s":
         return f"{number / 1000:g} s"
     if unit == "bytes":
-        size, name = next(each for each in _SIZES if number >= each[0] or each[0] == 1)
+        size, name = next(entry for entry in _SIZES if number >= entry[0] or entry[0] == 1)
         return f"{number / size:.4g} {name}"
     return str(number)
 
 
-def _inside(report: EndpointReport) -> Iterator[HealthCheck]:
+def _check_machine(report: EndpointReport) -> Iterator[HealthCheck]:
     if not report.architecture:
         return  # no runtime that could run the probe's script
     cores = f", {report.cores} cores" if report.cores else ""
     yield HealthCheck(name="machine", ok=True, detail=report.architecture + cores)
-    yield _compiler(report)
+    yield _check_compiler(report)
     if report.static is False:
         remedy = "Install the static C and C++ libraries in the worker's image"
         yield HealthCheck(name="static linking", ok=None, detail="does not work", remedy=remedy)
@@ -323,18 +330,18 @@ def _inside(report: EndpointReport) -> Iterator[HealthCheck]:
         yield HealthCheck(name="python", ok=None, detail="no python3: none for submissions", remedy=remedy)
 
 
-def _compiler(report: EndpointReport) -> HealthCheck:
-    found = report.toolchains.get("g++")
-    if found is None:
+def _check_compiler(report: EndpointReport) -> HealthCheck:
+    compiler = report.toolchains.get("g++")
+    if compiler is None:
         return HealthCheck(
             name=COMPILER, ok=False, detail="no g++", remedy="Install g++ in the worker's image"
         )
-    enough = report.cpp_standard >= _CONTEST_STANDARD
+    is_recent = report.cpp_standard >= _CONTEST_STANDARD
     return HealthCheck(
         name=COMPILER,
-        ok=True if enough else None,
-        detail=f"g++ {found.version}, up to {report.cpp_standard or 'no standard that is known'}",
-        remedy="" if enough else f"Recent contests use {_CONTEST_STANDARD}: a worker with g++ 10 or newer",
+        ok=True if is_recent else None,
+        detail=f"g++ {compiler.version}, up to {report.cpp_standard or 'no standard that is known'}",
+        remedy="" if is_recent else f"Recent contests use {_CONTEST_STANDARD}: a worker with g++ 10 or newer",
     )
 
 
@@ -345,8 +352,8 @@ NAME = "piston"
 # Those that jobs can use, the most useful first: a server is looked at in the first that it has.
 RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 SHELLS = RUNTIMES[:2]
-_MOST_FILES = 500  # tests in one job
-_OTHER_FILES, _FILES_EACH = 40, 2  # descriptors of a job, and of each of its tests
+_MAX_FILES = 500  # tests in one job
+_OTHER_FILES, _FILES_PER_TEST = 40, 2  # descriptors of a job, and of each of its tests
 _LIMITS = (
     "max_run_time",
     "max_compile_time",
@@ -357,21 +364,21 @@ _LIMITS = (
 )
 
 
-def offers_of(there: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
+def offers_of(all_toolchains: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
     """Return the toolchains of all machines by command, each once."""
-    found = dict[str, dict[str, Toolchain]]()
-    for tools in there:
+    tools_by_command = dict[str, dict[str, Toolchain]]()
+    for tools in all_toolchains:
         for command, tool in tools.items():
-            found.setdefault(command, {})[tool.identity] = tool
-    return {command: tuple(tools.values()) for command, tools in found.items()}
+            tools_by_command.setdefault(command, {})[tool.identity] = tool
+    return {command: tuple(tools.values()) for command, tools in tools_by_command.items()}
 
 
 def changed_tools(before: EndpointReport, after: EndpointReport) -> str:
     """Return what differs between the tools of two reports about a server. Empty: nothing."""
-    old = before.toolchains
-    new = [t for name, t in after.toolchains.items() if old.get(name, t).identity != t.identity]
-    others = ", ".join(f"{tool.command}: {tool.version}" for tool in new)
-    return f"it has another {others}" if new else ""
+    old_tools = before.toolchains
+    new_tools = [t for name, t in after.toolchains.items() if old_tools.get(name, t).identity != t.identity]
+    listing = ", ".join(f"{tool.command}: {tool.version}" for tool in new_tools)
+    return f"it has another {listing}" if new_tools else ""
 
 
 def merged(reports: Iterable[EndpointReport]) -> Capabilities:
@@ -379,39 +386,41 @@ def merged(reports: Iterable[EndpointReport]) -> Capabilities:
 
     A job goes to a server that has what it needs. At least one report is needed.
     """
-    used = [*reports]
-    limits: dict[str, Any] = {name: least(*(_limit(report, name) for report in used)) for name in _LIMITS}
-    files = least(*(report.max_open_files for report in used))
-    there = [report.toolchains for report in used]
+    all_reports = [*reports]
+    limits: dict[str, Any] = {
+        name: least(*(_limit_of(report, name) for report in all_reports)) for name in _LIMITS
+    }
+    open_files = least(*(report.max_open_files for report in all_reports))
+    all_toolchains = [report.toolchains for report in all_reports]
     return offering(
         Capabilities(
             name=NAME,
-            architecture=most_common(report.architecture for report in used if report.architecture),
-            confines=all(report.is_ours for report in used),
-            exclusive=all(report.exclusive for report in used),
-            toolchains={name: tools[0] for name, tools in offers_of(there).items()},
-            runtimes=tuple(dict.fromkeys(name for report in used for name in report.runtimes)),
-            max_files=_MOST_FILES
-            if files is None
-            else max(1, min(_MOST_FILES, (files - _OTHER_FILES) // _FILES_EACH)),
-            strict=any(report.is_strict for report in used),
+            architecture=most_common(report.architecture for report in all_reports if report.architecture),
+            confines=all(report.is_ours for report in all_reports),
+            exclusive=all(report.exclusive for report in all_reports),
+            toolchains={name: tools[0] for name, tools in offers_of(all_toolchains).items()},
+            runtimes=tuple(dict.fromkeys(name for report in all_reports for name in report.runtimes)),
+            max_files=_MAX_FILES
+            if open_files is None
+            else max(1, min(_MAX_FILES, (open_files - _OTHER_FILES) // _FILES_PER_TEST)),
+            strict=any(report.is_strict for report in all_reports),
             **limits,
         ),
-        there,
+        all_toolchains,
     )
 
 
-def _limit(report: EndpointReport, name: str) -> int | None:
+def _limit_of(report: EndpointReport, name: str) -> int | None:
     """Return a limit; that of builds is the least of both clocks, for compilers do not wait."""
-    own: int | None = getattr(report, name)
+    limit: int | None = getattr(report, name)
     if name == "max_compile_time" and report.runtime == BASH:
         return None  # its builds are run
     if name == "max_body" and not report.is_ours:  # to workers not all of a job goes in one request
-        return least(own, report.max_passed)
-    return least(own, report.max_compile_cpu_time) if name == "max_compile_time" else own
+        return least(limit, report.max_passed)
+    return least(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
 
 
-def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
+def _merge_toolchains(tools: Sequence[Toolchain]) -> Toolchain:
     """Merge toolchains. Where they differ, the identity stands for all, and jobs look the path up."""
     identities = sorted({tool.identity for tool in tools})
     if len(identities) == 1:
@@ -423,20 +432,20 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
         path=paths.pop() if len(paths) == 1 else tools[0].command,
         version=", ".join(sorted({tool.version for tool in tools})),
         identity=f"one of {len(identities)}: {digest}",
-        modules=_in_all(tools),
+        modules=_common_modules(tools),
     )
 
 
-def _in_all(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
+def _common_modules(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
     """Return the Python packages that all interpreters have which tell theirs; None where none does."""
     modules = [set(tool.modules) for tool in tools if tool.modules is not None]
     return tuple(sorted(set.intersection(*modules))) if modules else None
 
 
-def most_common(words: Iterable[str]) -> str:
+def most_common(values: Iterable[str]) -> str:
     """Return the most common value; of equally common ones the first in the alphabet."""
-    counted = Counter(words)
-    return min(counted, key=lambda word: (-counted[word], word)) if counted else ""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value)) if counts else ""
 
 
 # --- those that come later, or are others now --------------------------------------------------------
@@ -458,24 +467,24 @@ def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
     """Return True for a refusal of a job by which a server is not the one that was probed."""
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
-    over = limit_in(refusal)
-    if over is None or runtime != report.runtime:
+    exceeded = limit_in(refusal)
+    if exceeded is None or runtime != report.runtime:
         return False
-    return any(getattr(report, field) != over[1] for field, name in ASKED_BY.items() if name == over[0])
+    return any(
+        getattr(report, field) != exceeded[1] for field, name in ASKED_BY.items() if name == exceeded[0]
+    )
 
 
 def asked_for(capabilities: Capabilities) -> frozenset[str]:
     """Return the runtimes that jobs of a run can have: `bash` starts what ours starts without compiling."""
-    found = {name for name in RUNTIMES if name in capabilities.runtimes}
-    return frozenset(found | {BASH} if OWN in found else found)
+    runtimes = {name for name in RUNTIMES if name in capabilities.runtimes}
+    return frozenset(runtimes | {BASH} if OWN in runtimes else runtimes)
 
 
-def why_not(
-    capabilities: Capabilities, report: EndpointReport, begun_with: Capabilities | None = None
-) -> str:
+def why_not(capabilities: Capabilities, report: EndpointReport, initial: Capabilities | None = None) -> str:
     """Return why an endpoint cannot join a run that counts on `capabilities`. Empty: it can.
 
-    `begun_with`: whose compilers and interpreters it must have, where all are to be the same.
+    `initial`: whose compilers and interpreters it must have, where all are to be the same.
     """
     if asked_for(capabilities).isdisjoint(report.runtimes):
         return f"it has no runtime {' or '.join(sorted(asked_for(capabilities)))}, which the run uses"
@@ -487,32 +496,36 @@ def why_not(
         return "the run counts on the sandboxes of workers of ours, and it is none"
     if capabilities.exclusive and not report.exclusive:
         return "it cannot run a job alone, and the run counts on that"
-    if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(capabilities, name))]:
-        return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
+    if tight_limits := [
+        name for name in _LIMITS if _is_tighter(_limit_of(report, name), getattr(capabilities, name))
+    ]:
+        return f"its {tight_limits[0]} is {_limit_of(report, tight_limits[0])}, and the run counts on more"
     for command in capabilities.toolchains:
         if (there := report.toolchains.get(command)) is None:
-            if begun_with is None:
+            if initial is None:
                 continue  # jobs that need it go to others
             return f"it has no {command}, and the run began with servers that have it"
-        if lacking := set(_in_all(capabilities.offered(command)) or ()) - set(there.modules or ()):
-            return f"its {command} has no {', '.join(sorted(lacking))}, and the run may count on that"
-        offered = begun_with.offered(command) if begun_with is not None else ()
+        if missing_modules := set(_common_modules(capabilities.offered(command)) or ()) - set(
+            there.modules or ()
+        ):
+            return f"its {command} has no {', '.join(sorted(missing_modules))}, and the run may count on that"
+        offered = initial.offered(command) if initial is not None else ()
         if offered and there.identity not in {tool.identity for tool in offered}:
             return f"its {command} {there.version} is none of those that the run began with"
     return ""
 
 
-def _is_tighter(own: int | None, counted_on: int | None) -> bool:
-    return own is not None and (counted_on is None or own < counted_on)
+def _is_tighter(limit: int | None, expected: int | None) -> bool:
+    return limit is not None and (expected is None or limit < expected)
 
 
-def offering(capabilities: Capabilities, there: Iterable[Mapping[str, Toolchain]]) -> Capabilities:
+def offering(capabilities: Capabilities, all_toolchains: Iterable[Mapping[str, Toolchain]]) -> Capabilities:
     """Return the capabilities with the toolchains of these endpoints. Without any it keeps those it had."""
-    all_tools = offers_of(there)
+    all_tools = offers_of(all_toolchains)
     offers = {command: all_tools[command] for command in capabilities.toolchains if command in all_tools}
     toolchains = {
         **capabilities.toolchains,
-        **{command: _one_for(tools) for command, tools in offers.items()},
+        **{command: _merge_toolchains(tools) for command, tools in offers.items()},
     }
     return (
         msgspec.structs.replace(capabilities, toolchains=toolchains, offers=offers)
@@ -523,20 +536,20 @@ def offering(capabilities: Capabilities, there: Iterable[Mapping[str, Toolchain]
 
 def differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:
     """A line for each compiler or interpreter that is not the same everywhere."""
-    there = [report for report in reports if report.reachable]
+    reachable = [report for report in reports if report.reachable]
     differing = sorted(
         command
-        for command, tools in offers_of(report.toolchains for report in there).items()
-        if len(tools) > 1 or not all(command in report.toolchains for report in there)
+        for command, tools in offers_of(report.toolchains for report in reachable).items()
+        if len(tools) > 1 or not all(command in report.toolchains for report in reachable)
     )
-    return tuple(_difference(command, there) for command in differing)
+    return tuple(_difference_check(command, reachable) for command in differing)
 
 
-def _difference(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
-    found = [report.toolchains.get(command) for report in reports]
-    counted = Counter(tool.version if tool else "none" for tool in found)
-    detail = ", ".join(f"{version} on {counted[version]}" for version in sorted(counted))
-    if len(counted) == 1:
+def _difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
+    tools = [report.toolchains.get(command) for report in reports]
+    counts = Counter(tool.version if tool else "none" for tool in tools)
+    detail = ", ".join(f"{version} on {counts[version]}" for version in sorted(counts))
+    if len(counts) == 1:
         detail += ", but not the same build"
     remedy = "Give all workers the same image, or refuse what differs with same_compiler=True"
     return HealthCheck(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)

@@ -59,13 +59,13 @@ HEADER = "IOI-Eval-Identity"
 REQUEST = "IOI-Eval-Request"
 """Header with a random mark of a job's request. A worker repeats the mark in the reply."""
 
-_BEGUN, _TOLD, _ASKED = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
+_IDENTITY_START, _IDENTITY_END, _ANSWER_MARK = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
 # It starts only one process, `stat`: the builtin `hash` looks up commands. Missing commands print nothing
-TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -n
+TELL = rf"""echo "{_IDENTITY_START} $HOSTTYPE"; ulimit -f; ulimit -n
 hash g++ gcc python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
 stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
   /usr/lib*/libc.a "/usr/lib/$HOSTTYPE-linux-gnu/libc.a" 2> /dev/null
-echo "{_TOLD}"
+echo "{_IDENTITY_END}"
 """
 
 
@@ -97,9 +97,9 @@ class Identity(Value):
             name = job.files[0].name
         if not name:
             return job, ""
-        ahead = self.script + f'echo "{_ASKED} {mark}"\n' * bool(mark)
+        identity_lines = self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
         files = (
-            msgspec.structs.replace(file, content=Blob.of(ahead.encode() + file.content.read()))
+            msgspec.structs.replace(file, content=Blob.of(identity_lines.encode() + file.content.read()))
             if file.name == name
             else file
             for file in job.files
@@ -112,28 +112,28 @@ class Identity(Value):
             return result
         # If the job has no `compile`, the package's script runs, and prints no identity
         stage = "compile" if script == "compile" and result.compile is not None else "run"
-        first: Ending = getattr(result, stage)
-        tools, rest = told(first.stdout)
+        ending: Ending = getattr(result, stage)
+        tools, rest = told(ending.stdout)
         if not tools:
             raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
         if tools != self.tools:
             raise ServerReplaced(result.endpoint)
-        answers = f"{_ASKED} {mark}\n" * bool(mark)
-        if not rest.startswith(answers):
-            raise _mixed_up(result.endpoint)
-        rest = rest.removeprefix(answers)
-        return msgspec.structs.replace(result, **{stage: msgspec.structs.replace(first, stdout=rest)})
+        mark_line = f"{_ANSWER_MARK} {mark}\n" * bool(mark)
+        if not rest.startswith(mark_line):
+            raise _mixed_up_error(result.endpoint)
+        rest = rest.removeprefix(mark_line)
+        return msgspec.structs.replace(result, **{stage: msgspec.structs.replace(ending, stdout=rest)})
 
 
 def told(stdout: str) -> tuple[str, str]:
     """Return the digest of the identity in a script's output, or an empty string, and the other output."""
-    identity, end, rest = stdout.partition(f"\n{_TOLD}\n")
-    if not end or not identity.startswith(_BEGUN):
+    identity, end, rest = stdout.partition(f"\n{_IDENTITY_END}\n")
+    if not end or not identity.startswith(_IDENTITY_START):
         return "", stdout
     return hashlib.sha256(identity.encode()).hexdigest()[:16], rest
 
 
-def _mixed_up(server: str) -> BrokenReply:
+def _mixed_up_error(server: str) -> BrokenReply:
     """Return the error for a reply that a gateway repeated or mixed up."""
     return BrokenReply(f"{server} sent the reply to another request")
 
@@ -141,7 +141,7 @@ def _mixed_up(server: str) -> BrokenReply:
 # --- tokens ---------------------------------------------------------------------
 
 
-_FORMS = (
+_TOKEN_FORMS = (
     "Write TOKEN, for workers alone, or ADDRESS TOKEN or ADDRESS USER:PASSWORD for each other server:"
     " http://judge:2000 TOKEN"
 )
@@ -154,49 +154,51 @@ class Tokens:
     """
 
     def __init__(self, text: str = "") -> None:
-        self._of_workers = Secret()
-        self._named: dict[str, Secret] = {}
-        self._asked: dict[str, Secret] = {}  # by address, of servers that identified themselves
-        words = text.split()
-        while words:
-            word = words.pop(0)
-            if "://" not in word:
-                self._refuse(bool(self._of_workers), "it holds two tokens for workers")
-                self._of_workers = Secret(word)
+        self._worker_token = Secret()
+        self._tokens_by_url: dict[str, Secret] = {}
+        self._identified: dict[str, Secret] = {}  # by address, of servers that identified themselves
+        parts = text.split()
+        while parts:
+            part = parts.pop(0)
+            if "://" not in part:
+                self._raise_if(bool(self._worker_token), "it holds two tokens for workers")
+                self._worker_token = Secret(part)
                 continue
-            self._refuse(not words or "://" in words[0], "an address in it has no token")
-            told = words.pop(0)
-            self._named[endpoint_url(word)] = Login(told) if ":" in told else Secret(told)
-        named = (each.forms if isinstance(each, Login) else (each,) for each in self._named.values())
-        self._all = tuple(filter(None, (self._of_workers, *chain(*named))))
+            self._raise_if(not parts or "://" in parts[0], "an address in it has no token")
+            secret = parts.pop(0)
+            self._tokens_by_url[endpoint_url(part)] = Login(secret) if ":" in secret else Secret(secret)
+        named_tokens = (
+            token.forms if isinstance(token, Login) else (token,) for token in self._tokens_by_url.values()
+        )
+        self._all_tokens = tuple(filter(None, (self._worker_token, *chain(*named_tokens))))
 
-    def _refuse(self, wrong: bool, problem: str) -> None:
-        if wrong:
-            raise InputError(problem, where="the token for servers", remedy=_FORMS)
+    def _raise_if(self, is_wrong: bool, problem: str) -> None:
+        if is_wrong:
+            raise InputError(problem, where="the token for servers", remedy=_TOKEN_FORMS)
 
     def of(self, url: str) -> Secret | None:
         """Return the token for a server, or None if the server must identify itself first."""
-        nothing = None if self._of_workers else Secret()
-        return self._named.get(url, self._asked.get(url, nothing))
+        default = None if self._worker_token else Secret()
+        return self._tokens_by_url.get(url, self._identified.get(url, default))
 
     def told(self, url: str, hello: bytes) -> Secret:
         """Return the token for a server that sent `hello` for `/`, where workers need no token."""
-        self._asked[url] = self._of_workers if WORKER in message_of(hello) else Secret()
-        return self._asked[url]
+        self._identified[url] = self._worker_token if WORKER in message_of(hello) else Secret()
+        return self._identified[url]
 
     def forget(self, url: str) -> None:
         """Forget that a server has identified itself: there may be another server now."""
-        self._asked.pop(url, None)
+        self._identified.pop(url, None)
 
     def out_of(self, text: str) -> str:
         """Return a message without any token."""
-        for token in self._all:
+        for token in self._all_tokens:
             text = token.out_of(text)
         return text
 
     def out_of_reply(self, body: bytes) -> bytes:
         """Return a reply without any token."""
-        for token in self._all:
+        for token in self._all_tokens:
             body = token.out_of_reply(body)
         return body
 
@@ -226,15 +228,15 @@ _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # OpenSSL's reasons
 _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}  # by OpenSSL's numbers
 
 
-def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Return a socket that detects within a minute that the other machine is gone."""
     family, kind, protocol, _, _ = address
-    opened = socket.socket(family, kind, protocol)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    new_socket = socket.socket(family, kind, protocol)
+    new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEP_ALIVE.items():
         if (option := getattr(socket, name, None)) is not None:
-            opened.setsockopt(socket.IPPROTO_TCP, option, value)
-    return opened
+            new_socket.setsockopt(socket.IPPROTO_TCP, option, value)
+    return new_socket
 
 
 LATE = "gave no answer"
@@ -269,7 +271,9 @@ class HttpClient:
         import aiohttp  # loaded only when needed, because the engine is a public name
 
         # The fleet limits the number of requests, so the connector need not
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket)
+        connector = aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_open_socket
+        )
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers={"Accept-Encoding": "identity"},
@@ -296,13 +300,13 @@ class HttpClient:
         log_step(_log, "request %s to %s: %d bytes", mark or "(no number)", url, len(request.body))
         answer = await self.ask("POST", url, f"{API}/execute", time, request)
         log_step(_log, "answered with HTTP %d: %d bytes", answer.status, len(answer.body))
-        other = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if worker and other:
+        is_other_server = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if worker and is_other_server:
             self._tokens.forget(url)
             if answer.worker or not is_between(answer.status, answer.body):
                 raise ServerReplaced(url)  # also where it refuses: another one may have other limits
         if mark and answer.request not in ("", mark):
-            raise _mixed_up(_server(url))
+            raise _mixed_up_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
@@ -313,10 +317,10 @@ class HttpClient:
         """Send a request, with the token for the server, if any. A worker identifies itself first."""
         token = self._tokens.of(url)
         if token is None:
-            token = self._tokens.told(url, (await self._answer("GET", url, "/", time)).body)
+            token = self._tokens.told(url, (await self._request("GET", url, "/", time)).body)
         headers = {"Authorization": token.bearer} if token else {}
         try:
-            return await self._answer(method, url, path, time, request, headers)
+            return await self._request(method, url, path, time, request, headers)
         except EngineError:
             self._tokens.forget(url)
             raise
@@ -330,11 +334,11 @@ class HttpClient:
 
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
-        token, wanted = self._tokens.of(url), False
+        token, is_wanted = self._tokens.of(url), False
 
         async def body() -> AsyncIterator[bytes]:
-            nonlocal wanted
-            wanted = True
+            nonlocal is_wanted
+            is_wanted = True
             raise ConnectionAbortedError
             yield b""
 
@@ -348,9 +352,9 @@ class HttpClient:
             ) as response:
                 return False if response.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else None
         except (aiohttp.ClientError, OSError):
-            return True if wanted else None
+            return True if is_wanted else None
 
-    async def _answer(
+    async def _request(
         self,
         method: str,
         url: str,
@@ -364,16 +368,19 @@ class HttpClient:
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
         address, timeout = url + path, aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
-        sent = None
+        data = None
         if request is not None:
             kind = "application/json" if request.is_json else "application/octet-stream"
-            packed = {"Content-Encoding": "gzip"} if request.packed else {}
-            minimal = MINIMAL if request.minimal else {}
-            mark = {REQUEST: request.mark} if request.mark else {}
-            sent, headers = request.body, {**headers, "Content-Type": kind, **packed, **minimal, **mark}
+            encoding = {"Content-Encoding": "gzip"} if request.packed else {}
+            minimal_header = MINIMAL if request.minimal else {}
+            mark_header = {REQUEST: request.mark} if request.mark else {}
+            data, headers = (
+                request.body,
+                {**headers, "Content-Type": kind, **encoding, **minimal_header, **mark_header},
+            )
         try:
             async with self._session.request(
-                method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
+                method, address, data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 pieces, size = list[bytes](), 0
                 async for piece in response.content.iter_any():
@@ -392,31 +399,37 @@ class HttpClient:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
             code = getattr(error.certificate_error, "verify_code", 0)
             remedy = _REMEDIES.get(code, "Name the file of its authority in SSL_CERT_FILE")
-            raise NoAnswer(f"{_server(address)} cannot be reached: {reason}. {remedy}") from error
+            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}. {remedy}") from error
         except aiohttp.ClientConnectorDNSError as error:
-            raise NoAnswer(f"{_server(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}") from error
+            raise NoAnswer(
+                f"{_server_url(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}"
+            ) from error
         except aiohttp.ClientConnectorSSLError as error:
-            why = getattr(error.os_error, "reason", None) or str(error.os_error)
-            reason = f"{NO_TLS} ({why})" if why in _NOT_TLS else f"{why}. Write http:// if it serves no https"
-            raise NoAnswer(f"{_server(address)} cannot be reached: {reason}") from error
+            ssl_reason = getattr(error.os_error, "reason", None) or str(error.os_error)
+            reason = (
+                f"{NO_TLS} ({ssl_reason})"
+                if ssl_reason in _NOT_TLS
+                else f"{ssl_reason}. Write http:// if it serves no https"
+            )
+            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
         except aiohttp.ClientConnectorError as error:
-            raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
+            raise NoAnswer(f"{_server_url(address)} cannot be reached: {error.os_error or error}") from error
         except aiohttp.ConnectionTimeoutError as error:
             seconds = min(self._connect, time)
             reason = f"no connection was made in {seconds:.3g} s"
-            raise NoAnswer(f"{_server(address)} cannot be reached: {reason}") from error
+            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
         except TimeoutError as error:
-            raise LateAnswer(f"{_server(address)} {LATE} in {time:.3g} s") from error
+            raise LateAnswer(f"{_server_url(address)} {LATE} in {time:.3g} s") from error
         except aiohttp.ClientResponseError:
-            raise ForeignReply(f"{_server(address)} {NO_HTTP}") from None
+            raise ForeignReply(f"{_server_url(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             reason = self._tokens.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(
-                f"{_server(address)} broke off: {reason}"
+                f"{_server_url(address)} broke off: {reason}"
             ) from None  # its text may contain the token
 
 
-def _server(address: str) -> str:
+def _server_url(address: str) -> str:
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -429,14 +442,14 @@ async def request_of(job: Job, url: str, named: Collection[str] = (), keep: tupl
 
     `named` has the hashes of contents that the server keeps, and `keep` the files that it is to keep.
     """
-    sent = [file for file in job.files if (file.unpacked or file).content.sha256 not in named]
-    size = sum(file.content.size for file in sent)
-    if size < _MIN_THREAD_BYTES and all(file.content.data is not None for file in sent):
+    sent_files = [file for file in job.files if (file.unpacked or file).content.sha256 not in named]
+    size = sum(file.content.size for file in sent_files)
+    if size < _MIN_THREAD_BYTES and all(file.content.data is not None for file in sent_files):
         return Request(body=encode_request(job, named=named, keep=keep))
-    return await to_its_end(lambda: _encoded(job, url, named, keep))
+    return await to_its_end(lambda: _encode_job(job, url, named, keep))
 
 
-def _encoded(job: Job, url: str, named: Collection[str], keep: tuple[str, ...]) -> Request:
+def _encode_job(job: Job, url: str, named: Collection[str], keep: tuple[str, ...]) -> Request:
     try:
         body = encode_request(job, named=named, keep=keep)
     except OSError as error:
@@ -444,7 +457,7 @@ def _encoded(job: Job, url: str, named: Collection[str], keep: tuple[str, ...]) 
     if (
         len(body) < _MIN_COMPRESSED_BYTES
         or is_loopback(urlsplit(url).hostname or "")
-        or not _compresses(body)
+        or not _is_compressible(body)
     ):
         return Request(body=body)
     return compressed(body)
@@ -457,7 +470,7 @@ def compressed(body: bytes) -> Request:
     return Request(body=packed, packed=True)
 
 
-def _compresses(body: bytes) -> bool:
+def _is_compressible(body: bytes) -> bool:
     middle = max(0, (len(body) - _SAMPLE_BYTES) // 2)
     sample = body[middle : middle + _SAMPLE_BYTES]
     return len(zlib.compress(sample, 1)) < _MAX_COMPRESSED_PART * len(sample)

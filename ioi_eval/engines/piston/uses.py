@@ -38,7 +38,7 @@ PACKAGES = (
 
 IN_SHORT = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
 """Short name of each use of a server, for tables."""
-_ASKED: dict[JobShape, tuple[ServerRole, ...]] = {
+_ROLES_OF_SHAPE: dict[JobShape, tuple[ServerRole, ...]] = {
     "auto": (ServerRole.BATCHES, ServerRole.CLASSIC),
     "batched": (ServerRole.BATCHES,),
     "classic": (ServerRole.CLASSIC,),
@@ -61,7 +61,7 @@ class Uses(Value):
     @property
     def not_used(self) -> dict[str, str]:
         """Return the servers that get no jobs, with the reasons."""
-        return {each.url: each.reason for each in self.servers if each.use is ServerRole.NONE}
+        return {server.url: server.reason for server in self.servers if server.use is ServerRole.NONE}
 
     @property
     def line(self) -> str:
@@ -69,14 +69,14 @@ class Uses(Value):
         names = [package.name for package in PACKAGES]
         order = sorted(
             self.servers,
-            key=lambda each: (each.use is ServerRole.NONE, [name not in each.kind for name in names]),
+            key=lambda server: (server.use is ServerRole.NONE, [name not in server.kind for name in names]),
         )
-        counted = Counter((each.kind, each.use) for each in order)
+        counts = Counter((server.kind, server.use) for server in order)
         return ", ".join(
-            f"{number} with {kind}{self._told(use, number)}" for (kind, use), number in counted.items()
+            f"{number} with {kind}{self._role_suffix(use, number)}" for (kind, use), number in counts.items()
         )
 
-    def _told(self, use: ServerRole, number: int) -> str:
+    def _role_suffix(self, use: ServerRole, number: int) -> str:
         if use is ServerRole.NONE:
             return " is not used" if number == 1 else " are not used"
         return "" if use is self.use else " for C++, by classic jobs"
@@ -88,85 +88,87 @@ def uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Uses:
     Servers get the best jobs that one of them can do, unless `job` asks for others. A server that is not
     able to do these, or whose limits are too low for them, is not used if another one does them.
     """
-    there = sorted((report for report in reports if report.reachable), key=lambda report: report.url)
-    use, chosen = _chosen(there, _ASKED[job])
+    reachable = sorted((report for report in reports if report.reachable), key=lambda report: report.url)
+    use, role_reports = _choose_role(reachable, _ROLES_OF_SHAPE[job])
     reasons = dict[str, str]()
     if use is ServerRole.BATCHES:
-        machine = most_common(report.architecture for report in chosen)
-        for report in chosen:
-            if report.architecture != machine:
-                reasons[report.url] = f"most of the others are {machine}, it is {report.architecture}"
-    elif any(OWN in report.runtimes for report in chosen):
-        for report in chosen:
+        common_architecture = most_common(report.architecture for report in role_reports)
+        for report in role_reports:
+            if report.architecture != common_architecture:
+                reasons[report.url] = (
+                    f"most of the others are {common_architecture}, it is {report.architecture}"
+                )
+    elif any(OWN in report.runtimes for report in role_reports):
+        for report in role_reports:
             if OWN not in report.runtimes:
                 reasons[report.url] = "others start the scripts of classic jobs"
-    used = {report.url: use for report in chosen if report.url not in reasons}
-    compiled = any("g++" in report.toolchains for report in chosen if report.url in used)
+    used = {report.url: use for report in role_reports if report.url not in reasons}
+    compiled = any("g++" in report.toolchains for report in role_reports if report.url in used)
     if use is ServerRole.BATCHES and job == "auto" and not compiled:
         used |= {
             each.url: ServerRole.CLASSIC
-            for each in there
-            if _is_fit(each, ServerRole.CLASSIC) and each.url not in used
+            for each in reachable
+            if _can_judge(each, ServerRole.CLASSIC) and each.url not in used
         }
     servers = (
         ServerUse(
             url=report.url,
-            kind=packages_of(report.runtimes) + _handicap(report, use, used),
+            kind=packages_of(report.runtimes) + _handicap_suffix(report, use, used),
             use=used.get(report.url, ServerRole.NONE),
-            reason="" if report.url in used else reasons.get(report.url) or _reason(report, use),
+            reason="" if report.url in used else reasons.get(report.url) or _unused_reason(report, use),
         )
-        for report in there
+        for report in reachable
     )
     return Uses(use=use, servers=tuple(servers))
 
 
-def _chosen(
-    there: Sequence[EndpointReport], asked: Sequence[ServerRole]
+def _choose_role(
+    reports: Sequence[EndpointReport], roles: Sequence[ServerRole]
 ) -> tuple[ServerRole, list[EndpointReport]]:
     """Return the best use that a server is fit for, with all such servers; if none, those that start jobs."""
-    for is_able in (_is_fit, _starts):
-        for use in asked:
-            if found := [report for report in there if is_able(report, use)]:
-                return use, found
-    return asked[0], [*there]
+    for has_role in (_can_judge, _can_start):
+        for use in roles:
+            if able_reports := [report for report in reports if has_role(report, use)]:
+                return use, able_reports
+    return roles[0], [*reports]
 
 
-def _starts(report: EndpointReport, use: ServerRole) -> bool:
-    return any(use in package.uses for package in _packages(report.runtimes))
+def _can_start(report: EndpointReport, use: ServerRole) -> bool:
+    return any(use in package.uses for package in _known_packages(report.runtimes))
 
 
-def _is_fit(report: EndpointReport, use: ServerRole) -> bool:
-    return _starts(report, use) and not _too_low(report)
+def _can_judge(report: EndpointReport, use: ServerRole) -> bool:
+    return _can_start(report, use) and not _low_limits(report)
 
 
-def _too_low(report: EndpointReport) -> list[str]:
+def _low_limits(report: EndpointReport) -> list[str]:
     """Return the limits of a server that are too low to judge, without missing compilers."""
     failed = (line for line in report.findings if line.ok is False)
     return [f"{line.name} {line.detail}" for line in failed if line.name != COMPILER]
 
 
-def _handicap(report: EndpointReport, use: ServerRole, used: Mapping[str, ServerRole]) -> str:
+def _handicap_suffix(report: EndpointReport, use: ServerRole, used: Mapping[str, ServerRole]) -> str:
     """Return the reason why a server cannot execute jobs that its packages start."""
-    if report.url in used or not _starts(report, use):
+    if report.url in used or not _can_start(report, use):
         return ""
-    if _too_low(report):
+    if _low_limits(report):
         return " and low limits"
     return f" on {report.architecture or 'an unknown machine'}" if use is ServerRole.BATCHES else ""
 
 
-def _reason(report: EndpointReport, use: ServerRole) -> str:
-    if not _starts(report, use):
+def _unused_reason(report: EndpointReport, use: ServerRole) -> str:
+    if not _can_start(report, use):
         return f"it has {packages_of(report.runtimes)}, and others take {IN_SHORT[use]}"
-    return "; ".join(_too_low(report))
+    return "; ".join(_low_limits(report))
 
 
-def _packages(runtimes: Collection[str]) -> list[ServerPackage]:
+def _known_packages(runtimes: Collection[str]) -> list[ServerPackage]:
     return [package for package in PACKAGES if not package.runtimes.isdisjoint(runtimes)]
 
 
 def packages_of(runtimes: Collection[str]) -> str:
     """Return the packages of a server that jobs can use, for display."""
-    found = _packages(runtimes)
-    if found and ServerRole.BATCHES in found[0].uses:
-        return found[0].name
-    return f"{' and '.join(package.name for package in found)} only" if found else "no package for jobs"
+    packages = _known_packages(runtimes)
+    if packages and ServerRole.BATCHES in packages[0].uses:
+        return packages[0].name
+    return f"{' and '.join(package.name for package in packages)} only" if packages else "no package for jobs"

@@ -99,7 +99,7 @@ class Wire(Protocol):
 
 
 _OTHER_FILES = 128  # open files of this process that are no connections to servers
-_SLOWEST = 1 << 18  # slowest transfer of a content, in bytes per second
+_MIN_BYTES_PER_S = 1 << 18  # slowest transfer of a content, in bytes per second
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
 
@@ -159,12 +159,12 @@ class HttpWire:
         return await glance(self._http, address, self._health)
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        needed, most = _OTHER_FILES + jobs + servers, raise_open_files()
-        if needed <= most:
+        needed, max_files = _OTHER_FILES + jobs + servers, raise_open_files()
+        if needed <= max_files:
             return None
         return InputError(
             f"{jobs} jobs at a time on {servers} servers take {needed} open files, and this process"
-            f" may have {most}",
+            f" may have {max_files}",
             remedy=f"Raise the hard limit: ulimit -Hn {needed} as root, LimitNOFILE={needed} of a service,"
             f" nofile={needed} of a container. Or name fewer servers",
         )
@@ -182,22 +182,22 @@ class HttpWire:
     ) -> JobResult:
         identity = report.identity
         mark = "" if identity.worker else token_hex(8)  # a worker says it in a header
-        whole, script = identity.asking(job, mark)
-        request = await request_of(whole, report.url, named, keep)
+        identified_job, script = identity.asking(job, mark)
+        request = await request_of(identified_job, report.url, named, keep)
         result = await self._http.execute(
             report.url, request, time(len(request.body)), worker=identity.worker
         )
         return identity.checked(script, result, mark)
 
     async def has(self, address: str, name: str) -> bool:
-        answer = await self._http.ask("HEAD", address, _path_of(name), self._margin)
+        answer = await self._http.ask("HEAD", address, _content_path(name), self._margin)
         return answer.status == HTTPStatus.OK
 
     async def put(self, address: str, name: str, file: JobFile) -> bool:
         body = await to_its_end(file.content.read)
         request = Request(body=body, packed=file.content.sha256 != name, is_json=False)
-        time = self._margin + len(body) / _SLOWEST
-        answer = await self._http.ask("PUT", address, _path_of(name), time, request)
+        time = self._margin + len(body) / _MIN_BYTES_PER_S
+        answer = await self._http.ask("PUT", address, _content_path(name), time, request)
         if answer.status == HTTPStatus.CREATED:
             return True
         if answer.status in _NO_SUCH_API:
@@ -206,11 +206,11 @@ class HttpWire:
 
     async def get(self, address: str, name: str) -> bytes | None:
         try:
-            answer = await self._http.ask("GET", address, _path_of(name), self._margin)
+            answer = await self._http.ask("GET", address, _content_path(name), self._margin)
         except EngineError:
             return None
         return answer.body if answer.status == HTTPStatus.OK else None
 
 
-def _path_of(name: str) -> str:
+def _content_path(name: str) -> str:
     return f"{API}/contents/{name}"

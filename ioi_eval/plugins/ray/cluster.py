@@ -19,7 +19,7 @@ from ioi_eval.plugins.ray.node import Node
 
 RESOURCE = "ioi_eval"
 """Custom resource. If any node declares it, only such nodes are used, with a slot for each unit."""
-_CALLS_PER_SLOT, _CALLS = 4, 32  # calls that an actor accepts at the same time
+_CALLS_PER_SLOT, _EXTRA_CALLS = 4, 32  # calls that an actor accepts at the same time
 _SETTINGS = bytes(
     (0, 0, 0, 4, 0, 0, 0, 0, 0)
 )  # first frame of client and server; the fourth byte is its type
@@ -37,14 +37,14 @@ class SeenNode(Value):
     declares: bool  # it declares our resource
 
     def slots(self, cpus_per_slot: float) -> int:
-        room = int(self.free.get("CPU", 0) / cpus_per_slot)
-        return min(room, int(self.free.get(RESOURCE, 0))) if self.declares else room
+        cpu_slots = int(self.free.get("CPU", 0) / cpus_per_slot)
+        return min(cpu_slots, int(self.free.get(RESOURCE, 0))) if self.declares else cpu_slots
 
 
-def check_address(text: str) -> None:
+def check_address(address: str) -> None:
     """Raise InputError if a text is not a cluster's address, or Ray is not installed."""
-    if text != "ray" and not text.startswith("ray://"):
-        raise InputError(f"not a Ray cluster: {text}", remedy="Write ray or ray://HOST:PORT, or embedded")
+    if address != "ray" and not address.startswith("ray://"):
+        raise InputError(f"not a Ray cluster: {address}", remedy="Write ray or ray://HOST:PORT, or embedded")
     if importlib.util.find_spec("ray") is None:
         raise InputError("Ray is not installed", remedy="Run pip install 'ioi-eval[ray]', or use embedded")
 
@@ -55,8 +55,8 @@ async def wait_for_answer(address: str, seconds: float) -> None:
     Ray itself waits for minutes, and hears no signal meanwhile: also where another server has the port of a
     cluster that is gone, or the cluster hangs.
     """
-    found = _address(address)
-    host, _, port = found.removeprefix("ray://").rpartition(":")
+    cluster_address = _cluster_address(address)
+    host, _, port = cluster_address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
         return  # Ray's own error is better
     fault: Exception = TimeoutError("no answer")
@@ -64,7 +64,7 @@ async def wait_for_answer(address: str, seconds: float) -> None:
         async with asyncio.timeout(seconds):
             while True:
                 try:
-                    await _greet(host.strip("[]"), int(port))
+                    await _check_http2(host.strip("[]"), int(port))
                 except (OSError, EOFError) as error:
                     fault = error
                     RAY_ADDRESS.log(_log, error)
@@ -72,14 +72,14 @@ async def wait_for_answer(address: str, seconds: float) -> None:
                 else:
                     return
     raise EngineUnavailable(
-        f"nothing answers as Ray at {found}, the address of the Ray cluster, for {seconds:g} s ({fault};"
-        f" retry rule `{RAY_ADDRESS.name}`)."
+        f"nothing answers as Ray at {cluster_address}, the address of the Ray cluster, for {seconds:g} s"
+        f" ({fault}; retry rule `{RAY_ADDRESS.name}`)."
         " Start it (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the"
         " file /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
     )
 
 
-async def _greet(host: str, port: int) -> None:
+async def _check_http2(host: str, port: int) -> None:
     """Open an HTTP/2 connection, as all servers of Ray accept. Raises OSError or EOFError otherwise.
 
     With TLS of Ray's own, which needs certificates, it is enough that somebody is there.
@@ -97,12 +97,12 @@ async def _greet(host: str, port: int) -> None:
         writer.close()
 
 
-def _address(given: str) -> str:
+def _cluster_address(address: str) -> str:
     """Return the address that Ray would use, or an empty string if Ray has joined or starts a cluster."""
     import ray
 
-    if ray.is_initialized() or given:
-        return "" if ray.is_initialized() else given
+    if ray.is_initialized() or address:
+        return "" if ray.is_initialized() else address
     from ray._private.services import get_ray_address_from_environment  # the public one is `ray.init`
 
     try:
@@ -125,16 +125,16 @@ def connect(address: str) -> bool:
     except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
         where = f"at {address}" if address else "by RAY_ADDRESS or here"
         # The last line of the head's message has the reason
-        first = (
-            _words(error)
+        reason = (
+            _last_line(error)
             if isinstance(error, ConnectionAbortedError)
             else (str(error).splitlines() or [""])[0]
         )
         if threading.current_thread() is not threading.main_thread():
-            first += " (in a thread; call ray.init() before)"
+            reason += " (in a thread; call ray.init() before)"
         raise EngineUnavailable(
-            f"no Ray cluster was reached {where}: {first}. Start one (ray start --head), with the versions of"
-            " Ray and Python that are used here"
+            f"no Ray cluster was reached {where}: {reason}. Start one (ray start --head), with the versions"
+            " of Ray and Python that are used here"
         ) from error
     return True
 
@@ -179,11 +179,11 @@ def survey() -> list[SeenNode]:
     import ray
     from ray.util import client
 
-    ask = _free
+    read_free = _free_resources
     if client.ray.is_connected():  # this process is not part of the cluster, so it cannot read its state
-        ask = _as_a_task
-    free = ask()
-    seen = [
+        read_free = _free_resources_by_task
+    free = read_free()
+    nodes = [
         SeenNode(
             id=node["NodeID"],
             name=f"{node['NodeManagerHostname']}:{node['NodeManagerPort']}",
@@ -193,24 +193,24 @@ def survey() -> list[SeenNode]:
         for node in ray.nodes()
         if node["Alive"] and node["NodeID"] in free
     ]
-    declaring = [node for node in seen if node.declares]
-    return declaring or seen
+    declaring = [node for node in nodes if node.declares]
+    return declaring or nodes
 
 
-def _free() -> dict[str, dict[str, float]]:
+def _free_resources() -> dict[str, dict[str, float]]:
     from ray._private.state import (
         available_resources_per_node,
     )  # no public function returns resources by node
 
-    found: dict[str, dict[str, float]] = available_resources_per_node()
-    return found
+    resources: dict[str, dict[str, float]] = available_resources_per_node()
+    return resources
 
 
-def _as_a_task() -> dict[str, dict[str, float]]:
+def _free_resources_by_task() -> dict[str, dict[str, float]]:
     import ray
 
-    found: dict[str, dict[str, float]] = ray.get(ray.remote(num_cpus=0)(_free).remote())
-    return found
+    resources: dict[str, dict[str, float]] = ray.get(ray.remote(num_cpus=0)(_free_resources).remote())
+    return resources
 
 
 def existing(name: str) -> Any | None:
@@ -235,7 +235,7 @@ def start(node: SeenNode, name: str, slots: int, cpus_per_slot: float, *argument
         num_gpus=0,
         resources={RESOURCE: slots} if node.declares else {},
         scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
-        max_concurrency=_CALLS_PER_SLOT * slots + _CALLS,
+        max_concurrency=_CALLS_PER_SLOT * slots + _EXTRA_CALLS,
         max_restarts=0,
         max_task_retries=0,
     )
@@ -258,9 +258,9 @@ class Call:
         try:
             return await self._reference
         except ray.exceptions.RayTaskError as error:
-            raise EngineUnavailable(f"a node failed: {_words(error)}") from error
+            raise EngineUnavailable(f"a node failed: {_last_line(error)}") from error
         except (ray.exceptions.RayError, ConnectionError) as error:
-            raise NodeLost(_words(error)) from error
+            raise NodeLost(_last_line(error)) from error
 
     def cancel(self) -> None:
         import ray
@@ -268,7 +268,7 @@ class Call:
         ray.cancel(self._reference)
 
 
-def _words(error: BaseException) -> str:
+def _last_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:300]
 

@@ -31,7 +31,7 @@ PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own li
 """Placeholders in jobs for files that each node has, so they are never sent."""
 
 _CACHE = 8 << 30  # maximum size of contents, and of what was built, in bytes
-_SHARE = 4  # contents take at most this part of the free disk
+_DISK_PARTS = 4  # contents take at most this part of the free disk
 
 
 class NodeError(Value):
@@ -67,16 +67,16 @@ class Node:
     def __init__(self, made_by: str, slots: int, allow_unconfined: bool) -> None:
         self._made_by, self._slots, self._allow_unconfined = made_by, slots, allow_unconfined
         self._actor = secrets.token_hex(8)
-        self._opening, self._held = asyncio.Lock(), AsyncExitStack()
-        self._open: _Opened | None = None
+        self._opening, self._exit_stack = asyncio.Lock(), AsyncExitStack()
+        self._open: _OpenNode | None = None
         self._metrics = _Metrics()
 
     async def about(self) -> NodeCapabilities | NodeError:
         """Open the engine if it is not open, and return a description of the node."""
         try:
-            opened = await self._opened()
+            opened = await self._open_engine()
         except (IoiEvalError, OSError) as error:
-            return _failed(error)
+            return _node_error(error)
         capabilities = await opened.engine.capabilities()
         return NodeCapabilities(
             made_by=self._made_by,
@@ -97,77 +97,79 @@ class Node:
         outcome = "cancelled"
         self._metrics.begin()
         try:
-            result = await (await self._opened()).execute(job)
+            result = await (await self._open_engine()).execute(job)
             outcome = "lacking" if isinstance(result, MissingContents) else str(result.run.status or "ok")
             return result
         except (IoiEvalError, OSError) as error:
             outcome = "failed"
-            return _failed(error)
+            return _node_error(error)
         finally:
             self._metrics.end(outcome)
 
     async def has(self, name: str) -> bool:
         """Return True if the node keeps a content."""
-        return (await self._opened()).contents.has(name)
+        return (await self._open_engine()).contents.has(name)
 
     async def put(self, name: str, data: bytes) -> NodeError | None:
         """Keep a content."""
         try:
-            await (await self._opened()).contents.receive(name, _pieces(data))
+            await (await self._open_engine()).contents.receive(name, _yield_data(data))
         except RefusedRequest as error:
             return NodeError(error=JobRejected(str(error), by_server=True))
         except (IoiEvalError, OSError) as error:
-            return _failed(error)
+            return _node_error(error)
         return None
 
     async def get(self, name: str) -> bytes | None:
         """Return a program that a job made here."""
-        with (await self._opened()).contents.pinned_program(name) as path:
+        with (await self._open_engine()).contents.pinned_program(name) as path:
             return None if path is None else await asyncio.to_thread(path.read_bytes)
 
     async def close(self) -> None:
         """Kill the jobs, and remove the folders."""
         async with self._opening:
             self._open = None
-            await self._held.aclose()
+            await self._exit_stack.aclose()
 
-    async def _opened(self) -> _Opened:
+    async def _open_engine(self) -> _OpenNode:
         async with self._opening:
             if self._open is None:
-                boxes = Sandboxes(Path(tempfile.gettempdir()), entered=False)
-                self._held.callback(boxes.close)
-                await asyncio.to_thread(boxes.open)
-                free = shutil.disk_usage(boxes.folder).free
-                depot = BlobCache(boxes.folder / "kept", min(_CACHE, free // _SHARE), beside=BESIDE)
+                sandboxes = Sandboxes(Path(tempfile.gettempdir()), entered=False)
+                self._exit_stack.callback(sandboxes.close)
+                await asyncio.to_thread(sandboxes.open)
+                free_bytes = shutil.disk_usage(sandboxes.folder).free
+                blobs = BlobCache(
+                    sandboxes.folder / "kept", min(_CACHE, free_bytes // _DISK_PARTS), beside=BESIDE
+                )
                 engine = EmbeddedEngine(
                     store=_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
                 )
-                await self._held.enter_async_context(engine)
-                self._open = _Opened(engine, depot, await engine.capabilities())
+                await self._exit_stack.enter_async_context(engine)
+                self._open = _OpenNode(engine, blobs, await engine.capabilities())
             return self._open
 
 
-class _Opened:
+class _OpenNode:
     """The parts of a node between opening and closing it."""
 
-    def __init__(self, engine: EmbeddedEngine, depot: BlobCache, capabilities: Capabilities) -> None:
-        self.engine, self._depot = engine, depot
-        self.contents = ContentCache(depot, depot.limit, Counter())
-        self._own = {PROCTOR.sha256: capabilities.proctor, LIBRARY.sha256: capabilities.waiting}
+    def __init__(self, engine: EmbeddedEngine, blobs: BlobCache, capabilities: Capabilities) -> None:
+        self.engine, self._blobs = engine, blobs
+        self.contents = ContentCache(blobs, blobs.limit, Counter())
+        self._own_files = {PROCTOR.sha256: capabilities.proctor, LIBRARY.sha256: capabilities.waiting}
 
     async def execute(self, job: Job) -> JobResult | MissingContents:
         names = [file.content.sha256 for file in job.files if file.content.data is None]
-        if lacking := self._depot.missing_names(names):
-            return MissingContents(names=lacking)
-        with self.contents.with_files(job) as whole:
-            files = tuple(map(self._with_own, whole.files))
-            result = await self.engine.execute(msgspec.structs.replace(whole, files=files))
+        if missing := self._blobs.missing_names(names):
+            return MissingContents(names=missing)
+        with self.contents.with_files(job) as complete_job:
+            files = tuple(map(self._replace_placeholder, complete_job.files))
+            result = await self.engine.execute(msgspec.structs.replace(complete_job, files=files))
         return await self.contents.store_programs(result) if result.kept else result
 
-    def _with_own(self, file: JobFile) -> JobFile:
-        if file.content.sha256 not in self._own:
+    def _replace_placeholder(self, file: JobFile) -> JobFile:
+        if file.content.sha256 not in self._own_files:
             return file
-        content = self._own[file.content.sha256]
+        content = self._own_files[file.content.sha256]
         if content is None:
             raise EngineUnavailable("the node has no library of waiting")
         return msgspec.structs.replace(file, content=content)
@@ -177,11 +179,11 @@ def _store() -> Store:
     return Store.usual(limit=_CACHE)
 
 
-async def _pieces(data: bytes) -> AsyncGenerator[bytes, None]:
+async def _yield_data(data: bytes) -> AsyncGenerator[bytes, None]:
     yield data
 
 
-def _failed(error: IoiEvalError | OSError) -> NodeError:
+def _node_error(error: IoiEvalError | OSError) -> NodeError:
     if isinstance(error, IoiEvalError):
         return NodeError(error=error)
     return NodeError(error=EngineUnavailable(f"the node cannot work: {error}"))

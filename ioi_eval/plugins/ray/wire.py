@@ -52,8 +52,8 @@ class NodeUsage(Value):
 class RayNode:
     """A node with its actor."""
 
-    def __init__(self, seen: SeenNode, slots: int, actor: Any) -> None:
-        self.id, self.slots, self.actor = seen.id, slots, actor
+    def __init__(self, seen_node: SeenNode, slots: int, actor: Any) -> None:
+        self.id, self.slots, self.actor = seen_node.id, slots, actor
         self.about: NodeCapabilities | None = None
 
 
@@ -62,15 +62,15 @@ class RayWire:
 
     is_elastic = True
 
-    def __init__(self, address: str, wanted: NodeUsage, patience: NodePatience) -> None:
-        self._address, self._wanted, self._patience = address, wanted, patience
+    def __init__(self, address: str, usage: NodeUsage, patience: NodePatience) -> None:
+        self._address, self._usage, self._patience = address, usage, patience
         self.every: float | None = patience.look
         self._token = secrets.token_hex(8)
-        self._seen = dict[str, SeenNode]()  # by name
+        self._seen_nodes = dict[str, SeenNode]()  # by name
         self._nodes = dict[str, RayNode]()  # by name, those that have an actor
         self._references = LruCache[Any](_MAX_STORED_BYTES)  # of contents in the object store
         self._putting: SharedCalls[Any] = SharedCalls()
-        self._open = contextlib.AsyncExitStack()
+        self._exit_stack = contextlib.AsyncExitStack()
 
     def __str__(self) -> str:
         return f"the Ray cluster {self._address}".strip()
@@ -78,21 +78,23 @@ class RayWire:
     async def __aenter__(self) -> Self:
         await cluster.wait_for_answer(self._address, self._patience.answer)
         if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
-            self._open.push_async_callback(asyncio.to_thread, cluster.disconnect)
+            self._exit_stack.push_async_callback(asyncio.to_thread, cluster.disconnect)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        async with self._open:
+        async with self._exit_stack:
             nodes = self._nodes.values()
-            own = [node for node in nodes if node.about is not None and node.about.made_by == self._token]
-            closing = [asyncio.create_task(_closed(node)) for node in own]
-            late = (await asyncio.wait(closing, timeout=self._patience.closing))[1] if own else ()
-            for each in late:
-                each.cancel()
+            own_nodes = [
+                node for node in nodes if node.about is not None and node.about.made_by == self._token
+            ]
+            closing = [asyncio.create_task(_close_node(node)) for node in own_nodes]
+            late = (await asyncio.wait(closing, timeout=self._patience.closing))[1] if own_nodes else ()
+            for task in late:
+                task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-            for node in own:
+            for node in own_nodes:
                 await asyncio.to_thread(cluster.kill, node.actor)
             self._nodes.clear()
 
@@ -107,33 +109,37 @@ class RayWire:
 
     async def find(self) -> frozenset[str]:
         """Return the names of the nodes that have an actor, or a CPU for one."""
-        self._seen = {seen.name: seen for seen in await asyncio.to_thread(cluster.survey)}
+        self._seen_nodes = {
+            seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.survey)
+        }
         for name, node in [*self._nodes.items()]:
-            if name not in self._seen or self._seen[name].id != node.id:
+            if name not in self._seen_nodes or self._seen_nodes[name].id != node.id:
                 del self._nodes[name]
-        others = [seen for name, seen in self._seen.items() if name not in self._nodes]
-        free = {seen.name for seen in others if self._slots_on(seen)}
-        full = [seen for seen in others if seen.name not in free]
-        shared = await asyncio.to_thread(lambda: {each.name for each in full if self._existing(each)})
-        return frozenset({*self._nodes, *free, *shared})
+        new_nodes = [seen_node for name, seen_node in self._seen_nodes.items() if name not in self._nodes]
+        free_names = {seen_node.name for seen_node in new_nodes if self._slots_for_node(seen_node)}
+        full_nodes = [seen_node for seen_node in new_nodes if seen_node.name not in free_names]
+        shared_names = await asyncio.to_thread(
+            lambda: {seen_node.name for seen_node in full_nodes if self._find_actor(seen_node)}
+        )
+        return frozenset({*self._nodes, *free_names, *shared_names})
 
-    def _slots_on(self, seen: SeenNode) -> int:
-        slots = seen.slots(self._wanted.cpus_per_slot)
-        if self._wanted.slots is None:
+    def _slots_for_node(self, seen_node: SeenNode) -> int:
+        slots = seen_node.slots(self._usage.cpus_per_slot)
+        if self._usage.slots is None:
             return slots
-        return max(0, min(slots, self._wanted.slots - sum(node.slots for node in self._nodes.values())))
+        return max(0, min(slots, self._usage.slots - sum(node.slots for node in self._nodes.values())))
 
-    def _existing(self, seen: SeenNode) -> Any | None:
-        return cluster.existing(self._name_on(seen))
+    def _find_actor(self, seen_node: SeenNode) -> Any | None:
+        return cluster.existing(self._actor_name(seen_node))
 
-    def _name_on(self, seen: SeenNode) -> str:
-        wanted = self._wanted
-        return f"ioi_eval {VERSION} {seen.id} {wanted.cpus_per_slot:g} {wanted.allow_unconfined:d}"
+    def _actor_name(self, seen_node: SeenNode) -> str:
+        usage = self._usage
+        return f"ioi_eval {VERSION} {seen_node.id} {usage.cpus_per_slot:g} {usage.allow_unconfined:d}"
 
     async def inspect(self, address: str, runtimes: Collection[str] = ()) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.start):
-                return _report(address, await self._about(address))
+                return _node_report(address, await self._describe_node(address))
         except TimeoutError:
             reason = f"{address} has not started in {self._patience.start:g} s"
             return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.SLOW)
@@ -144,30 +150,30 @@ class RayWire:
     async def glance(self, address: str) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.health):
-                return _report(address, await _about(self._node(address)))
+                return _node_report(address, await _describe_node(self._node(address)))
         except TimeoutError:
             reason = f"{address} {LATE} in {self._patience.health:g} s"
         except (EngineError, OSError) as error:
             reason = f"{address}: {error}"
         return EndpointReport(url=address, reachable=False, reason=reason)
 
-    async def _about(self, address: str) -> NodeCapabilities:
+    async def _describe_node(self, address: str) -> NodeCapabilities:
         """Return the description of a node, whose actor is started if there is none."""
-        if address not in self._seen:
+        if address not in self._seen_nodes:
             raise NodeLost("it left the cluster")
         if address not in self._nodes:
-            seen, wanted = self._seen[address], self._wanted
-            slots = self._slots_on(seen)
-            node = self._nodes[address] = RayNode(seen, slots, None)  # it reserves the slots
+            seen_node, usage = self._seen_nodes[address], self._usage
+            slots = self._slots_for_node(seen_node)
+            node = self._nodes[address] = RayNode(seen_node, slots, None)  # it reserves the slots
             try:
-                node.actor = await asyncio.to_thread(self._existing, seen)
+                node.actor = await asyncio.to_thread(self._find_actor, seen_node)
                 if node.actor is None:
                     if not slots:
                         raise EngineUnavailable("it has no free CPU")
-                    given = (self._token, slots, wanted.allow_unconfined)
-                    name = self._name_on(seen)
+                    arguments = (self._token, slots, usage.allow_unconfined)
+                    name = self._actor_name(seen_node)
                     node.actor = await asyncio.to_thread(
-                        cluster.start, seen, name, slots, wanted.cpus_per_slot, *given
+                        cluster.start, seen_node, name, slots, usage.cpus_per_slot, *arguments
                     )
             finally:
                 if node.actor is None:
@@ -176,9 +182,9 @@ class RayWire:
             raise NodeLost("it left the cluster while its actor was started")
         node = self._nodes[address]
         try:
-            node.about = await _about(node)
+            node.about = await _describe_node(node)
         except NodeLost:
-            self._drop(address, node)
+            self._forget_actor(address, node)
             raise
         if node.about.version == VERSION:
             node.slots = node.about.slots
@@ -190,7 +196,7 @@ class RayWire:
             raise NodeLost("it left the cluster")
         return node
 
-    def _drop(self, address: str, node: RayNode) -> None:
+    def _forget_actor(self, address: str, node: RayNode) -> None:
         """Forget an actor that is gone. The next inspection starts another one."""
         if self._nodes.get(address) is node:
             del self._nodes[address]
@@ -230,40 +236,42 @@ class RayWire:
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
-        read = await asyncio.to_thread(lambda: [_carried(file, named) for file in job.files])
+        read = await asyncio.to_thread(lambda: [_node_file(file, named) for file in job.files])
         sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, shared_builds=())
-        result: JobResult = await self._called(report.url, "execute", sent)
+        result: JobResult = await self._call_node(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
 
     async def has(self, address: str, name: str) -> bool:
-        there: bool = await self._called(address, "has", name)
+        there: bool = await self._call_node(address, "has", name)
         return there
 
     async def put(self, address: str, name: str, file: JobFile) -> bool:
-        await self._called(address, "put", name, await self._stored(name, file.content))
+        await self._call_node(address, "put", name, await self._store_content(name, file.content))
         return True
 
     async def get(self, address: str, name: str) -> bytes | None:
         with contextlib.suppress(EngineError):
-            data: bytes | None = await self._called(address, "get", name)
+            data: bytes | None = await self._call_node(address, "get", name)
             return data
         return None
 
-    async def _stored(self, name: str, content: Blob) -> Any:
+    async def _store_content(self, name: str, content: Blob) -> Any:
         """Return a small content, or the reference of a content that is stored once for all nodes."""
         if content.size <= _MAX_CALL_BYTES:
             return await asyncio.to_thread(content.read)
-        found = self._references.get(name)
+        reference = self._references.get(name)
         return (
-            found if found is not None else await self._putting.call(name, lambda: self._put(name, content))
+            reference
+            if reference is not None
+            else await self._putting.call(name, lambda: self._put_object(name, content))
         )
 
-    async def _put(self, name: str, content: Blob) -> Any:
+    async def _put_object(self, name: str, content: Blob) -> Any:
         reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
         self._references.keep(name, reference, content.size)
         return reference
 
-    async def _called(self, address: str, method: str, *arguments: Any) -> Any:
+    async def _call_node(self, address: str, method: str, *arguments: Any) -> Any:
         node = self._node(address)
         call = Call(node.actor, method, *arguments)
         try:
@@ -273,7 +281,7 @@ class RayWire:
                 call.cancel()
             raise
         except NodeLost as error:
-            self._drop(address, node)
+            self._forget_actor(address, node)
             raise NodeLost(f"{address}: {error}") from error
         if isinstance(answer, NodeError):
             raise answer.error
@@ -282,23 +290,23 @@ class RayWire:
         return answer
 
 
-def _carried(file: JobFile, named: Mapping[str, JobFile]) -> JobFile:
+def _node_file(file: JobFile, stored_files: Mapping[str, JobFile]) -> JobFile:
     """Return a file with its data, or without it if the node keeps the content."""
     content = file.content
-    data = None if content.sha256 in named else content.read()
+    data = None if content.sha256 in stored_files else content.read()
     bare = Blob(sha256=content.sha256, size=content.size, data=data)
     return msgspec.structs.replace(file, content=bare)
 
 
-async def _about(node: RayNode) -> NodeCapabilities:
+async def _describe_node(node: RayNode) -> NodeCapabilities:
     about: NodeCapabilities | NodeError = await Call(node.actor, "about").answer()
     if isinstance(about, NodeError):
         raise about.error
     return about
 
 
-def _report(address: str, about: NodeCapabilities) -> EndpointReport:
-    other = about.version != VERSION
+def _node_report(address: str, about: NodeCapabilities) -> EndpointReport:
+    is_other_version = about.version != VERSION
     return EndpointReport(
         url=address,
         server=f"Ray ({WORKER})",
@@ -312,10 +320,11 @@ def _report(address: str, about: NodeCapabilities) -> EndpointReport:
         architecture=about.capabilities.architecture,
         toolchains=about.capabilities.toolchains,
         max_output=about.capabilities.max_output,
-        unfit=f"it has ioi_eval {about.version}, this is {VERSION}: install the same version" * other,
+        unfit=f"it has ioi_eval {about.version}, this is {VERSION}: install the same version"
+        * is_other_version,
     )
 
 
-async def _closed(node: RayNode) -> None:
+async def _close_node(node: RayNode) -> None:
     with contextlib.suppress(EngineError):
         await Call(node.actor, "close").answer()

@@ -28,7 +28,7 @@ from ioi_eval.model.secret import Secret
 _log = logging.getLogger(__name__)
 PORT = 2000
 WORKER = f"ioi-eval worker --host 0.0.0.0 --port {PORT}"  # command of a rented server
-_NAMED = re.compile(r"(?P<image>[\w./:-]+?)(?:\*(?P<number>[0-9]{1,4}))?")
+_ENGINE_VALUE = re.compile(r"(?P<image>[\w./:-]+?)(?:\*(?P<number>[0-9]{1,4}))?")
 _MAX_STARTS = 16  # servers that start at the same time, because providers limit the rate
 # Seconds that a server runs after the last request to extend it, and seconds between these requests
 _LIFETIME_S, _EXTEND_EVERY_S = 3600, 600.0
@@ -70,11 +70,11 @@ class RentedEngine(PistonEngine):
 
     async def __aenter__(self) -> Self:
         try:
-            servers = await self._started()
+            servers = await self._start_servers()
             self._discovery = Fixed(server.address for server in servers)
             self._token = Secret(" ".join(f"{server.address} {self._secret}" for server in servers))
-            await self._servers.enter_async_context(_kept(servers))
-            await self._answering(servers)
+            await self._servers.enter_async_context(_extend_lifetimes(servers))
+            await self._wait_for_workers(servers)
             return await super().__aenter__()
         except BaseException:
             await asyncio.shield(self._servers.aclose())
@@ -88,33 +88,33 @@ class RentedEngine(PistonEngine):
         finally:
             await asyncio.shield(self._servers.aclose())
 
-    async def _started(self) -> list[RentedServer]:
+    async def _start_servers(self) -> list[RentedServer]:
         """Start all servers. If one fails to start, the other servers are stopped, too."""
-        room = asyncio.Semaphore(_MAX_STARTS)
+        start_slots = asyncio.Semaphore(_MAX_STARTS)
 
-        async def one() -> RentedServer:
-            async with room:
+        async def start_one() -> RentedServer:
+            async with start_slots:
                 server = await self._provider.start(self._image, self._secret)
             self._servers.push_async_callback(server.stop)
             return server
 
-        starting = [asyncio.ensure_future(one()) for _ in range(self._number)]
+        starting = [asyncio.ensure_future(start_one()) for _ in range(self._number)]
         try:
             return list(await asyncio.shield(asyncio.gather(*starting)))
         finally:
             # A server that is starting must be awaited, because only its result can be stopped
             await asyncio.shield(asyncio.gather(*starting, return_exceptions=True))
 
-    async def _answering(self, servers: Sequence[RentedServer]) -> None:
+    async def _wait_for_workers(self, servers: Sequence[RentedServer]) -> None:
         reason = ""
         try:
             async with (
-                HttpClient(token=self._token, connect=10.0) as wire,
+                HttpClient(token=self._token, connect=10.0) as client,
                 asyncio.timeout(RENTED_SERVER.max_seconds),
             ):
                 for server in servers:
-                    while not (found := await glance(wire, server.address, 10.0)).reachable:
-                        reason = found.reason
+                    while not (report := await glance(client, server.address, 10.0)).reachable:
+                        reason = report.reason
                         RENTED_SERVER.log(_log, reason)
                         await asyncio.sleep(RENTED_SERVER.longest_wait)
         except TimeoutError:
@@ -124,7 +124,7 @@ class RentedEngine(PistonEngine):
 
 
 @contextlib.asynccontextmanager
-async def _kept(servers: Sequence[RentedServer]) -> AsyncIterator[None]:
+async def _extend_lifetimes(servers: Sequence[RentedServer]) -> AsyncIterator[None]:
     async def keep() -> None:
         while True:
             await asyncio.sleep(_EXTEND_EVERY_S)
@@ -141,13 +141,13 @@ async def _kept(servers: Sequence[RentedServer]) -> AsyncIterator[None]:
             await keeping
 
 
-def rented(text: str, provider: Provider, **options: Any) -> RentedEngine:
+def rented(value: str, provider: Provider, **options: Any) -> RentedEngine:
     """Return the engine of a value such as `e2b:ioi-eval*8`: provider, image, and number of servers."""
-    found = _NAMED.fullmatch(text.partition(":")[2])
-    if found is None:
+    match = _ENGINE_VALUE.fullmatch(value.partition(":")[2])
+    if match is None:
         remedy = "Write e2b:TEMPLATE, or e2b:TEMPLATE*8 for eight servers"
-        raise InputError(f"{text!r} names no image", field="engine", remedy=remedy)
-    return RentedEngine(provider, found["image"], int(found["number"] or 1), **options)
+        raise InputError(f"{value!r} names no image", field="engine", remedy=remedy)
+    return RentedEngine(provider, match["image"], int(match["number"] or 1), **options)
 
 
 # --- E2B ---------------------------------------------------------------------------------------------
@@ -161,13 +161,13 @@ class E2b:
             from e2b import AsyncSandbox
         except ImportError as error:
             raise EngineUnavailable("the package e2b is not installed: pip install e2b") from error
-        sandbox = await _asked(
+        sandbox = await _call_sdk(
             AsyncSandbox.create(template=image, timeout=_LIFETIME_S, allow_internet_access=False)
         )
         server = _E2bServer(sandbox)
         try:
             variables = {"IOI_EVAL_TOKEN": token}
-            await _asked(sandbox.commands.run(WORKER, background=True, envs=variables, timeout=0))
+            await _call_sdk(sandbox.commands.run(WORKER, background=True, envs=variables, timeout=0))
         except BaseException:
             await asyncio.shield(server.stop())
             raise
@@ -186,10 +186,10 @@ class _E2bServer:
         await self._sandbox.set_timeout(_LIFETIME_S)
 
     async def stop(self) -> None:
-        await _asked(self._sandbox.kill())
+        await _call_sdk(self._sandbox.kill())
 
 
-async def _asked(call: Any) -> Any:
+async def _call_sdk(call: Any) -> Any:
     """Await a call of the SDK, and raise its errors as EngineUnavailable."""
     from e2b.exceptions import AuthenticationException, SandboxException, ServiceBusyException
 

@@ -36,12 +36,20 @@ from ioi_eval.store.memory import LruCache
 from ioi_eval.store.resources import graders_folder
 
 _SCRIPTS = ("python", "bash")
-_THEIRS = (*_SCRIPTS, "cpp", "java", "go", "rust", "nodejs", "csharp")  # of their languages, by their names
-_LANGUAGES = (*_THEIRS, "pascal", "haskell", "kotlin")
-_BROKEN = "SandboxError"
+_FUSION_LANGUAGES = (
+    *_SCRIPTS,
+    "cpp",
+    "java",
+    "go",
+    "rust",
+    "nodejs",
+    "csharp",
+)  # of their languages, by their names
+_LANGUAGES = (*_FUSION_LANGUAGES, "pascal", "haskell", "kotlin")
+_SANDBOX_ERROR = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
 _NO_LIMIT = 1 << 24  # MB: more than machines have
-_MOST_FETCHED = 64 << 20  # bytes of all files of a reply
+_MAX_FETCHED_BYTES = 64 << 20  # bytes of all files of a reply
 PATIENCE = 8.0  # seconds that clients wait beyond both timeouts; verl's waits 10
 _TOLERANCE, _TINY = 1e-5, 1e-10  # relative, of numbers in a line of their own
 
@@ -123,11 +131,11 @@ class SubmitReply(msgspec.Struct):
 # --- requests that are answered too late for their clients, told to come again, and answered then -----
 
 
-_ANSWERS = 64 << 20  # bytes of answers whose clients are away, which hold no slot
+_MAX_ANSWER_BYTES = 64 << 20  # bytes of answers whose clients are away, which hold no slot
 
 
 @dataclass(eq=False)
-class _Work:
+class _RequestWork:
     task: asyncio.Task[bytes]
     entry: QueueEntry  # whose place and slot it has
     away: asyncio.TimerHandle | None = None  # ends it, while its client is away
@@ -141,9 +149,13 @@ class Unanswered:
     """
 
     def __init__(self) -> None:
-        self._left: dict[str, deque[_Work]] = {}  # whose clients are away, those that came first ahead
+        self._abandoned: dict[
+            str, deque[_RequestWork]
+        ] = {}  # whose clients are away, those that came first ahead
         self._tasks = set[asyncio.Task[bytes]]()
-        self._answers: LruCache[tuple[str, _Work]] = LruCache(_ANSWERS, lambda left: self._forget(*left))
+        self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
+            _MAX_ANSWER_BYTES, lambda left: self._forget(*left)
+        )
 
     async def answer(
         self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, seconds: float
@@ -152,22 +164,24 @@ class Unanswered:
 
         Raises TooLate where that takes more seconds.
         """
-        if key in self._left:
-            mine = self._left[key][0]
-            self._forget(key, mine)
+        if key in self._abandoned:
+            request_work = self._abandoned[key][0]
+            self._forget(key, request_work)
         else:
-            mine = self._begun(key, work, entry)
+            request_work = self._start_work(key, work, entry)
         try:
-            await asyncio.wait({mine.task}, timeout=seconds)
+            await asyncio.wait({request_work.task}, timeout=seconds)
         except asyncio.CancelledError:
-            mine.task.cancel()
+            request_work.task.cancel()
             raise
-        if not mine.task.done():
-            mine.entry.expect_again()
-            self._left.setdefault(key, deque()).append(mine)
-            mine.away = asyncio.get_running_loop().call_later(AWAY, self._give_up, key, mine)
+        if not request_work.task.done():
+            request_work.entry.expect_again()
+            self._abandoned.setdefault(key, deque()).append(request_work)
+            request_work.away = asyncio.get_running_loop().call_later(
+                AWAY, self._cancel_abandoned, key, request_work
+            )
             raise TooLate
-        return mine.task.result()
+        return request_work.task.result()
 
     async def close(self) -> None:
         """End all work."""
@@ -175,35 +189,37 @@ class Unanswered:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _begun(self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry) -> _Work:
-        async def in_its_place() -> bytes:
+    def _start_work(
+        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry
+    ) -> _RequestWork:
+        async def work_in_queue() -> bytes:
             with entry.held():
                 return await work()
 
-        begun = _Work(asyncio.create_task(in_its_place()), entry)
-        self._tasks.add(begun.task)
-        begun.task.add_done_callback(lambda _: self._over(key, begun))
-        return begun
+        request_work = _RequestWork(asyncio.create_task(work_in_queue()), entry)
+        self._tasks.add(request_work.task)
+        request_work.task.add_done_callback(lambda _: self._store_answer(key, request_work))
+        return request_work
 
-    def _over(self, key: str, work: _Work) -> None:
+    def _store_answer(self, key: str, work: _RequestWork) -> None:
         """Keep what came of it for whoever comes again: an answer at the cost of older ones."""
         self._tasks.discard(work.task)
         if not work.task.cancelled() and work.task.exception() is None and work.away is not None:
             self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
 
-    def _give_up(self, key: str, work: _Work) -> None:
+    def _cancel_abandoned(self, key: str, work: _RequestWork) -> None:
         self._forget(key, work)
         work.task.cancel()
 
-    def _forget(self, key: str, work: _Work) -> None:
+    def _forget(self, key: str, work: _RequestWork) -> None:
         if work.away is None:
             return
         work.away.cancel()
         work.away = None
         self._answers.forget([str(id(work))])
-        self._left[key].remove(work)
-        if not self._left[key]:
-            del self._left[key]
+        self._abandoned[key].remove(work)
+        if not self._abandoned[key]:
+            del self._abandoned[key]
 
 
 # --- programs ----------------------------------------------------------------------------------------
@@ -228,29 +244,29 @@ class SandboxFusion:
 
     async def run_code(self, body: bytes, entry: QueueEntry) -> bytes:
         """Run a program. Raises TooLate just before its client would hang up: it comes again."""
-        asked = _asked(body, RunCode)
+        request = _decode_request(body, RunCode)
         patience = PATIENCE - entry.entrance_s
-        patience += _milliseconds("compile_timeout", asked.compile_timeout) / 1000
-        patience += _milliseconds("run_timeout", asked.run_timeout) / 1000
+        patience += _milliseconds("compile_timeout", request.compile_timeout) / 1000
+        patience += _milliseconds("run_timeout", request.run_timeout) / 1000
         key = f"{hashlib.sha256(body).hexdigest()} {entry.token_name}"
-        return await self._unanswered.answer(key, partial(self._run_code, asked, entry), entry, patience)
+        return await self._unanswered.answer(key, partial(self._run_code, request, entry), entry, patience)
 
-    async def _run_code(self, asked: RunCode, entry: QueueEntry) -> bytes:
+    async def _run_code(self, request: RunCode, entry: QueueEntry) -> bytes:
         try:
-            (reply,) = await self._run(asked, [asked.stdin or ""], entry)
+            (reply,) = await self._run(request, [request.stdin or ""], entry)
         except JobFailed as error:
-            reply = RunCodeReply(status=_BROKEN, message=str(error))
+            reply = RunCodeReply(status=_SANDBOX_ERROR, message=str(error))
         return msgspec.json.encode(reply)
 
     async def submit(self, body: bytes, entry: QueueEntry) -> bytes:
         """Tests run in their order up to the first that fails; with `extra.run_all_cases` all of them."""
-        asked = _asked(body, Submit)
-        options, cases = asked.config, _cases(asked)
+        submission = _decode_request(body, Submit)
+        options, cases = submission.config, _read_tests(submission)
         language = options.language or ""
         try:
-            code = extract(asked.completion, _language(language)) or ""
+            code = extract(submission.completion, _language(language)) or ""
         except JobFailed as error:
-            raise _unprocessable(str(error)) from error
+            raise _invalid_request(str(error)) from error
         expected = [case.output.get("stdout", "") for case in cases]
         request = RunCode(
             code=code,
@@ -260,82 +276,88 @@ class SandboxFusion:
         )
         try:
             inputs = [case.input.get("stdin", "") for case in cases] if code else []
-            everything = bool(options.extra.get("run_all_cases"))
-            replies = await self._run(request, inputs, entry, None if everything else expected)
+            run_all = bool(options.extra.get("run_all_cases"))
+            replies = await self._run(request, inputs, entry, None if run_all else expected)
         except JobFailed as error:
-            raise _broken(str(error)) from error
-        for broken in (reply for reply in replies if reply.status == _BROKEN):
-            raise _broken(broken.message)
-        right = list(map(_is_right, replies, expected))
-        tests = list(map(TestReply, right, replies, cases))
+            raise _sandbox_error(str(error)) from error
+        for failed in (reply for reply in replies if reply.status == _SANDBOX_ERROR):
+            raise _sandbox_error(failed.message)
+        passed = list(map(_is_right, replies, expected))
+        tests = list(map(TestReply, passed, replies, cases))
         return msgspec.json.encode(
-            SubmitReply(id=asked.id, accepted=bool(tests) and all(right), extracted_code=code, tests=tests)
+            SubmitReply(
+                id=submission.id, accepted=bool(tests) and all(passed), extracted_code=code, tests=tests
+            )
         )
 
     async def _run(
-        self, asked: RunCode, inputs: Sequence[str], entry: QueueEntry, expected: Sequence[str] | None = None
+        self,
+        request: RunCode,
+        inputs: Sequence[str],
+        entry: QueueEntry,
+        expected: Sequence[str] | None = None,
     ) -> list[RunCodeReply]:
         """A reply for each input; with `expected` up to the first that is not right. Raises JobFailed."""
-        language = _language(asked.language)
+        language = _language(request.language)
         builder = runner = "/bin/bash"
-        if asked.language != "bash":
-            there = (await self._engine.capabilities()).toolchains
+        if request.language != "bash":
+            toolchains = (await self._engine.capabilities()).toolchains
             for command in language.tools:
-                if command not in there:
+                if command not in toolchains:
                     raise JobFailed(f"{command} is not installed here: {language.remedy}")
-            builder, runner = there[language.tools[0]].path, there[language.tools[-1]].path
-        program = _Program(asked, language, builder, runner)
-        built = await self._built(program, entry)
+            builder, runner = toolchains[language.tools[0]].path, toolchains[language.tools[-1]].path
+        program = _Program(request, language, builder, runner)
+        built = await self._build_program(program, entry)
         replies: list[RunCodeReply] = []
-        for number, given in enumerate(inputs):
-            replies.append(await self._reply(program, built, given, entry))
+        for number, stdin in enumerate(inputs):
+            replies.append(await self._run_input(program, built, stdin, entry))
             if expected is not None and not _is_right(replies[-1], expected[number]):
                 break
         return replies
 
-    async def _built(self, program: _Program, entry: QueueEntry) -> CachedBuild | None:
+    async def _build_program(self, program: _Program, entry: QueueEntry) -> CachedBuild | None:
         """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
-        job, profile = self._jobs.with_limits(program.to_build), await self._engine.capabilities()
-        tool = profile.toolchains[program.language.tools[0]]
+        job, capabilities = self._jobs.with_limits(program.to_build), await self._engine.capabilities()
+        tool = capabilities.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
-        key = artifact_key("run-code", profile.architecture, tool, map(str, limits), job.files)
+        key = artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
         if not self._builds.is_running(key):  # else the slot is needed when that one is done
             await entry.slot()
         return await self._builds.get(key, partial(self._jobs.run, job, entry))
 
-    async def _reply(
-        self, program: _Program, built: CachedBuild | None, given: str, entry: QueueEntry
+    async def _run_input(
+        self, program: _Program, built: CachedBuild | None, stdin: str, entry: QueueEntry
     ) -> RunCodeReply:
-        compiled = None if built is None else _command(built.stage)
+        compiled = None if built is None else _command_result(built.stage)
         if built is not None and built.stage.code != 0:
-            return _told(RunCodeReply(compile_result=compiled))
+            return _set_status(RunCodeReply(compile_result=compiled))
         if built is not None and not built.files:  # of a unit in Pascal, for one
             return RunCodeReply("Failed", "the compiler made no program", compiled)
-        job = program.to_run(given, () if built is None else built.files)
+        job = program.to_run(stdin, () if built is None else built.files)
         result = await self._jobs.run(self._jobs.with_limits(job), entry)
         try:
-            files = await asyncio.to_thread(_fetched, result)
+            files = await asyncio.to_thread(_read_fetched, result)
         finally:
             await asyncio.to_thread(drop, result)
-        reply = _told(
-            RunCodeReply(compile_result=compiled, run_result=_command(result.run), files=files or {})
+        reply = _set_status(
+            RunCodeReply(compile_result=compiled, run_result=_command_result(result.run), files=files or {})
         )
         if files is None and reply.status == "Success":
             reply.status = "Failed"
-            reply.message = f"the files to fetch have more than {_MOST_FETCHED} bytes"
+            reply.message = f"the files to fetch have more than {_MAX_FETCHED_BYTES} bytes"
         return reply
 
 
 class _Program:
     """The jobs that build and run what a request brought."""
 
-    def __init__(self, asked: RunCode, language: Language, builder: str, runner: str) -> None:
-        self._asked, self.language, self._builder, self._runner = asked, language, builder, runner
-        self._main = f"main{language.suffixes[0]}" if asked.language != "bash" else "main.sh"
-        self._is_script = asked.language in _SCRIPTS
-        self._memory = asked.memory_limit_MB << 20 if 0 < asked.memory_limit_MB < _NO_LIMIT else None
+    def __init__(self, request: RunCode, language: Language, builder: str, runner: str) -> None:
+        self._decode_request, self.language, self._builder, self._runner = request, language, builder, runner
+        self._main = f"main{language.suffixes[0]}" if request.language != "bash" else "main.sh"
+        self._is_script = request.language in _SCRIPTS
+        self._memory = request.memory_limit_MB << 20 if 0 < request.memory_limit_MB < _NO_LIMIT else None
 
     @property
     def to_build(self) -> Job | None:
@@ -345,40 +367,43 @@ class _Program:
         name = self.language.artifact_name
         command = self.language.build((self._main,), name, tool=self._builder)
         return Job(
-            files=(*self._files(), _file("compile", f"exec {shlex.join(command)} < /dev/null\n")),
+            files=(
+                *self._program_files(),
+                _text_file("compile", f"exec {shlex.join(command)} < /dev/null\n"),
+            ),
             runtime=_RUNTIME,
-            compile_timeout=_milliseconds("compile_timeout", self._asked.compile_timeout),
-            compile_cpu_time=_milliseconds("compile_timeout", self._asked.compile_timeout),
+            compile_timeout=_milliseconds("compile_timeout", self._decode_request.compile_timeout),
+            compile_cpu_time=_milliseconds("compile_timeout", self._decode_request.compile_timeout),
             keep=(name,),
         )
 
-    def to_run(self, given: str, program: tuple[JobFile, ...]) -> Job:
+    def to_run(self, stdin: str, program: tuple[JobFile, ...]) -> Job:
         command: tuple[str, ...] = (self._runner, self._main)
         if not self._is_script:
             command = self.language.run(self._runner, self._memory)
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
         return Job(
-            files=(*self._files(), *program, _file(_STDIN, given), _file("run", line)),
+            files=(*self._program_files(), *program, _text_file(_STDIN, stdin), _text_file("run", line)),
             runtime=_RUNTIME,
-            run_timeout=_milliseconds("run_timeout", self._asked.run_timeout),
-            run_cpu_time=_milliseconds("run_timeout", self._asked.run_timeout),
+            run_timeout=_milliseconds("run_timeout", self._decode_request.run_timeout),
+            run_cpu_time=_milliseconds("run_timeout", self._decode_request.run_timeout),
             run_memory_limit=self._memory,
-            keep=tuple(self._asked.fetch_files),
+            keep=tuple(self._decode_request.fetch_files),
         )
 
-    def _files(self) -> Iterator[JobFile]:
-        for name, content in self._asked.files.items():
+    def _program_files(self) -> Iterator[JobFile]:
+        for name, content in self._decode_request.files.items():
             if content is None:
                 continue
             try:
                 yield JobFile(name=name, content=Blob.of(base64.b64decode(content, validate=True)))
             except ValueError as error:
-                raise _unprocessable(f"files[{name!r}] is no base64: {error}") from error
+                raise _invalid_request(f"files[{name!r}] is no base64: {error}") from error
         helper = self.language.helper
         if helper and not self._is_script:
-            yield _file(helper, (graders_folder() / helper).read_text())
-        yield _file(self._main, self._asked.code)
+            yield _text_file(helper, (graders_folder() / helper).read_text())
+        yield _text_file(self._main, self._decode_request.code)
 
 
 def _language(name: str) -> Language:
@@ -387,19 +412,19 @@ def _language(name: str) -> Language:
     return find("python" if name == "bash" else name)  # a shell's script is handled as any other script
 
 
-def _file(name: str, text: str) -> JobFile:
+def _text_file(name: str, text: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(text), text=True)
 
 
 def _milliseconds(name: str, seconds: float) -> int:
     if not 0 < seconds < 1e6:
-        raise _unprocessable(f"{name} must be a number of seconds above 0 and below 1000000")
+        raise _invalid_request(f"{name} must be a number of seconds above 0 and below 1000000")
     return max(1, round(seconds * 1000))
 
 
-def _fetched(result: JobResult) -> dict[str, str] | None:
+def _read_fetched(result: JobResult) -> dict[str, str] | None:
     """Return the files that the program made; None where they are too large, as it may make them."""
-    if sum(Path(path).stat().st_size for path in result.kept.values()) > _MOST_FETCHED:
+    if sum(Path(path).stat().st_size for path in result.kept.values()) > _MAX_FETCHED_BYTES:
         return None
     return {name: base64.b64encode(Path(path).read_bytes()).decode() for name, path in result.kept.items()}
 
@@ -407,7 +432,7 @@ def _fetched(result: JobResult) -> dict[str, str] | None:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def _command(stage: Ending) -> CommandResult:
+def _command_result(stage: Ending) -> CommandResult:
     seconds = None if stage.wall_time is None else stage.wall_time / 1000
     if stage.status is StageStatus.XX:
         return CommandResult(status="Error", stderr=stage.message)
@@ -415,8 +440,8 @@ def _command(stage: Ending) -> CommandResult:
         return CommandResult(
             status="TimeLimitExceeded", execution_time=seconds, stdout=stage.stdout, stderr=stage.stderr
         )
-    named = stage.signal in signal.Signals.__members__
-    killer = signal.Signals[stage.signal or ""] if named else signal.SIGKILL
+    is_known = stage.signal in signal.Signals.__members__
+    killer = signal.Signals[stage.signal or ""] if is_known else signal.SIGKILL
     return CommandResult(
         status="Finished",
         execution_time=seconds,
@@ -426,11 +451,11 @@ def _command(stage: Ending) -> CommandResult:
     )
 
 
-def _told(reply: RunCodeReply) -> RunCodeReply:
+def _set_status(reply: RunCodeReply) -> RunCodeReply:
     """With the status that its commands make."""
     for result in (stage for stage in (reply.compile_result, reply.run_result) if stage is not None):
         if result.status == "Error":
-            reply.status, reply.message = _BROKEN, result.stderr or ""
+            reply.status, reply.message = _SANDBOX_ERROR, result.stderr or ""
             break
         if result.status == "TimeLimitExceeded" or result.return_code != 0:
             reply.status = "Failed"
@@ -443,53 +468,53 @@ def _is_right(reply: RunCodeReply, expected: str) -> bool:
         return False
     ours = (reply.run_result.stdout or "").strip().lower().split("\n")
     theirs = expected.strip().lower().split("\n")
-    return len(ours) == len(theirs) and all(map(_same_line, ours, theirs))
+    return len(ours) == len(theirs) and all(map(_lines_match, ours, theirs))
 
 
-def _same_line(ours: str, theirs: str) -> bool:
+def _lines_match(ours: str, theirs: str) -> bool:
     if ours.strip() == theirs.strip():
         return True
     try:
-        a, b = float(ours), float(theirs)
+        our_number, their_number = float(ours), float(theirs)
     except ValueError:
         return False
-    return abs(a - b) / max(abs(b), _TINY) < _TOLERANCE
+    return abs(our_number - their_number) / max(abs(their_number), _TINY) < _TOLERANCE
 
 
-def _asked(body: bytes, kind: type[T]) -> T:
+def _decode_request(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(shallow(body), type=kind, strict=False)  # "5" is a number, too
     except (msgspec.MsgspecError, ValueError) as error:
-        raise _unprocessable(str(error)) from error
+        raise _invalid_request(str(error)) from error
 
 
-def _cases(asked: Submit) -> list[StdioTest]:
+def _read_tests(submission: Submit) -> list[StdioTest]:
     """The tests of the row that came with the request: no dataset lies here."""
-    options = asked.config
+    options = submission.config
     if options.dataset_type not in (None, "CommonOJDataset"):
-        raise _unprocessable(f"only rows of CommonOJDataset are judged here, not {options.dataset_type}")
+        raise _invalid_request(f"only rows of CommonOJDataset are judged here, not {options.dataset_type}")
     if options.language is None:
-        raise _unprocessable("config.language must say the language")
-    given = options.provided_data
-    rows = [given] if isinstance(given, dict) else given or []
-    row = rows[0] if len(rows) == 1 else next((row for row in rows if row.get("id") == asked.id), None)
+        raise _invalid_request("config.language must say the language")
+    provided = options.provided_data
+    rows = [provided] if isinstance(provided, dict) else provided or []
+    row = rows[0] if len(rows) == 1 else next((row for row in rows if row.get("id") == submission.id), None)
     if row is None:
-        raise _unprocessable("config.provided_data must have the row: no dataset lies here")
+        raise _invalid_request("config.provided_data must have the row: no dataset lies here")
     tests = row.get("test")
     try:
-        written = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests
-        cases = msgspec.convert(written, list[StdioTest])
+        decoded = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests
+        cases = msgspec.convert(decoded, list[StdioTest])
     except (msgspec.MsgspecError, ValueError) as error:
-        raise _unprocessable(f"config.provided_data.test: {error}") from error
+        raise _invalid_request(f"config.provided_data.test: {error}") from error
     if not cases:
-        raise _unprocessable("config.provided_data.test has no tests")
+        raise _invalid_request("config.provided_data.test has no tests")
     return cases
 
 
-def _broken(reason: str) -> RefusedRequest:
+def _sandbox_error(reason: str) -> RefusedRequest:
     """The worker's fault, which is nobody's score."""
     return RefusedRequest(reason, status=500, body={"detail": reason})
 
 
-def _unprocessable(reason: str) -> RefusedRequest:
+def _invalid_request(reason: str) -> RefusedRequest:
     return RefusedRequest(reason, status=422, body={"detail": reason})

@@ -11,14 +11,14 @@ from ioi_eval.model.job import Toolchain
 from ioi_eval.models import Blob, BuildLimits, Capabilities, Job, JobFile, JobResult, NamedBlob
 from ioi_eval.plugins.ray.cluster import SeenNode
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
-from ioi_eval.plugins.ray.wire import _carried
+from ioi_eval.plugins.ray.wire import _node_file
 
 
 def test_file_that_the_node_keeps_travels_without_its_content() -> None:
     file = JobFile(name="t/0.in", content=Blob.of("1 2\n" * 1000), executable=True)
-    kept = _carried(file, {file.content.sha256: file})
+    kept = _node_file(file, {file.content.sha256: file})
     assert (kept.content.data, kept.content.sha256, kept.executable) == (None, file.content.sha256, True)
-    assert _carried(file, {}).content.data == file.content.data
+    assert _node_file(file, {}).content.data == file.content.data
 
 
 def test_slots_are_what_is_free_and_what_is_declared() -> None:

@@ -123,7 +123,7 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
 ) -> None:
     ray.nodes = []
     await until_told(told, ("a:1", Change.GONE))
-    fleet = ray.engine._running  # type: ignore[attr-defined]
+    fleet = ray.engine._fleet  # type: ignore[attr-defined]
     clock, job = Ahead(), asyncio.create_task(fleet.take())
     await clock.turn(290.0)
     assert told[-1] == JobsWait(seconds=300.0) and not job.done()

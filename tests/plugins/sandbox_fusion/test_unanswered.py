@@ -14,7 +14,7 @@ from ioi_eval.server.queue import RequestQueue, TooLate
 
 
 async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unanswered, "_ANSWERS", 10)
+    monkeypatch.setattr(unanswered, "_MAX_ANSWER_BYTES", 10)
     queue, here, go, begun = (
         RequestQueue(slots=1, max_waiting=9, max_bytes=1),
         Unanswered(),

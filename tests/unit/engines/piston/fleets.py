@@ -15,7 +15,7 @@ class StillFleet(Fleet[int]):
     def __init__(
         self, waits: Waits | None = None, *, total: int | None = None, tell: OnServer = ignore
     ) -> None:
-        super().__init__(waits or Waits(), attempts=3, total=total, tell=tell)
+        super().__init__(waits or Waits(), attempts=3, total=total, on_event=tell)
         self.fitting: frozenset[str] | None = None  # addresses; None: all endpoints fit
         self.others_could = False
 

@@ -158,8 +158,8 @@ def engine_on(*servers: Loopback | str, **options: Any) -> PistonEngine:
 
 
 def fleet_of(engine: PistonEngine) -> ServerFleet:
-    assert engine._running is not None
-    return engine._running
+    assert engine._fleet is not None
+    return engine._fleet
 
 
 def endpoints_of(engine: PistonEngine) -> dict[str, Server]:

@@ -128,7 +128,7 @@ async def test_at_every_await_while_it_waits_for_a_slot() -> None:
             loop, over = asyncio.get_running_loop(), asyncio.Event()
 
             def give_back() -> None:
-                if pool._waiting or over.is_set():
+                if pool._slot_requests or over.is_set():
                     pool.give_back(held)
                 else:
                     loop.call_soon(give_back)
@@ -140,7 +140,7 @@ async def test_at_every_await_while_it_waits_for_a_slot() -> None:
                 over.set()
 
         def check() -> None:
-            assert len(pool._waiting) == 0
+            assert len(pool._slot_requests) == 0
 
         assert await every_await(one, check) >= 3
         await asyncio.sleep(0)  # the last slot that was held is given back

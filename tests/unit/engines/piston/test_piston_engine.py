@@ -309,7 +309,7 @@ async def test_a_message_has_the_address_and_never_the_token() -> None:
         with pytest.raises(AttemptsUsedUp) as caught:
             await engine.execute(job())
         assert "s3cret" not in repr(caught.value) and server.url in str(caught.value)
-        assert "s3cret" not in repr(engine.__dict__.get("_running")) + repr(await engine.capabilities())
+        assert "s3cret" not in repr(engine.__dict__.get("_fleet")) + repr(await engine.capabilities())
 
 
 async def test_a_profile_that_is_given_is_not_probed() -> None:

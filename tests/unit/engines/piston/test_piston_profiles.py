@@ -87,7 +87,7 @@ def test_compilers_that_differ_are_another_identity() -> None:
 def test_who_may_join_later_where_compilers_are_to_be_the_same(late: EndpointReport, why: str) -> None:
     profile = merged([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
-    said = why_not(profile, late, begun_with=profile)
+    said = why_not(profile, late, initial=profile)
     assert said.startswith(why) and bool(said) == bool(why)
     other_tools = "its g++" in said or "no python3" in said
     assert why_not(profile, late) == ("" if other_tools else said)
@@ -115,7 +115,7 @@ def test_where_compilers_differ_the_profile_follows_those_that_are_there() -> No
     assert [each.version for each in both.offered("g++")] == ["12", "8"]
     assert both.toolchains["g++"].version == "12, 8"
     assert why_not(both, report("c", tool("g++", "9"))) == ""
-    assert "none of those that the run began with" in why_not(both, new, begun_with=begun)
+    assert "none of those that the run began with" in why_not(both, new, initial=begun)
     later = offering(both, [new.toolchains])
     assert later.toolchains["g++"] == new.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
     assert offering(later, []) == later, "where nobody is left, what they had stays"
