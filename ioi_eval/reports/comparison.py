@@ -30,7 +30,7 @@ from ioi_eval.reports.headline import difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Measure, Summary, write_json
 from ioi_eval.reports.sections import model_name
-from ioi_eval.reports.summary import check_run, worst_first
+from ioi_eval.reports.summary import check_run, count_verdicts
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import fingerprint_changes, read_results
@@ -77,7 +77,7 @@ def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differen
 def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> Document:
     of = headline.sort_entries(entries(runs))
     unscored = sum(run.summary.unscored for run in runs)
-    total = worst_first(run.summary.verdicts for run in runs)
+    total = count_verdicts(run.summary.verdicts for run in runs)
     of_two = list[Section]()
     if differ is not None:
         both = [run.summary for run in runs]

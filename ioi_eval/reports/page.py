@@ -62,9 +62,9 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.summary import (
     SUMMARY,
-    Pass,
     PassCounts,
     RowCallback,
+    RowPass,
     check_run,
     from_plain,
     summary,
@@ -515,7 +515,7 @@ def _write_report(
     cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
     old_index, row_callbacks = cache.old_index, list[RowCallback]()
     with cache.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
-        row_pass = Pass(folder, options, None if old_index is None else old_index.reading)
+        row_pass = RowPass(folder, options, None if old_index is None else old_index.reading)
         begin = counted_from = 0 if old_index is None else old_index.covered.size
         if target == folder:
             table = tables.enter_context(

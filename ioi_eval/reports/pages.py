@@ -55,7 +55,7 @@ from ioi_eval.reports.plots import draw_columns, make_figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
-from ioi_eval.reports.summary import uses_of
+from ioi_eval.reports.summary import measure_limit_usage
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import outcome_name
 from ioi_eval.store.files import draft_path, read_value, write_error
@@ -519,7 +519,7 @@ class TestStatistics(msgspec.Struct):
         self.solved[model] += is_solved
         share = result.points / (result.max_points or 1)
         self.shares[11 if share > 1 - 1e-9 else math.ceil(10 * max(0.0, share) - 1e-9)] += 1
-        for resource, steps in uses_of(result, task) if task else ():
+        for resource, steps in measure_limit_usage(result, task) if task else ():
             if resource == "time":
                 self.times[steps, is_solved] += 1
         for test in result.tests:

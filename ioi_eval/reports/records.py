@@ -86,7 +86,7 @@ class LanguageSummary(Value):
     scored: int
     pass_at_1: float | None  # None: the run has feedback
     points: float | None  # None: no subtasks, or the mode counts single submissions
-    causes: Mapping[str, int] = {}  # submissions without full marks, by `cause`
+    causes: Mapping[str, int] = {}  # submissions without full marks, by `find_cause`
 
 
 class ProblemSummary(Value):
@@ -382,12 +382,12 @@ def read_validation(folder: Path) -> Validation | None:
 
 _MAX_CAUSE = 120  # maximum length of a cause, in characters
 _MAX_CAUSES, _MAX_EXAMPLES = 1000, 3  # distinct causes of a run, and examples of a cause
-_PLACE = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # file, line and column in a compiler's message
+_SOURCE_POSITION = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # file, line and column in a compiler's message
 _QUOTED = re.compile(r"‘[^’]*’|'[^']*'|`[^`']*'|\"[^\"]*\"")  # noqa: RUF001 - g++ quotes so
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
-def cause(result: SubmissionResult) -> str:
+def find_cause(result: SubmissionResult) -> str:
     """Return why a submission has no full marks, as a phrase that submissions share; empty if it has them.
 
     It begins with the verdict. A compile error adds the first error line, without positions and names.
@@ -398,19 +398,19 @@ def cause(result: SubmissionResult) -> str:
     if not result.compiles:
         lines = [line for line in result.compile_output.splitlines() if line.strip()]
         if find_unjudged_reason(result) is Reason.NO_PROGRAM:
-            return _caused(Reason.NO_PROGRAM, lines[0] if lines else "")
+            return _cause_text(Reason.NO_PROGRAM, lines[0] if lines else "")
         line = next(filter(_ERROR.search, lines), lines[0] if lines else "")
-        return _caused(verdict, _QUOTED.sub("‘…’", _PLACE.sub("", line.strip())))  # noqa: RUF001
+        return _cause_text(verdict, _QUOTED.sub("‘…’", _SOURCE_POSITION.sub("", line.strip())))  # noqa: RUF001
     failed_test = next((test for test in result.tests if test.status is verdict), None)
     if failed_test is None:
         return str(verdict)
     samples = {test.test_name for part in result.subtasks if not part.points for test in part.test_results}
     if any(test.status is verdict and test.test_name in samples for test in result.tests):
         return f"{verdict}: at a sample"
-    return _caused(verdict, failed_test.feedback.partition(":")[0] if verdict is Verdict.RE else "")
+    return _cause_text(verdict, failed_test.feedback.partition(":")[0] if verdict is Verdict.RE else "")
 
 
-def _caused(verdict: str, line: str) -> str:
+def _cause_text(verdict: str, line: str) -> str:
     return shorten(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
 
 
@@ -421,7 +421,7 @@ class Causes(msgspec.Struct):
 
     def add(self, result: SubmissionResult) -> str:
         """Count a result and return its cause."""
-        name = cause(result)
+        name = find_cause(result)
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
         if name:
@@ -429,7 +429,7 @@ class Causes(msgspec.Struct):
             self.examples[name] = sorted([*self.examples.get(name, ()), example])[:_MAX_EXAMPLES]
         return name
 
-    def counted(self, models: Iterable[ModelSummary]) -> tuple[Cause, ...]:
+    def count_causes(self, models: Iterable[ModelSummary]) -> tuple[Cause, ...]:
         """Return the causes with the numbers of their submissions, the most frequent cause first."""
         total = Counter[str]()
         for model in models:
@@ -437,15 +437,15 @@ class Causes(msgspec.Struct):
                 for language in problem.languages.values():
                     total.update(language.causes)
         return tuple(
-            Cause(cause=name, submissions=number, examples=tuple(key for _, key in self.examples[name]))
-            for name, number in sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
+            Cause(cause=name, submissions=submissions, examples=tuple(key for _, key in self.examples[name]))
+            for name, submissions in sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
         )
 
 
 # --- tables that can hardly be true ------------------------------------------------------------------
 
 
-LEAST_ROWS, LEAST_SHARE = 10, 0.9
+MIN_SUSPICIOUS_ROWS, MIN_SUSPICIOUS_SHARE = 10, 0.9
 _MIN_NO_PROGRAM = 0.05  # share of scored submissions without a program from which on there is a warning
 _MAX_MODELS = 10  # models that such a warning names
 _MAX_LINE = 160  # maximum length of a line, in characters
@@ -457,7 +457,7 @@ _REMEDIES = {
     Reason.NOT_COMPILED: "Likely the language is wrong, or the programs lack a header or a grader: look at "
     "one of them, then set `language=NAME`, or name the problems that they are for",
 }
-_CRASHED = (
+_CRASH_REMEDY = (
     "Likely the programs need a module that the machine lacks (`ioi-eval doctor`), are in another language, "
     "or read their input elsewhere: look at one of them"
 )
@@ -474,15 +474,15 @@ class Suspicion(Value):
     remedy: str
 
     def __str__(self) -> str:
-        who = f" of {self.model}" if self.model else ""
+        model_suffix = f" of {self.model}" if self.model else ""
         match self.reason:
             case Reason.NO_PROGRAM:
-                what = "contain no program" + (f" (most often: {self.line})" if self.line else "")
+                problem = "contain no program" + (f" (most often: {self.line})" if self.line else "")
             case Reason.NOT_COMPILED:
-                what = f'do not compile, with the same first line: "{self.line}"'
+                problem = f'do not compile, with the same first line: "{self.line}"'
             case None:
-                what = f'fail with the same first line: "{self.line}"'
-        finding = f"{self.rows:,} of the {counted(self.of, 'scored submission')}{who} {what}"
+                problem = f'fail with the same first line: "{self.line}"'
+        finding = f"{self.rows:,} of the {counted(self.of, 'scored submission')}{model_suffix} {problem}"
         return f"This table can hardly be true: {finding}. {self.remedy}."
 
 
@@ -495,41 +495,41 @@ class EndingCounts(msgspec.Struct):
 
     def add(self, result: SubmissionResult) -> None:
         self.scored += 1
-        why = find_unjudged_reason(result)
+        reason_of_ending = find_unjudged_reason(result)
         output = result.compile_output
-        if why is None:
-            crashed = (test.feedback for test in result.tests if test.status is Verdict.RE)
-            if not (output := next(crashed, "")):
+        if reason_of_ending is None:
+            crash_messages = (test.feedback for test in result.tests if test.status is Verdict.RE)
+            if not (output := next(crash_messages, "")):
                 return
-        first = next((line for line in output.splitlines() if line.strip()), "")
-        line = shorten(visible(first), _MAX_LINE)
-        if why is Reason.NO_PROGRAM:
+        first_line = next((line for line in output.splitlines() if line.strip()), "")
+        line = shorten(visible(first_line), _MAX_LINE)
+        if reason_of_ending is Reason.NO_PROGRAM:
             self.no_program[line] += 1
-        elif (why, line) in self.alike or len(self.alike) < _MAX_LINES:
-            self.alike[why, line] += 1
+        elif (reason_of_ending, line) in self.alike or len(self.alike) < _MAX_LINES:
+            self.alike[reason_of_ending, line] += 1
 
-    def suspicions(self, model: str) -> Iterator[Suspicion]:
+    def find_suspicions(self, model: str) -> Iterator[Suspicion]:
         """Yield endings that at least 90 % of ten or more rows share, and that no row contains a program."""
         rows = self.no_program.total()
-        is_enough = self.scored >= LEAST_ROWS or rows == self.scored
+        is_enough = self.scored >= MIN_SUSPICIOUS_ROWS or rows == self.scored
         endings: list[tuple[Reason | None, str, int]] = []
         if rows and is_enough:
-            endings.append((Reason.NO_PROGRAM, _commonest(self.no_program)[0], rows))
-        if self.scored >= LEAST_ROWS:
-            endings += [(why, line, number) for (why, line), number in self.alike.items()]
-        for why, line, number in endings:
-            if number >= LEAST_SHARE * self.scored:
+            endings.append((Reason.NO_PROGRAM, _most_frequent_reason(self.no_program)[0], rows))
+        if self.scored >= MIN_SUSPICIOUS_ROWS:
+            endings += [(ending_reason, line, count) for (ending_reason, line), count in self.alike.items()]
+        for ending_reason, line, count in endings:
+            if count >= MIN_SUSPICIOUS_SHARE * self.scored:
                 yield Suspicion(
                     model=model,
-                    rows=number,
+                    rows=count,
                     of=self.scored,
-                    reason=why,
+                    reason=ending_reason,
                     line=line,
-                    remedy=_CRASHED if why is None else _REMEDIES[why],
+                    remedy=_CRASH_REMEDY if ending_reason is None else _REMEDIES[ending_reason],
                 )
 
 
-def _commonest(reasons: Counter[str]) -> tuple[str, int]:
+def _most_frequent_reason(reasons: Counter[str]) -> tuple[str, int]:
     """Return the most frequent reason and its number of rows; of equally frequent ones the first by name."""
     return min(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
 
@@ -541,41 +541,55 @@ def no_program_warning(ends: Mapping[str, EndingCounts]) -> str:
     """
     scored = sum(end.scored for end in ends.values())
     reasons = sum((end.no_program for end in ends.values()), Counter[str]())
-    many = [model for model, end in ends.items() if _share(end) >= _MIN_NO_PROGRAM]
+    models_without_programs = [
+        model for model, end in ends.items() if _no_program_share(end) >= _MIN_NO_PROGRAM
+    ]
     suspicious = {
-        each.model
+        suspicion.model
         for model, end in ends.items()
-        for each in end.suspicions(model)
-        if each.reason is Reason.NO_PROGRAM
+        for suspicion in end.find_suspicions(model)
+        if suspicion.reason is Reason.NO_PROGRAM
     }
-    is_much = len(ends) > 1 and reasons.total() >= _MIN_NO_PROGRAM * scored
-    if not reasons or (suspicious.issuperset(many) and not is_much):
+    is_frequent = len(ends) > 1 and reasons.total() >= _MIN_NO_PROGRAM * scored
+    if not reasons or (suspicious.issuperset(models_without_programs) and not is_frequent):
         return ""
-    text = f"{_of_rows(reasons, scored)} contain no program.{_most_often(reasons)}"
+    sentence = f"{_rows_text(reasons, scored)} contain no program.{_main_reason_sentence(reasons)}"
     if len(ends) == 1:
-        return text
-    many.sort(key=lambda model: (-_share(ends[model]), model))
-    named = [_of_model(model, ends[model], reasons) for model in many[:_MAX_MODELS]]
-    more = len(many) - _MAX_MODELS
-    return " ".join([text, *named, *([f"And {counted(more, 'other model')}."] if more > 0 else [])])
+        return sentence
+    models_without_programs.sort(key=lambda model: (-_no_program_share(ends[model]), model))
+    model_sentences = [
+        _model_sentence(model, ends[model], reasons) for model in models_without_programs[:_MAX_MODELS]
+    ]
+    other_count = len(models_without_programs) - _MAX_MODELS
+    return " ".join(
+        [
+            sentence,
+            *model_sentences,
+            *([f"And {counted(other_count, 'other model')}."] if other_count > 0 else []),
+        ]
+    )
 
 
-def _of_model(model: str, end: EndingCounts, reasons: Counter[str]) -> str:
+def _model_sentence(model: str, end: EndingCounts, reasons: Counter[str]) -> str:
     """Return a sentence about a model's rows without a program, with its commonest reason if it differs."""
-    own = end.no_program
-    other = _most_often(own) if _commonest(own)[0] != _commonest(reasons)[0] else ""
-    return f"{visible(model) or 'Without a name'}: {_of_rows(own, end.scored)}.{other}"
+    reasons_of_model = end.no_program
+    main_reason = (
+        _main_reason_sentence(reasons_of_model)
+        if _most_frequent_reason(reasons_of_model)[0] != _most_frequent_reason(reasons)[0]
+        else ""
+    )
+    return f"{visible(model) or 'Without a name'}: {_rows_text(reasons_of_model, end.scored)}.{main_reason}"
 
 
-def _share(end: EndingCounts) -> float:
+def _no_program_share(end: EndingCounts) -> float:
     return end.no_program.total() / end.scored if end.scored else 0.0
 
 
-def _of_rows(reasons: Counter[str], scored: int) -> str:
+def _rows_text(reasons: Counter[str], scored: int) -> str:
     rows = reasons.total()
     return f"{rows:,} of {counted(scored, 'scored submission')} ({percent(rows / scored, 1)} %)"
 
 
-def _most_often(reasons: Counter[str]) -> str:
-    line, rows = _commonest(reasons)
+def _main_reason_sentence(reasons: Counter[str]) -> str:
+    line, rows = _most_frequent_reason(reasons)
     return f" The main reason: {line} ({rows:,})." if line else ""

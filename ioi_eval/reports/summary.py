@@ -81,24 +81,24 @@ _TEXTS = ("reasoning", "reasoning_content", "generation")  # columns, by priorit
 _TRUE = frozenset({"true", "yes", "1"})
 
 
-def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
+def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     """Return a row as an attempt that selections may hand in."""
-    target, metadata = row.get("target_subtask"), _mapping(row.get("metadata"))
-    usage = _mapping(metadata.get("usage"))
+    target, metadata = row.get("target_subtask"), _parse_mapping(row.get("metadata"))
+    usage = _parse_mapping(metadata.get("usage"))
     tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
-    texts = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
+    replies = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
     return Attempt(
         result=result,
         target=target if isinstance(target, str) else None,
         number=as_number(row.get("solution_number")),
-        time=_time(metadata.get("timestamp")),
+        time=_sortable_time(metadata.get("timestamp")),
         # In tokens if the row has their number, else in characters.
-        length=int(next(tokens, len(next(texts, "")))),
+        length=int(next(tokens, len(next(replies, "")))),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
     )
 
 
-def structured(value: Any) -> Any:
+def parse_structured(value: Any) -> Any:
     """Return a structured column, parsed if a table made a string of it; None if the string is broken."""
     try:
         return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
@@ -106,12 +106,12 @@ def structured(value: Any) -> Any:
         return parse_list(value)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    parsed = structured(value)
+def _parse_mapping(value: Any) -> Mapping[str, Any]:
+    parsed = parse_structured(value)
     return parsed if isinstance(parsed, Mapping) else {}
 
 
-def _time(value: Any) -> str:
+def _sortable_time(value: Any) -> str:
     """Return a string that sorts as times do, whatever their time zones; numbers sort by size."""
     if not isinstance(value, str):
         number = as_number(value)
@@ -123,15 +123,15 @@ def _time(value: Any) -> str:
         return value
 
 
-def _alike(models: Iterable[str]) -> Iterator[str]:
+def _similar_names_warnings(models: Iterable[str]) -> Iterator[str]:
     """Yield a warning if names of models differ only in case or white space, which tables do not show."""
-    names: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for model in models:
-        names.setdefault(" ".join(model.casefold().split()), []).append(model)
-    for same in names.values():
-        if len(same) > 1:
-            shown = ", ".join(map(repr, sorted(same)))
-            yield f"Models whose names differ only in case or white space are counted separately: {shown}."
+        groups.setdefault(" ".join(model.casefold().split()), []).append(model)
+    for similar_names in groups.values():
+        if len(similar_names) > 1:
+            quoted = ", ".join(map(repr, sorted(similar_names)))
+            yield f"Models whose names differ only in case or white space are counted separately: {quoted}."
 
 
 # --- what a problem is like --------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class Traits(Value):
     year: int | None = None
     date: str = ""  # such as 2024-05-31
 
-    def joined(self, other: Traits) -> Traits:
+    def merge(self, other: Traits) -> Traits:
         """Return the merged properties of a problem's rows. The order of the rows does not matter."""
         years = {year for year in (self.year, other.year) if year is not None}
         return Traits(
@@ -156,28 +156,28 @@ class Traits(Value):
         )
 
 
-def _tags_in(text: str) -> Any:
+def _parse_tags(tags_text: str) -> Any:
     """Return the tags in a string: a list as JSON or as a table or Python writes it, or names with commas."""
-    if (listed := parse_list(text)) is not None:
-        return listed
-    return [tag.strip() for tag in text.split(",")]
+    if (tags := parse_list(tags_text)) is not None:
+        return tags
+    return [tag.strip() for tag in tags_text.split(",")]
 
 
-def traits_of(row: Mapping[str, Any]) -> Traits:
+def read_traits(row: Mapping[str, Any]) -> Traits:
     """Return the properties of the row's problem."""
     difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
     if isinstance(tags, str):
-        tags = _tags_in(tags)
-    listed = tags if isinstance(tags, list | tuple) else ()
+        tags = _parse_tags(tags)
+    tag_list = tags if isinstance(tags, list | tuple) else ()
     return Traits(
         difficulty=as_label(difficulty) if isinstance(difficulty, str | int | float) else "",
-        tags=tuple(sorted({tag for tag in listed if isinstance(tag, str) and tag})),
+        tags=tuple(sorted({tag for tag in tag_list if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
-        date=_date(row.get("contest_date")),
+        date=_parse_date(row.get("contest_date")),
     )
 
 
-def _date(value: Any) -> str:
+def _parse_date(value: Any) -> str:
     """Return the date at the beginning of an ISO 8601 string; empty if there is none."""
     try:
         return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else ""
@@ -198,18 +198,22 @@ class LanguageTally(msgspec.Struct):
     best: float = 0.0  # points of the best submission
     best_parts: dict[str, float] = {}  # by subtask: points of the best submission
 
-    def add(self, candidate: Attempt, why: str) -> None:
-        result = candidate.result
+    def add(self, attempt: Attempt, failure_cause: str) -> None:
+        result = attempt.result
         # Passed means full marks on the target: the whole problem, or one of its subtasks.
-        target = known_target(candidate)
-        has_full_marks = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
+        target = known_target(attempt)
+        has_full_marks = (
+            subtask.exact_score >= 1 for subtask in result.subtasks if subtask.subtask == target
+        )
         self.scored += 1
         self.asked[target] += 1
         self.passed[target] += result.verdict is Verdict.AC if target is None else any(has_full_marks)
-        self.causes[why] += bool(why)
+        self.causes[failure_cause] += bool(failure_cause)
         self.best = max(self.best, result.points)
-        for part in result.subtasks:
-            self.best_parts[part.subtask] = max(self.best_parts.get(part.subtask, 0.0), part.weighted_score)
+        for subtask in result.subtasks:
+            self.best_parts[subtask.subtask] = max(
+                self.best_parts.get(subtask.subtask, 0.0), subtask.weighted_score
+            )
 
     def points(self, mode: ScoreMode) -> float | None:
         """Return the points of these submissions alone; None if the mode has no such number."""
@@ -232,8 +236,8 @@ class Tally(msgspec.Struct):
     points: Fraction = Fraction()  # sum; exact, so that the order of rows does not matter
     languages: dict[str, LanguageTally] = {}
 
-    def add(self, candidate: Attempt, language: str = "", why: str = "") -> None:
-        result = candidate.result
+    def add(self, attempt: Attempt, language: str = "", failure_cause: str = "") -> None:
+        result = attempt.result
         status = result.verdict
         self.scored += 1
         self.compiled += result.compiles
@@ -241,25 +245,25 @@ class Tally(msgspec.Struct):
         self.verdicts[outcome_name(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self.points += Fraction(result.points)
-        self.languages.setdefault(language, LanguageTally()).add(candidate, why)
-        self.pool.add(candidate)
+        self.languages.setdefault(language, LanguageTally()).add(attempt, failure_cause)
+        self.pool.add(attempt)
 
     @property
     def mean_points(self) -> float | None:
         return float(self.points / self.scored) if self.scored else None
 
     def trials(self, problem: str) -> list[Trials]:
-        return trials(problem, *self.languages.values())
+        return count_trials(problem, *self.languages.values())
 
 
-def trials(problem: str, *languages: LanguageTally) -> list[Trials]:
+def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
     """Return the trials of each target: of the whole problem, or of one of its subtasks."""
-    asked, passed = Counter[str | None](), Counter[str | None]()
+    counts, passed = Counter[str | None](), Counter[str | None]()
     for language in languages:
-        asked.update(language.asked)
+        counts.update(language.asked)
         passed.update(language.passed)
-    names = sorted(asked, key=lambda target: target or "")
-    return [Trials(problem=problem, scored=asked[name], passed=passed[name]) for name in names]
+    targets = sorted(counts, key=lambda target: target or "")
+    return [Trials(problem=problem, scored=counts[name], passed=passed[name]) for name in targets]
 
 
 def to_plain(value: object) -> Any:
@@ -277,30 +281,30 @@ def from_plain(kind: Any, value: Any) -> Any:
 _MAX_STEPS = 31  # steps of a limit; a larger use counts as this many
 
 
-def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
+def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
     """Yield the share of the time limit and of the memory limit that a submission used, in steps."""
     times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     sizes = [test.memory for test in result.tests if test.memory is not None]
     if times and task.cpu_time:
-        yield "time", _step(max(times) / task.cpu_time)
+        yield "time", _limit_step(max(times) / task.cpu_time)
     if sizes and task.memory:
-        yield "memory", _step(max(sizes) / task.memory)
+        yield "memory", _limit_step(max(sizes) / task.memory)
 
 
-def _step(share: float) -> int:
+def _limit_step(share: float) -> int:
     return max(
         0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP))
     )  # an edited row may have a negative value
 
 
 def uses(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
-    total = Counter[tuple[str, int]]()
+    totals = Counter[tuple[str, int]]()
     for tally in tallies:
-        total.update(tally.uses)
-    kinds = [what for what in ("time", "memory") if any(kind == what for kind, _ in total)]
+        totals.update(tally.uses)
+    resources = [resource for resource in ("time", "memory") if any(kind == resource for kind, _ in totals)]
     return tuple(
-        LimitUsage(what=what, counts=tuple(total[what, steps] for steps in range(_MAX_STEPS + 1)))
-        for what in kinds
+        LimitUsage(what=resource, counts=tuple(totals[resource, steps] for steps in range(_MAX_STEPS + 1)))
+        for resource in resources
     )
 
 
@@ -328,23 +332,23 @@ class SettingsOfRows(msgspec.Struct):
             options=info.fingerprint.options,
             versions=info.fingerprint.versions,
             given=info.settings,
-            compilers=_by_number(self.compilers),
+            compilers=_sort_by_count(self.compilers),
             checkers={name: tuple(sorted(found - {""})) for name, found in sorted(self.checkers.items())},
             confinements=tuple(map(msgspec.json.decode, sorted(self.confinements)[:_MAX_CONFINEMENTS])),
-            repairs=_by_number(self.repairs),
+            repairs=_sort_by_count(self.repairs),
         )
 
 
-def _by_number(counter: Counter[str]) -> dict[str, int]:
-    ranked = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {name: number for name, number in ranked if name}
+def _sort_by_count(counter: Counter[str]) -> dict[str, int]:
+    pairs = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {name: count for name, count in pairs if name}
 
 
-def worst_first(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
+def count_verdicts(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    totals: Counter[str] = Counter()
     for counter in counters:
-        total.update(counter)
-    return {word: total[word] for word in ENDINGS if total[word]}
+        totals.update(counter)
+    return {name: totals[name] for name in ENDINGS if totals[name]}
 
 
 # --- numbers of a model ------------------------------------------------------------------------------
@@ -375,23 +379,23 @@ class ModelAccount:
         self._has_feedback = has_feedback
         self._options = msgspec.structs.replace(options, ks=()) if has_feedback else options
 
-    def summary(self, worths: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
+    def summary(self, max_points: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
         """Return the model's summary.
 
         Args:
-            worths: Maximum points of all problems of the run that have subtasks.
+            max_points: Maximum points of all problems of the run that have subtasks.
             traits: Properties of problems.
         """
         problems = tuple(
-            self._problem(name, tally, worths.get(name), traits.get(name, Traits()))
+            self._problem(name, tally, max_points.get(name), traits.get(name, Traits()))
             for name, tally in sorted(self._tallies.items())
         )
-        budgets = _budgets(problems)
+        budgets = _points_by_budget(problems)
         ks, trials = self._options.ks, self._trials(problems)
         min_scored = min((trial.scored for trial in trials), default=0)  # a larger k has no estimate
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
-        passes = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
-        low, high = _sure(problems, means=not self._has_feedback)
+        estimates = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
+        low, high = _share_interval(problems, means=not self._has_feedback)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -402,78 +406,81 @@ class ModelAccount:
             unscored=sum(problem.unscored for problem in problems),
             compiled=sum(problem.compiled for problem in problems),
             solved=sum(problem.solved for problem in problems),
-            verdicts=worst_first(problem.verdicts for problem in problems),
+            verdicts=count_verdicts(problem.verdicts for problem in problems),
             problems=problems,
             budgets=budgets,
             mean_score=None if self._has_feedback else _mean_score(problems),
-            pass_at=tuple(estimate for estimate in passes if estimate.k in ks),
-            awards=tuple(self._awards(problems)) if budgets else (),
-            steps=tuple(self._steps(worths)),
+            pass_at=tuple(estimate for estimate in estimates if estimate.k in ks),
+            awards=tuple(self._find_awards(problems)) if budgets else (),
+            steps=tuple(self._steps(max_points)),
             uses=uses(self._tallies.values()),
-            pass_curve=tuple(estimate for estimate in passes if estimate.value is not None),
+            pass_curve=tuple(estimate for estimate in estimates if estimate.value is not None),
             share_low=low,
             share_high=high,
-            pass_at_1=next((each for each in passes if each.k == 1 and each.value is not None), None),
+            pass_at_1=next((each for each in estimates if each.k == 1 and each.value is not None), None),
         )
 
-    def _steps(self, worths: Mapping[str, float]) -> Iterator[Step]:
-        own = [tally.pool for name, tally in self._tallies.items() if name in worths]
-        pools = [pool.chosen(Budget.LIMITED) for pool in own]
+    def _steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
+        all_pools = [tally.pool for name, tally in self._tallies.items() if name in max_points]
+        pools = [pool.chosen(Budget.LIMITED) for pool in all_pools]
         limit = self._options.submissions
 
         @cache
-        def worth(place: int, number: int) -> float:
-            return self._worth(pools[place][:number])
+        def worth(index: int, number: int) -> float:
+            return self._points_of(pools[index][:number])
 
-        for number in sorted({*(step for step in _STEPS if step < limit), limit} if own else ()):
-            parts = (worth(place, min(number, len(chosen))) for place, chosen in enumerate(pools))
+        for number in sorted({*(step for step in _STEPS if step < limit), limit} if all_pools else ()):
+            parts = (worth(index, min(number, len(chosen))) for index, chosen in enumerate(pools))
             yield Step(submissions=number, points=math.fsum(parts))
 
     # --- a problem ---
 
-    def _problem(self, name: str, tally: Tally, worth: float | None, traits: Traits) -> ProblemSummary:
-        [first] = estimate_pass_at([] if self._has_feedback else tally.trials(name), [1])
+    def _problem(self, name: str, tally: Tally, max_points: float | None, traits: Traits) -> ProblemSummary:
+        [pass_at_1] = estimate_pass_at([] if self._has_feedback else tally.trials(name), [1])
         points = (
-            {budget: self._worth(tally.pool.chosen(budget)) for budget in Budget} if worth is not None else {}
+            {budget: self._points_of(tally.pool.chosen(budget)) for budget in Budget}
+            if max_points is not None
+            else {}
         )
         return ProblemSummary(
             problem_id=name,
             points=points.get(Budget.UNLIMITED),
-            max_points=worth,
+            max_points=max_points,
             submissions=tally.scored + tally.unscored,
             scored=tally.scored,
             unscored=tally.unscored,
             compiled=tally.compiled,
             solved=tally.solved,
             mean_points=None if self._has_feedback else tally.mean_points,
-            best_pass_rate=None if worth is not None else tally.best_pass_rate,
-            verdicts=worst_first([tally.verdicts]),
+            best_pass_rate=None if max_points is not None else tally.best_pass_rate,
+            verdicts=count_verdicts([tally.verdicts]),
             subtasks=best_subtasks(tally),
             difficulty=traits.difficulty,
             tags=traits.tags,
             year=traits.year,
             date=traits.date,
             languages={
-                language: self._language(name, of, worth) for language, of in sorted(tally.languages.items())
+                language: self._language(name, language_tally, max_points)
+                for language, language_tally in sorted(tally.languages.items())
             },
             budgets=points,
             handed_in=len(tally.pool.chosen(Budget.LIMITED)) if points else 0,
             pass_at=estimate_pass_at(tally.trials(name), self._options.ks),
-            pass_at_1=first.value,
+            pass_at_1=pass_at_1.value,
         )
 
-    def _language(self, name: str, of: LanguageTally, worth: float | None) -> LanguageSummary:
-        [first] = estimate_pass_at([] if self._has_feedback else trials(name, of), [1])
+    def _language(self, name: str, tally: LanguageTally, max_points: float | None) -> LanguageSummary:
+        [pass_at_1] = estimate_pass_at([] if self._has_feedback else count_trials(name, tally), [1])
         return LanguageSummary(
-            scored=of.scored,
-            pass_at_1=first.value,
-            points=None if worth is None else of.points(self._options.mode),
-            causes={why: number for why, number in sorted(of.causes.items()) if why},
+            scored=tally.scored,
+            pass_at_1=pass_at_1.value,
+            points=None if max_points is None else tally.points(self._options.mode),
+            causes={cause: count for cause, count in sorted(tally.causes.items()) if cause},
         )
 
-    def _worth(self, chosen: Sequence[Attempt]) -> float:
-        tokened = {run.result.key for run in chosen if run.tokened}
-        return scoring.compute_problem_points(self._options.mode, results(chosen), tokened)
+    def _points_of(self, attempts: Sequence[Attempt]) -> float:
+        tokened_keys = {attempt.result.key for attempt in attempts if attempt.tokened_keys}
+        return scoring.compute_problem_points(self._options.mode, results(attempts), tokened_keys)
 
     def _trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
         names = [problem.problem_id for problem in problems]
@@ -482,31 +489,35 @@ class ModelAccount:
     def _solved(self, problems: Iterable[ProblemSummary]) -> int:
         return sum(problem.is_solved(self._options.mode) for problem in problems)
 
-    def _awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
+    def _find_awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
         """Yield the medals of each year that has problems in the run and known cut-offs."""
         contests = known_contests() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
-            of_year = [problem.problem_id for problem in problems if problem.year == year]
-            names = problems_of(contests[year], of_year, self._source)
-            own = [problem for problem in problems if problem.problem_id in names]
-            worths = {problem.problem_id: problem.max_points for problem in own}
-            for budget, points in _budgets(own).items():
-                yield BudgetAward(budget=budget, award=award(year, contests[year], worths, points))
+            problems_of_year = [problem.problem_id for problem in problems if problem.year == year]
+            names = problems_of(contests[year], problems_of_year, self._source)
+            contest_problems = [problem for problem in problems if problem.problem_id in names]
+            max_points = {problem.problem_id: problem.max_points for problem in contest_problems}
+            for budget, points in _points_by_budget(contest_problems).items():
+                yield BudgetAward(budget=budget, award=award(year, contests[year], max_points, points))
 
 
-def results(chosen: Iterable[Attempt]) -> list[SubmissionResult]:
-    return [run.result for run in chosen]
+def results(attempts: Iterable[Attempt]) -> list[SubmissionResult]:
+    return [attempt.result for attempt in attempts]
 
 
 def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions) -> ModelSummary:
     """Return the summary of one model's scored submissions. Each comes with its problem's name."""
     tallies: dict[str, Tally] = {}
-    for label, candidate in submissions:
-        tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(candidate)
+    for label, attempt in submissions:
+        tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(attempt)
     bests = {label: best_subtasks(tally) for label, tally in tallies.items()}
-    worths = {label: math.fsum(part.points for part in parts) for label, parts in bests.items() if parts}
-    return ModelAccount("", tallies, options).summary(worths, {})
+    max_points = {
+        label: math.fsum(subtask.points for subtask in subtasks)
+        for label, subtasks in bests.items()
+        if subtasks
+    }
+    return ModelAccount("", tallies, options).summary(max_points, {})
 
 
 def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
@@ -514,7 +525,7 @@ def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
     return next((best.subtasks for best in bests.values()), ())
 
 
-def _budgets(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
+def _points_by_budget(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
     """Return the total points by budget; empty if no problem has subtasks."""
     columns = [problem.budgets for problem in problems if problem.budgets]
     return {budget: math.fsum(column[budget] for column in columns) for budget in Budget if columns}
@@ -524,19 +535,22 @@ def _mean_score(problems: Iterable[ProblemSummary]) -> float | None:
     return mean([score for problem in problems if (score := problem.mean_score) is not None])
 
 
-def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, float] | tuple[None, None]:
+def _share_interval(
+    problems: Sequence[ProblemSummary], *, means: bool
+) -> tuple[float, float] | tuple[None, None]:
     """Return the 95 % interval of a model's share of the points, over problems.
 
     Without points it is the interval of the mean score, unless `means` is False.
     """
-    worth = [
+    points_of_problems = [
         (problem.points, problem.max_points)
         for problem in problems
         if problem.points is not None and problem.max_points
     ]
-    if worth:
+    if points_of_problems:
         return bootstrap_interval(
-            [part / whole for part, whole in worth], weights=[whole for _, whole in worth]
+            [points / max_points for points, max_points in points_of_problems],
+            weights=[max_points for _, max_points in points_of_problems],
         )
     scores = [score for problem in problems if (score := problem.mean_score) is not None]
     return bootstrap_interval(scores) if means else (None, None)
@@ -550,17 +564,17 @@ _MAX_REASONS, _MAX_EXAMPLES = 100, 5
 _MAX_SHARDS = 10  # missing shards that a warning lists
 
 
-def summary(folder: Path, options: ReportOptions | None = None, *more: RowCallback) -> Summary:
+def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: RowCallback) -> Summary:
     """Return the numbers of a run's folder, which a process may still be writing.
 
     Args:
         folder: The run's folder.
         options: Options of the report.
-        more: Functions that are called with each row.
+        row_callbacks: Functions that are called with each row.
     """
-    reading = Pass(folder, options or ReportOptions())
-    reading.go(*more)
-    return reading.summary()
+    row_pass = RowPass(folder, options or ReportOptions())
+    row_pass.go(*row_callbacks)
+    return row_pass.summary()
 
 
 class PassCounts(msgspec.Struct):
@@ -577,19 +591,19 @@ class PassCounts(msgspec.Struct):
     saved: int = 0
 
 
-class Pass:
+class RowPass:
     """A pass over a run's rows, which counts them and keeps what selections need."""
 
-    def __init__(self, folder: Path, options: ReportOptions, before: PassCounts | None = None) -> None:
-        """`before`: counts of the rows before those that `go` counts."""
-        self._folder, self._options, self._counts = folder, options, before or PassCounts()
+    def __init__(self, folder: Path, options: ReportOptions, counts: PassCounts | None = None) -> None:
+        """`counts`: counts of the rows before those that `go` counts."""
+        self._folder, self._options, self._counts = folder, options, counts or PassCounts()
         self._failures = read_failures(folder)  # the pass removes those that have a row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
         self._has_feedback = has_feedback(self._info.fingerprint.options)
 
     def go(
         self,
-        *more: RowCallback,
+        *row_callbacks: RowCallback,
         begin: int = 0,
         counted_from: int = 0,
         end: int | None = None,
@@ -598,53 +612,53 @@ class Pass:
         """Read the rows between two offsets.
 
         Args:
-            more: Functions that are called with each row.
+            row_callbacks: Functions that are called with each row.
             begin: Offset of the first row.
             counted_from: Offset of the first row that is counted.
             end: Offset after the last row; None means the end of the file.
             known: Returns those of some keys that have rows before `counted_from`.
         """
         seen = set[str]()
-        with rare_garbage_collection():
-            for place, row, result in read_results(self._folder, begin, end):
-                if place >= counted_from:
+        with reduced_garbage_collection():
+            for offset, row, result in read_results(self._folder, begin, end):
+                if offset >= counted_from:
                     if row["key"] in seen:
                         refuse_duplicate_key(self._folder, row["key"])
                     seen.add(row["key"])
-                    self._check_worth(result, place)
-                    self._add(row, result)
-                for add in more:
-                    add(row, result, place)
-        earlier = known({*seen, *self._failures}) if counted_from else ()
-        for key in earlier:
+                    self._check_subtasks(result, offset)
+                    self._count_row(row, result)
+                for callback in row_callbacks:
+                    callback(row, result, offset)
+        old_keys = known({*seen, *self._failures}) if counted_from else ()
+        for key in old_keys:
             if key in seen:
                 refuse_duplicate_key(self._folder, key)
             self._failures.pop(key, None)
 
-    def _check_worth(self, result: SubmissionResult, place: int) -> None:
+    def _check_subtasks(self, result: SubmissionResult, offset: int) -> None:
         """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
-        worth = tuple((part.subtask, part.points) for part in result.subtasks)
-        if self._counts.worths.setdefault(result.problem_id, worth) != worth:
-            with locate_errors(self._folder / RESULTS, place):
+        points_of_subtasks = tuple((subtask.subtask, subtask.points) for subtask in result.subtasks)
+        if self._counts.worths.setdefault(result.problem_id, points_of_subtasks) != points_of_subtasks:
+            with locate_errors(self._folder / RESULTS, offset):
                 raise InputError(
                     f"problem {result.problem_id!r} has other subtasks or points here than in lines before",
                     remedy="Delete the lines of one version and run again: they are judged again",
                 )
 
-    def _add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
+    def _count_row(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
         counts, model, problem = self._counts, model_of_row(row), result.problem_id
-        counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
+        counts.traits[problem] = counts.traits.get(problem, Traits()).merge(read_traits(row))
         tally = counts.tallies.setdefault((model, problem), self._new_tally())
-        tally.add(candidate_of(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
+        tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
         if (task := self._tasks.get(problem)) is not None:
-            tally.uses.update(uses_of(result, task))
+            tally.uses.update(measure_limit_usage(result, task))
         counts.facts.add(result)
         counts.ends.setdefault(model, EndingCounts()).add(result)
         counts.repeated += bool(result.repeats)
-        again = [test for test in result.tests if test.cpu_times]
-        counts.again += len(again)
-        counts.saved += sum(test.status is not Verdict.TLE for test in again)
+        repeated_tests = [test for test in result.tests if test.cpu_times]
+        counts.again += len(repeated_tests)
+        counts.saved += sum(test.status is not Verdict.TLE for test in repeated_tests)
 
     def _new_tally(self) -> Tally:
         return Tally(SubmissionPool(self._options.submissions))
@@ -660,21 +674,25 @@ class Pass:
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
-            traits[problem] = traits.get(problem, Traits()).joined(traits_of(row))
+            traits[problem] = traits.get(problem, Traits()).merge(read_traits(row))
             tally = tallies.get((model_of_row(row), problem)) or self._new_tally()
             tallies[model_of_row(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
-        models = self._models(tallies, traits)
+        models = self._summarize_models(tallies, traits)
         models = add_model_numbers(models, self._folder)
-        suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
+        suspicious = [
+            suspicion
+            for model, ends in sorted(counts.ends.items())
+            for suspicion in ends.find_suspicions(model)
+        ]
         submissions, expected = sum(model.submissions for model in models), self._info.expected
-        complete = not self._info.unread and submissions >= (expected or 0)
-        warnings = [] if complete else [self._incomplete(submissions)]
-        if missing := _missing_shards(self._info.shard):
-            complete = False
-            warnings.append(missing)
+        is_complete = not self._info.unread and submissions >= (expected or 0)
+        warnings = [] if is_complete else [self._incomplete_warning(submissions)]
+        if missing_shards := _missing_shards_warning(self._info.shard):
+            is_complete = False
+            warnings.append(missing_shards)
         warnings.extend(map(str, suspicious))
         warnings.extend(filter(None, [no_program_warning(counts.ends)]))
-        warnings.extend(_alike(model.model for model in models))
+        warnings.extend(_similar_names_warnings(model.model for model in models))
         if has_incomplete_line(self._folder / RESULTS):
             warnings.append(
                 f"The last line of {RESULTS} is incomplete and in no number here. Repeat the command that"
@@ -685,19 +703,19 @@ class Pass:
             mode=self._options.mode,
             submission_limit=self._options.submissions,
             submissions=submissions,
-            complete=complete,
+            complete=is_complete,
             judged=submissions,
             of=expected,
             scored=sum(model.scored for model in models),
             unscored=len(self._failures),
-            problems=len(self._problems(tallies)),
-            verdicts=worst_first(model.verdicts for model in models),
+            problems=len(self._all_problems(tallies)),
+            verdicts=count_verdicts(model.verdicts for model in models),
             models=models,
             headline=make_headline(models, self._options.mode, self._options.submissions),
-            trust=self._trust(tallies, traits),
-            failures=_failures(self._failures.values()),
-            causes=counts.causes.counted(models),
-            date=_day(read_progress(self._folder)),
+            trust=self._trusted_headline(tallies, traits),
+            failures=_group_failures(self._failures.values()),
+            causes=counts.causes.count_causes(models),
+            date=_date_of_progress(read_progress(self._folder)),
             warnings=tuple(warnings),
             repeated=counts.repeated,
             measured_again=counts.again,
@@ -707,15 +725,15 @@ class Pass:
             settings=counts.facts.settings(self._info),
         )
 
-    def _trust(
+    def _trusted_headline(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> TrustSummary | None:
         """Return the headline without the problems that an audit does not trust, if the run names one."""
         trust = read_value(self._folder / TRUST, Trust, "is not a run's", "Repeat the command of the run")
         if trust is None:
             return None
-        trusted = {place: tally for place, tally in tallies.items() if place[1] not in trust.problems}
-        models = self._models(trusted, traits)
+        trusted_tallies = {key: tally for key, tally in tallies.items() if key[1] not in trust.problems}
+        models = self._summarize_models(trusted_tallies, traits)
         return TrustSummary(
             audit=trust.audit,
             sha256=trust.sha256,
@@ -723,10 +741,10 @@ class Pass:
             headline=make_headline(models, self._options.mode, self._options.submissions),
         )
 
-    def _incomplete(self, judged: int) -> str:
+    def _incomplete_warning(self, judged: int) -> str:
         """Return the warning about a run in which submissions have no result."""
         expected = self._info.expected
-        number = (
+        progress = (
             f"{counted(judged, 'submission')} judged, and its dump is not read to the end"
             if expected is None
             else f"{judged:,} of {counted(expected, 'submission')} judged"
@@ -738,73 +756,81 @@ class Pass:
         else:
             next_step = "Repeat the command that made the run: it goes on."
         return (
-            f"This run is incomplete: {number}. No number here counts submissions without a result, and a"
+            f"This run is incomplete: {progress}. No number here counts submissions without a result, and a"
             f" model may be missing. {next_step}"
         )
 
-    def _problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
+    def _all_problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
         """Return all problems of the run, so that models are compared over the same problems.
 
         Authors who got feedback chose what to try: problems without a submission count for no points.
         """
-        tried = {problem for _, problem in tallies}
-        return tried | self._tasks.keys() if self._has_feedback else tried
+        problems_with_submissions = {problem for _, problem in tallies}
+        return (
+            problems_with_submissions | self._tasks.keys()
+            if self._has_feedback
+            else problems_with_submissions
+        )
 
-    def _models(
+    def _summarize_models(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> tuple[ModelSummary, ...]:
         # Maximum points of every problem with subtasks for which any submission has a result.
-        parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
-        worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
-        problems = self._problems(tallies)
+        best_parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
+        max_points = {
+            problem: math.fsum(best.points for best in bests) for problem, bests in best_parts if bests
+        }
+        problems = self._all_problems(tallies)
         for name in problems - {problem for _, problem in tallies}:
             task = self._tasks[name]
             if task.subtasks:
-                worths[name] = math.fsum(subtask.points for subtask in task.subtasks)
+                max_points[name] = math.fsum(subtask.points for subtask in task.subtasks)
             traits[name] = Traits(difficulty=task.difficulty, tags=task.tags, year=task.year)
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
-            own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
-            account = ModelAccount(model, own, self._options, source, has_feedback=self._has_feedback)
-            models.append(account.summary(worths, traits))
+            tallies_of_model = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
+            account = ModelAccount(
+                model, tallies_of_model, self._options, source, has_feedback=self._has_feedback
+            )
+            models.append(account.summary(max_points, traits))
         return sort_models(models)
 
 
-def _day(progress: Progress | None) -> str:
+def _date_of_progress(progress: Progress | None) -> str:
     """Return the day on which the run was last judging, in UTC; empty if it is unknown."""
-    at = None if progress is None else progress.at
-    return "" if at is None else datetime.fromtimestamp(at, UTC).date().isoformat()
+    timestamp = None if progress is None else progress.at
+    return "" if timestamp is None else datetime.fromtimestamp(timestamp, UTC).date().isoformat()
 
 
-def _missing_shards(shard: str) -> str:
+def _missing_shards_warning(shard: str) -> str:
     """Return the warning about a run that has only some shards, such as `1,3/4`; empty if it has all."""
-    present, _, last = shard.partition("/")
-    number = int(last or 0)
-    missing = [str(index) for index in range(1, number + 1) if str(index) not in present.split(",")]
+    present, _, last_shard = shard.partition("/")
+    shards = int(last_shard or 0)
+    missing = [str(index) for index in range(1, shards + 1) if str(index) not in present.split(",")]
     if not missing:
         return ""
     if len(missing) > _MAX_SHARDS:
-        which = f"{len(missing):,} of {number:,} shards are"
+        subject = f"{len(missing):,} of {shards:,} shards are"
     elif len(missing) == 1:
-        which = f"shard {missing[0]} of {number} is"
+        subject = f"shard {missing[0]} of {shards} is"
     else:
-        which = f"shards {', '.join(missing)} of {number} are"
+        subject = f"shards {', '.join(missing)} of {shards} are"
     return (
-        f"This run is incomplete: {which} missing. No number here counts their rows."
-        f" `ioi-eval report DIR DIR ...` with the folders of all {number:,} shards makes one run of them."
+        f"This run is incomplete: {subject} missing. No number here counts their rows."
+        f" `ioi-eval report DIR DIR ...` with the folders of all {shards:,} shards makes one run of them."
     )
 
 
 @contextlib.contextmanager
-def rare_garbage_collection() -> Iterator[None]:
+def reduced_garbage_collection() -> Iterator[None]:
     """Run the garbage collector less often: rows make no cycles, and it takes a fifth of the pass."""
-    before = gc.get_threshold()
-    if before[0]:  # 0 means that it is switched off
-        gc.set_threshold(max(before[0], _GC_THRESHOLD), *before[1:])
+    old_thresholds = gc.get_threshold()
+    if old_thresholds[0]:  # 0 means that it is switched off
+        gc.set_threshold(max(old_thresholds[0], _GC_THRESHOLD), *old_thresholds[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*old_thresholds)
 
 
 def check_run(folder: Path) -> RunInfo:
@@ -822,12 +848,12 @@ def check_run(folder: Path) -> RunInfo:
     return info
 
 
-def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:
+def _group_failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:
     groups: dict[tuple[str, str, str, bool], list[Mapping[str, Any]]] = {}
     for row in rows:
         reason, phase, remedy = (str(row.get(name, "")) for name in ("reason", "phase", "remedy"))
         groups.setdefault((reason, phase, remedy, row.get("final") is True), []).append(row)
-    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    largest_groups = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return tuple(
         Failures(
             reason=reason,
@@ -838,5 +864,5 @@ def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:
             examples=tuple(sorted(str(row["key"]) for row in members)[:_MAX_EXAMPLES]),
             final=final,
         )
-        for (reason, phase, remedy, final), members in ranked[:_MAX_REASONS]
+        for (reason, phase, remedy, final), members in largest_groups[:_MAX_REASONS]
     )

@@ -25,7 +25,7 @@ from ioi_eval.reports import (
 )
 from ioi_eval.reports.comparison import Differences, differences, paired
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.reports.summary import structured, traits_of
+from ioi_eval.reports.summary import parse_structured, read_traits
 from ioi_eval.runs.events import (
     OnEvent,
     ReportFinished,
@@ -213,7 +213,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
     scan(file)
     years = dict[str, set[int | None]]()
     for row in _result_rows(file):  # raises errors before anything is written
-        years.setdefault(row["problem_id"], set()).add(traits_of(row).year)
+        years.setdefault(row["problem_id"], set()).add(read_traits(row).year)
     with ResultLog.open(
         folder,
         Fingerprint(dump=""),
@@ -222,7 +222,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
     ) as journal:
         for row in _result_rows(file):
             if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
-                row["problem_id"] += f"@{traits_of(row).year or 'none'}"
+                row["problem_id"] += f"@{read_traits(row).year or 'none'}"
             journal.record(row, known=True)
         journal.begin()
     return folder
@@ -240,7 +240,7 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
         known_keys.add(result_row["key"])
         problem = result_row["problem_id"]
         points = {subtask["subtask"]: subtask["points"] for subtask in result_row["all_subtasks_results"]}
-        year = traits_of(result_row).year
+        year = read_traits(result_row).year
         first_points, first_row = points_by_problem.setdefault((problem, year), (points, number))
         if points != first_points:
             points_total, first_total = math.fsum(points.values()), math.fsum(first_points.values())
@@ -341,7 +341,7 @@ def _parse_structured(value: Any) -> Any:
 
     Tables turn whole numbers into floats, which become integers again.
     """
-    content = structured(value)
+    content = parse_structured(value)
     return _as_integers(as_json_value(content)) if isinstance(value, str) else content
 
 

@@ -15,9 +15,9 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Subtask, Verdict
 from ioi_eval.reports import sections, write_reports
 from ioi_eval.reports.document import shade
-from ioi_eval.reports.records import cause
+from ioi_eval.reports.records import find_cause
 from ioi_eval.reports.sections import bin_difficulties
-from ioi_eval.reports.summary import traits_of
+from ioi_eval.reports.summary import read_traits
 from ioi_eval.store.folder import Progress, write_progress
 
 WITH_SAMPLE = msgspec.structs.replace(
@@ -50,13 +50,13 @@ COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared 
 def test_cause_is_a_verdict_and_a_line_that_others_share(
     statuses: dict[str, Verdict], fields: dict[str, Any], expected: str
 ) -> None:
-    assert cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected
+    assert find_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected
 
 
 def test_reply_without_a_program_has_its_reason_as_cause() -> None:
     empty = msgspec.structs.replace(submission("a"), code=None)
     found = result(empty, compiles=False, compile_output="The reply is empty\n")
-    assert cause(found) == "no program: The reply is empty"
+    assert find_cause(found) == "no program: The reply is empty"
 
 
 def test_causes_have_three_examples_whatever_the_order_of_rows(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_only_nothing_and_all_have_the_ends_of_the_scale(share: float, expected:
     ("value", "expected"), [("2024-05-31T12:00:00Z", "2024-05-31"), ("soon", ""), (3, ""), ("2024-13-01", "")]
 )
 def test_date_of_a_contest_is_a_day(value: object, expected: str) -> None:
-    assert traits_of({"contest_date": value}).date == expected
+    assert read_traits({"contest_date": value}).date == expected
 
 
 def test_points_of_a_language_are_those_of_its_submissions_alone(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ioi_eval.models import Problem, Submission
 from ioi_eval.reports import page, pages, summary, write_reports
 from ioi_eval.reports import tables as tests_table
 from ioi_eval.reports.records import PageChoice
-from ioi_eval.reports.summary import Pass
+from ioi_eval.reports.summary import RowPass
 from ioi_eval.store.tasks import Task, write_tasks
 
 MADE_OF = Fingerprint(dump="d" * 64)
@@ -42,9 +42,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ):
         monkeypatch.setattr(module, name, value)
     counts = list[int]()
-    go: Callable[..., None] = Pass.go
+    go: Callable[..., None] = RowPass.go
 
-    def counting(self: Pass, *more: Any, **how: Any) -> None:
+    def counting(self: RowPass, *more: Any, **how: Any) -> None:
         counts.append(0)
 
         def count(row: object, found: object, place: int) -> None:
@@ -52,7 +52,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
         go(self, *more, count, **how)
 
-    monkeypatch.setattr(Pass, "go", counting)
+    monkeypatch.setattr(RowPass, "go", counting)
     yield counts
 
 

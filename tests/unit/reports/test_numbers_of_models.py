@@ -21,7 +21,7 @@ from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import run_document
 from ioi_eval.reports.sections import group_sort_key, run_entries
 from ioi_eval.reports.sections import medals_section as sections_medals
-from ioi_eval.reports.summary import Traits, candidate_of, traits_of, uses_of
+from ioi_eval.reports.summary import Traits, make_attempt, measure_limit_usage, read_traits
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
 
@@ -116,7 +116,7 @@ def test_an_interval_is_over_problems(tmp_path: Path) -> None:
     ],
 )
 def test_columns_are_read_defensively(columns: dict[str, Any], traits: Traits) -> None:
-    assert traits_of(columns) == traits
+    assert read_traits(columns) == traits
 
 
 def test_difficulties_in_their_order() -> None:
@@ -142,7 +142,9 @@ def test_a_use_is_counted_at_the_next_step_of_its_limit(seconds: float, step: in
     """One that takes more than the limit is never counted within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
     judged = msgspec.structs.replace(result(submission("a")), tests=(test,))
-    assert list(uses_of(judged, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [("time", step)]
+    assert list(measure_limit_usage(judged, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
+        ("time", step)
+    ]
 
 
 # --- what a candidate is -----------------------------------------------------------------------------
@@ -165,7 +167,7 @@ def test_a_use_is_counted_at_the_next_step_of_its_limit(seconds: float, step: in
 )
 def test_candidates_are_read_defensively(columns: dict[str, Any], fields: dict[str, Any]) -> None:
     made = row("k", **columns)
-    candidate = candidate_of(made, result_of(made))
+    candidate = make_attempt(made, result_of(made))
     assert {name: getattr(candidate, name) for name in fields} == fields
 
 
@@ -181,7 +183,7 @@ def test_candidates_are_read_defensively(columns: dict[str, Any], fields: dict[s
 def test_candidates_are_ordered_by_time(times: tuple[Any, ...]) -> None:
     """Also where a clock was put back, or counts seconds. Keys would say the reverse."""
     made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
-    candidates = [candidate_of(one, result_of(one)) for one in made]
+    candidates = [make_attempt(one, result_of(one)) for one in made]
     assert sorted(candidates, key=lambda attempt: attempt.order) == candidates
 
 

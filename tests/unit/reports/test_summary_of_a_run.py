@@ -19,7 +19,7 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import write_json
-from ioi_eval.reports.summary import SUMMARY, rare_garbage_collection
+from ioi_eval.reports.summary import SUMMARY, reduced_garbage_collection
 from ioi_eval.rules.scoring import collect_best_subtasks
 
 MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
@@ -197,6 +197,6 @@ def test_a_pass_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
     before = gc.get_threshold()
     summary(written(tmp_path, [scored("a")]))
     assert gc.get_threshold() == before
-    with pytest.raises(KeyError), rare_garbage_collection():
+    with pytest.raises(KeyError), reduced_garbage_collection():
         raise KeyError("a row")
     assert gc.get_threshold() == before
